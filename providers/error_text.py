@@ -15,7 +15,7 @@ from urllib3.exceptions import DecodeError, HTTPError, InvalidHeader
 CUT_OFF = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 PUBLIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "connection", "content-length", "content-type"})
 MIN_SECRET_CHARS = 8
-BAD_HEADER = "cannot be asked: a header or credential has a character that headers cannot carry"
+BAD_HEADER = "a header or credential has a character that headers cannot contain"
 
 
 def is_cut_off(error: BaseException) -> bool:

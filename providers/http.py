@@ -204,7 +204,7 @@ class Http:
         """Raises ProviderError for plain http to a host that is neither loopback nor configured by the operator."""
         address = urlsplit(url)
         if address.scheme != "https" and address.hostname not in LOOPBACK and _origin(address) not in self.plain_http_origins:
-            raise call.error("is not asked without encryption: plain http is for loopback and configured addresses")
+            raise call.error("plain http is allowed for loopback and configured addresses only")
 
 
 def _request(method: str, url: str, *, auth: AuthBase | None = None, **parts: Any) -> requests.Request:

@@ -96,7 +96,7 @@ def _price(row: Mapping[str, Any], place: Mapping[str, Any], pricing: str) -> De
         return on_demand
     written = place.get("hourly_price")
     if not isinstance(written, str):
-        raise BadRow(f"the spot price {written!r} is no text: dollars and cents cannot be told apart")
+        raise BadRow(f"the spot price {written!r} is no text: dollars or cents is unknown")
     if parse_usd(written, "hourly_price") > on_demand:
         raise BadRow(f"the spot price {written} is above {on_demand} on demand")
     return parse_usd(written, "hourly_price")

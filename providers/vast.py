@@ -33,7 +33,7 @@ from providers.row_parsing import (
 MIN_HOSTS = 5
 """Machines below which a median says little; a client that watches this market takes the same floor."""
 DISK_GB = 10
-"""Disk of an instance for which nothing else is asked (https://docs.vast.ai/cli/reference/create-instance, --disk)."""
+"""Default disk of an instance (https://docs.vast.ai/cli/reference/create-instance, --disk)."""
 HOURS_A_MONTH = 30 * 24
 """Of Vast's own storage charge, as its offers' `storage_total_cost` shows."""
 FILTERS = {

@@ -100,7 +100,7 @@ def _gpus(plan: Mapping[str, Any], name: str) -> tuple[str, int]:
 def _whole_gpus(plan: Mapping[str, Any], gpu_type: str) -> int:
     """Number of GPUs by memory: a plan with less memory than one GPU has a fraction of it."""
     if gpu_type not in _models():
-        raise BadRow(f"{gpu_type} is not in vultr_models.csv, so how many the plan has cannot be told")
+        raise BadRow(f"{gpu_type} is not in vultr_models.csv, so the number of GPUs of the plan is unknown")
     total, one = parse_decimal(plan.get("gpu_vram_gb"), "gpu_vram_gb"), Decimal(_models()[gpu_type]["memory_gb"])
     if 0 < total < one:
         raise SkippedRow("a fraction of a GPU")

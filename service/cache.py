@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 0.25
-"""Redis's defaults let a GET on a hung server take a minute; a cache that slow is worse than none."""
+"""With redis-py's defaults a GET on a hung server takes a minute."""
 BREAKER_S = 5.0
-"""How long a Redis that failed once is left alone, so that its death costs one timeout and not one a request."""
+"""Pause after a failure of Redis [s], so that an outage costs one timeout and not one for each request."""
 MEMORY_ENTRIES = 10_000
 COUNT = """
 local counted = redis.call("INCR", KEYS[1])
 if counted == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end
 return {counted, redis.call("PTTL", KEYS[1])}
 """
-"""One round trip, and never a counter without an end."""
+"""One round trip; the counter always has an expiry."""
 _Answer = TypeVar("_Answer")
 
 

@@ -164,7 +164,7 @@ def _cores() -> int:
 SETTING_SPECS: tuple[SettingSpec, ...] = (
     SettingSpec("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", _host),
     SettingSpec("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", _whole(1, 65535)),
-    SettingSpec("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory for everything kept on disk.", _path),
+    SettingSpec("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory of all files.", _path),
     SettingSpec(
         "OUTLAY_DATABASE_URL",
         "database_url",
@@ -176,11 +176,13 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "OUTLAY_REDIS_URL", "redis_url", "", "Redis for queue and cache. Unset: queue in the data directory, cache in the process.", _redis
     ),
     SettingSpec("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", _flag),
-    SettingSpec("OUTLAY_PROVIDERS", "providers", ALL, "Price sources that are asked, with commas between them.", _names),
+    SettingSpec("OUTLAY_PROVIDERS", "providers", ALL, "Price providers to fetch from, with commas between them.", _names),
     SettingSpec(
         "OUTLAY_PROVIDER_URLS", "provider_urls", "", "Mirrors in place of providers' own addresses: name=https://…, and so on.", _mirrors
     ),
-    SettingSpec("OUTLAY_PRICE_FILES", "price_files", "", "Price sheets and negotiated price books; they stand above list prices.", _files),
+    SettingSpec(
+        "OUTLAY_PRICE_FILES", "price_files", "", "Price sheets and negotiated price books; they have precedence over list prices.", _files
+    ),
     SettingSpec(
         "OUTLAY_WEB_WORKERS",
         "web_workers",
@@ -232,7 +234,7 @@ def _refuse_unknown(env: Mapping[str, str]) -> None:
 
 
 _LISTS = (_mirrors, _files)
-"""Settings that are empty, not None, where nothing is given."""
+"""Settings that are empty, not None, by default."""
 
 
 def _value(row: SettingSpec, given: str) -> object:

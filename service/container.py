@@ -27,7 +27,7 @@ JOB_KINDS: Mapping[str, JobFunction] = {
     refresh.KIND: refresh.refresh_prices,
     worker.KIND: worker.run_chunks,
 }
-"""Every kind of background job, one line each."""
+"""Functions of background jobs by kind."""
 FILES = "OUTLAY_PRICE_FILES"
 
 

@@ -19,9 +19,9 @@ FORGET_EVERY_S = 3600
 JUDGE_EVERY_S = 30
 DELIVER_EVERY_S = 5
 NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
-"""Celery's loggers with a line or three for every sweep; quiet at the level `info`, heard at `debug`."""
+"""Celery's loggers with several lines for every sweep; silent at level `info`, not at `debug`."""
 REDACTED_LOGGERS = "urllib3.connectionpool"
-"""At `debug` it writes down whole addresses; those of webhooks hold secrets."""
+"""At `debug` it logs whole addresses, which hold secrets for webhooks."""
 
 settings = load_settings(os.environ)
 app = celery_app(settings)

@@ -13,7 +13,7 @@ import time
 
 SOFT_S = 10.0
 HARD_S = 2.0
-"""What the processes cut off have to let go of their jobs, and the pool to end."""
+"""Time for terminated processes to release their jobs, and for the pool to end [s]."""
 
 _flag = mmap.mmap(-1, 1)  # shared with every process forked from the worker
 

@@ -31,7 +31,7 @@ FORGET = "outlay.delete_old_responses"
 JUDGE = "outlay.judge_programs"
 DELIVER = "outlay.deliver_alerts"
 WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-"""This worker's name, the same in all its processes because they are forked after this line."""
+"""This worker's name, the same in all its processes, which are forked later."""
 
 
 @cache

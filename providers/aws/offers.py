@@ -20,7 +20,7 @@ def add_offers(region: str, prices: Sequence[Price], regional: RegionalMarket, c
                 raise BadRow(f"a spot price of {price.usd_per_hour} above the on-demand price of {ceiling}")
             _add(region, price, regional, collector)
     for _ in regional.blocks:
-        collector.skipped["capacity block: prepaid for fixed dates, told in the extras of the on-demand offer"] += 1
+        collector.skipped["capacity block: prepaid for fixed dates, stated in the extras of the on-demand offer"] += 1
 
 
 def _add(region: str, price: Price, regional: RegionalMarket, collector: OfferCollector) -> None:

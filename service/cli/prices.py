@@ -18,7 +18,7 @@ from service.serialization import plain
 from service.usecases.prices.providers import ROW_KINDS
 
 ROWS_NAMED = 5
-"""Rejected and quarantined rows named in the table; `--json` has the first hundred of each."""
+"""Rejected and quarantined rows shown; `--json` has the first hundred of each."""
 SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh_at", "lacks", "last_error")
 
 
@@ -31,7 +31,7 @@ def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
         at.store.migrate()
         results = [_refreshed(at, name, accept_jumps=accept_jumps) for name in names or at.providers.names()]
     except (StoreUnavailable, OSError) as error:
-        raise click.ClickException(f"prices cannot be kept: {error}") from error
+        raise click.ClickException(f"prices cannot be stored: {error}") from error
     click.echo(json.dumps(results, indent=2) if as_json else "\n".join([_refresh_table(results), *_named(results)]))
     if any("error" in result for result in results):
         raise SystemExit(1)
@@ -44,9 +44,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
     try:
         entries = plain(list_providers(make_context(), operator=True))
     except StoreUnavailable as error:
-        raise click.ClickException(
-            f"nothing is kept yet, or cannot be read ({error}); `outlay prices refresh` asks the providers"
-        ) from error
+        raise click.ClickException(f"nothing is stored yet, or cannot be read ({error}); `outlay prices refresh` fetches prices") from error
     click.echo(json.dumps(entries, indent=2) if as_json else _csv(entries) if as_csv else _table(entries))
 
 

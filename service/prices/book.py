@@ -16,7 +16,7 @@ from service.prices.offer_table import Flags, OfferColumns, make_offer_columns
 
 BUILT_IN_PROVIDER = "snapshot"
 CLOCK_TOLERANCE = timedelta(minutes=5)
-"""A price read later than that from now was dated by a clock gone wrong, and nobody knows how old it is."""
+"""A price dated further in the future has an invalid date: its age is unknown."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 

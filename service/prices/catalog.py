@@ -25,14 +25,14 @@ __all__ = ["BUILT_IN_PROVIDER", "PriceBook", "PriceCatalog", "make_price_book", 
 log = logging.getLogger(__name__)
 
 CACHED_BOOKS = 4
-"""Recorded books kept in memory: a batch is usually repeated against one."""
+"""Recorded books in memory: a batch usually uses one."""
 REFRESH_INTERVAL_S = 1.0
-"""How often a process in use looks whether the prices have moved."""
+"""Time between refreshes of a process in use [s]."""
 IDLE_AFTER_S = 5.0
-"""After so long without a look a request waits for one, up to `MAX_WAIT_S`: a process that slept should not answer with old prices."""
+"""After this time without refresh [s] a request waits for one, up to `MAX_WAIT_S`: an idle process should not answer with old prices."""
 MAX_WAIT_S = 0.1
 FIRST_MAX_WAIT_S = 5.0
-"""How long the first requests of a process wait for the store; after that all are answered with the shipped prices, marked as stale."""
+"""Longest wait of first requests for the store [s]; later ones get the shipped prices, marked as stale."""
 REFRESH_THREAD = "price-look"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from providers.offer import Discount, Fetched, Offer
 
 FORMAT = 1
-"""Part of the cache's keys; another number for another layout of the bytes."""
+"""Version of the format, part of the cache's keys."""
 _FIELDS = tuple(field.name for field in fields(Offer))
 _TIMES = ("observed_at", "available_since")
 _DIGEST_BYTES = 32

@@ -21,7 +21,7 @@ MANIFEST_KEY = "prices:heads"
 MANIFEST_TTL_S = 1.0
 SNAPSHOT_TTL_S = 86_400.0
 TEAM_SEPARATOR = "~"
-"""Between the name of everybody's book and that of a team's own prices in the name of the team's book; it needs no escape in an address."""
+"""Separator of the names of the common book and the team's prices in the name of the team's book; needs no escape in a URL."""
 
 
 class SnapshotStore(Protocol):

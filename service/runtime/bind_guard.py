@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 from service.store import Store
 
-NO_KEYS = "There are no API keys: whoever is on this machine may do everything, as the team default; `outlay keys create` makes one."
+NO_KEYS = "There are no API keys: every user of this machine has all permissions of the team default; `outlay keys create` creates one."
 
 
 class ExposedWithoutKeys(Exception):
@@ -25,8 +25,8 @@ def check(store: Store, hosts: Iterable[str]) -> bool:
     public = [host for host in hosts if not is_loopback(host)]
     if public:
         raise ExposedWithoutKeys(
-            f"{public[0]} can be reached from elsewhere, and there are no API keys: whoever reached it could do everything. Make a key with"
-            " `outlay keys create --team NAME --name NAME --scope read,write`, or listen on OUTLAY_HOST=127.0.0.1"
+            f"{public[0]} can be reached from other machines, and there are no API keys: everybody would have all permissions."
+            " Create a key with `outlay keys create --team NAME --name NAME --scope read,write`, or listen on OUTLAY_HOST=127.0.0.1"
         )
     return False
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 SUPERVISOR = "_OUTLAY_SUPERVISOR_PID"
-"""Set by `service.runtime.serve` for its children; not a setting, and absent where another supervisor runs the processes."""
+"""Environment variable that `service.runtime.serve` sets for its children; not a setting."""
 POLL_S = 0.5
 GRACE_S = 30.0
 

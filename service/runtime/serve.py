@@ -27,7 +27,7 @@ from service.usecases.prices.refresh import refresh_local
 log = logging.getLogger(__name__)
 
 STOP_S = 30.0
-"""How long the children have to end by themselves: gunicorn drains for 25 s, jobs are given back within 10 s."""
+"""Time for the children to end [s]: gunicorn drains for 25 s, jobs are released within 10 s."""
 HEALTHY_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 _LOOK_S = 1.0
@@ -156,7 +156,7 @@ class _Children:
         if self._asked.stops:
             return 0
         status = self._web.wait()
-        log.error("the web server ended by itself with status %s; its messages stand above", status)
+        log.error("the web server exited with status %s; its messages are above", status)
         return status if status > 0 else 1
 
     def _start(self, command: list[str]) -> subprocess.Popen[bytes]:

@@ -59,7 +59,7 @@ class RangeSchema(Schema):
     @validates_schema(skip_on_field_errors=True)
     def _in_order(self, data: Mapping[str, float], **_: Any) -> None:
         if not data["p10"] <= data["p50"] <= data["p90"]:
-            raise ValidationError("p10, p50 and p90 must stand in ascending order")
+            raise ValidationError("p10, p50 and p90 must be in ascending order")
 
 
 class ProblemErrorSchema(Schema):

@@ -34,7 +34,7 @@ _ERROR_CLASSES: Mapping[str | int, type[StoreUnavailable]] = {
     sqlite3.SQLITE_READONLY: StoreReadOnly,
     "25006": StoreReadOnly,
 }
-"""By SQLite's result code, or by the SQLSTATE of PostgreSQL's appendix A."""
+"""By SQLite's result code, or SQLSTATE (PostgreSQL, appendix A)."""
 
 
 def make_engine(database_url: str) -> Engine:

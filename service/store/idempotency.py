@@ -17,7 +17,7 @@ from service.store.database import Database, insert_into
 from service.store.tables import idempotency_keys
 
 KEY_RETENTION = timedelta(hours=24)
-"""How long an answer is remembered at least."""
+"""Time that a response is stored at least."""
 _UNANSWERED = 0
 
 

@@ -19,11 +19,11 @@ from service.store.database import Database, insert_into
 from service.store.tables import heartbeats, jobs
 
 MAX_ATTEMPTS = 3
-"""Attempts that may end in failure or a lost worker; a job handed back on shutdown has not used one up."""
+"""Attempts that may fail or lose their worker; a shutdown uses none."""
 RESEND_AFTER_S = 30
-"""How long a sent message may be on its way before the sweeper sends another."""
+"""Time until the sweeper resends a message [s]."""
 UNSENT_AFTER_S = 2
-"""How old a job may be before the sweeper sends it in its creator's stead."""
+"""Time until the sweeper sends the message of a new job [s]."""
 MAX_ERROR_CHARS = 2000
 
 

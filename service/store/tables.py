@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 HEAD = "0007"
-"""The newest migration: what `Store.check_head` asks of the database without loading Alembic. A test holds it to the files."""
+"""The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -236,7 +236,7 @@ team_price_history = Table(
     Index("team_price_history_by_time", "team", "observed_at", "id"),
     Index("team_price_history_by_thing", "team", "instance_type", "provider", "region", "pricing", "id"),
 )
-"""A table of its own: gaps in the ids of a common one, which cursors show, would tell everybody that some team's prices moved."""
+"""A separate table: gaps in the ids of a common one, visible in cursors, would disclose that a team's prices moved."""
 
 teams = Table(
     "teams",

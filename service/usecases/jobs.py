@@ -17,9 +17,9 @@ from service.domain.jobs import Job, ReportProgress
 log = logging.getLogger(__name__)
 
 LEASE_S = 10.0
-"""How long a worker that vanished keeps its jobs from the others."""
+"""Time until jobs of a vanished worker are free [s]."""
 RENEW_S = 1.0
-"""How often a holder renews its lease, tells its progress and learns of a cancellation."""
+"""Time between renewals of a lease, which store progress and read cancellations [s]."""
 
 JobFunction = Callable[[AppContext, Mapping[str, Any], ReportProgress], Mapping[str, Any]]
 """What one kind of job does: context, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.

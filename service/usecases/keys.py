@@ -17,9 +17,9 @@ from service.domain.errors import InvalidRequest, StoreUnavailable
 from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
 
 KEY_CACHE_S = 1.0
-"""How old what a process knows of a key may be: so soon a revocation is seen everywhere, and the first key ever made."""
+"""Time until a revocation, or the first key, is known in every process [s]."""
 OUTAGE_RETRY_S = 5.0
-"""How long a database that could not say whether there are keys is not asked that again."""
+"""Pause after the database could not be read [s]."""
 CACHED_KEYS = 1000
 _SECRET_BYTES = 32
 _ID_BYTES = 8

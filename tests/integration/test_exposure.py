@@ -54,7 +54,7 @@ def test_others_are_not(host: str) -> None:
 def test_a_public_address_needs_a_key(context: AppContext) -> None:
     """The first key opens it; loopback is served without, and told so."""
     assert not bind_guard.check(context.store, ["127.0.0.1"])
-    with pytest.raises(bind_guard.ExposedWithoutKeys, match=r"0\.0\.0\.0 can be reached from elsewhere.*`outlay keys create"):
+    with pytest.raises(bind_guard.ExposedWithoutKeys, match=r"0\.0\.0\.0 can be reached from other machines.*`outlay keys create"):
         bind_guard.check(context.store, ["127.0.0.1", PUBLIC])
     make_a_key(context)
     assert bind_guard.check(context.store, [PUBLIC])
@@ -83,7 +83,7 @@ def test_gunicorn_by_itself_refuses_too(context: AppContext, told_by: str) -> No
     env = {**os.environ, **to_env(replace(context.settings, host=host)), "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, env=env, cwd=context.settings.data_dir, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert ended.returncode == 1
-    assert "Outlay does not start: 0.0.0.0 can be reached from elsewhere" in ended.stderr
+    assert "Outlay does not start: 0.0.0.0 can be reached from other machines" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

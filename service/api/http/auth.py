@@ -25,7 +25,7 @@ PREFIX = "/v1/"
 SCHEME = "apiKey"
 POLICY = "default"
 HEADERS: dict[str, str] = {
-    "RateLimit-Policy": "Requests (q) that the API key may make in so many seconds (w); absent without keys",
+    "RateLimit-Policy": "Requests (q) of the API key allowed in a window of w seconds; absent without keys",
     "RateLimit": "Requests left (r), and in how many seconds all of them are back (t); absent without keys",
 }
 """draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4: structured fields, a list of named policies with their parameters."""

@@ -28,7 +28,7 @@ INPUT_PROBLEMS = (422,)
 BODY_PROBLEMS = (408, 411, 413, 415)
 KEY_PROBLEMS = (401, 403, 429)
 KEYLESS_BLUEPRINTS = ("health", "docs")
-"""Blueprints that nobody needs a key for."""
+"""Blueprints that need no API key."""
 
 
 def json_response(payload: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -40,8 +40,8 @@ nested at most {MAX_DEPTH} levels deep, integers of at most {MAX_INTEGER_DIGITS}
 Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. A body that stalls for 3 s is answered 408.
 
 **Keys.** As long as no API key was ever made, none is needed and all that is tracked is the team default's. From then on everything under \
-`{auth.PREFIX}` needs one, sent as `Authorization: Bearer`, and shows what its key's team has: what is another team's is not found. \
-Each key may make so many requests in a time (`RateLimit-Policy`, `RateLimit`; 429 with `Retry-After` beyond).
+`{auth.PREFIX}` needs one, sent as `Authorization: Bearer`, and shows objects of its key's team only: those of other teams are not found. \
+Requests of each key are limited (`RateLimit-Policy`, `RateLimit`; 429 with `Retry-After` beyond).
 
 **Counts** are whole JSON numbers (1e12) or, where stated, texts with a suffix K, M, B or T for powers of 1000 ("70B").
 
@@ -109,7 +109,7 @@ def register(app: Flask) -> Api:
     )
     api.spec.components.security_scheme(
         auth.SCHEME,
-        {"type": "http", "scheme": "bearer", "description": "A key from `outlay keys create`; the scopes it needs stand at each operation"},
+        {"type": "http", "scheme": "bearer", "description": "A key from `outlay keys create`; each operation states the scope it needs"},
     )
     app.extensions["api"] = api
     return api

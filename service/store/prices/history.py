@@ -14,7 +14,7 @@ from service.store.database import Database
 from service.store.tables import price_history, team_price_history
 
 IDENTITY_COLUMNS = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market")
-"""The columns that tell one thing's prices from another's."""
+"""Columns that identify an offer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ _ONE = (
     .outerjoin_from(price_snapshots, provider_states, provider_states.c.provider == price_snapshots.c.provider)
     .where(price_snapshots.c.complete)
 )
-"""A head of each complete snapshot: whoever uses it must say whose."""
+"""Reference of each complete snapshot; a condition on the team must be added."""
 
 
 def _manifest(connection: Connection, which: ColumnElement[bool]) -> BookManifest:

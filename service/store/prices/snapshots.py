@@ -16,12 +16,12 @@ from service.store.database import Database, insert_new
 from service.store.tables import ExactDecimal, length_of, offers, price_snapshots
 
 CHUNK_ROWS = 500
-"""Offers a transaction: small enough that no other writer waits for long, large enough that the commits do not dominate."""
+"""Offers in a transaction: few enough that other writers do not wait long, enough that commits do not dominate."""
 
 MOST_ACCELERATORS = 2**31 - 1  # of PostgreSQL's integer
 _OFFER_FIELDS = tuple(f.name for f in fields(Offer))
 LONGEST = {name: length_of(offers.c[name]) for name in _OFFER_FIELDS if isinstance(offers.c[name].type, String)}
-"""Characters that a text of an offer may have; a database that minds would refuse the whole snapshot."""
+"""Maximum characters of an offer's texts; PostgreSQL would refuse the whole snapshot."""
 LONGEST_PRICE = ExactDecimal.LENGTH
 
 

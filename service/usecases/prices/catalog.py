@@ -20,7 +20,7 @@ from service.store import HistoryFilter
 
 Given = Mapping[str, Any]
 LONGEST_NAME = 100
-"""Characters of a name that are compared and shown."""
+"""Maximum characters of a name that are compared and shown."""
 
 
 def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offer]]:

@@ -21,9 +21,9 @@ from service.store.prices.snapshots import LONGEST, LONGEST_PRICE, MOST_ACCELERA
 from service.usecases.prices.provider_access import configuration
 
 MAX_EXAMPLES = 100
-"""Rejected and quarantined rows, and reasons to leave rows out, that are kept to be shown; all are counted."""
+"""Examples stored of rejected and quarantined rows and of reasons to skip; all are counted."""
 MAX_REASON_CHARS = 300
-"""Characters of a reason: what a source says of itself may be a page."""
+"""Maximum characters of a reason: a source may send a whole page."""
 OTHER_REASONS = "other reasons"
 _NOTHING = Fetched((), "")
 

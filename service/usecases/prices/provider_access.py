@@ -23,14 +23,14 @@ from service.store.database import sanitize_text
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=2), timedelta(hours=1)
-"""How long a provider that failed is left alone: twice as long after each failure in a row."""
+"""Pause after a failure, doubled with each consecutive one."""
 EARLY_SHARE = 0.2
-"""Refreshes and retries come up to a fifth early, each provider's by another share: they should not all come at once."""
+"""Refreshes and retries are up to a fifth early, by another share for each provider, so that they do not coincide."""
 FILES_VARIABLE = "OUTLAY_PRICE_FILES"
 FILES_EVERY = timedelta(minutes=10)
-"""How soon the operator's edits of a price file show, without a restart or a request."""
+"""Time until edits of a price file show [s]."""
 CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
-"""Names of environment variables whose values are nobody's business."""
+"""Names of environment variables with secret values."""
 
 
 class NotConfigured(Exception):

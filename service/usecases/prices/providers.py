@@ -31,9 +31,9 @@ Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "neve
 CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
 MAX_EXAMPLES_SHOWN = 20
 ROW_KINDS = ("rejected", "quarantined", "suspicious")
-"""Rows of an answer that are not offers, or are to be looked at again."""
+"""Kinds of rows that an operator should check."""
 HIDDEN_ERROR = "its files cannot all be read; `outlay prices show` says why"
-"""Of price files: the error names the file, which may be some team's, and may quote it."""
+"""Error of price files: the real one names a file, possibly of a team, and may quote it."""
 
 
 class UnknownProviderName(UnknownName):
@@ -103,7 +103,7 @@ def teams_without_key(context: AppContext, teams: Iterable[str]) -> list[str]:
     """A warning for each of these teams that has no usable API key: its name may be misspelt."""
     now = context.clock()
     keyed = {DEFAULT_TEAM, *(key.team_name for key in context.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
-    return [f"no usable API key is of a team called {team}: nobody has the prices of its book" for team in teams if team not in keyed]
+    return [f"no usable API key is of a team called {team}: its price book is not used" for team in teams if team not in keyed]
 
 
 def _running(context: AppContext) -> dict[str, str]:

@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 
 KIND = "refresh_prices"
 LOCAL_PROVIDERS = (BUILT_IN_PROVIDER, FILE_PROVIDER)
-"""Our own providers that read this machine and call nobody."""
+"""Built-in providers that read this machine only."""
 TRIGGER_INTERVAL_S = 60.0
-"""How often one process asks for a refresh of prices that have run out."""
+"""Time between requests of one process for a refresh of expired prices [s]."""
 Given = Mapping[str, Any]
 
 
@@ -112,7 +112,7 @@ class RefreshTrigger:
             if allowed and self._over(state) and not state.unconfigured and not in_backoff(state, context.clock()):
                 request_refresh(context, provider)
         except StoreUnavailable as error:
-            log.warning("no refresh of %s can be asked for: %s", provider, error)
+            log.warning("no refresh of %s can be requested: %s", provider, error)
 
 
 def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *, asked: bool = False) -> None:

@@ -99,7 +99,7 @@ def test_what_the_owner_of_price_files_should_know_is_said(environment: dict[str
     assert "file suspicious: aws us-east-1 p5.48xlarge 8x NVIDIA-H100-80GB-SXM on_demand: 0.0375 USD" in said
     assert "file warning: discount typo matched no offer: provider awss" in said
     assert "file: team vision has 1 of its own" in said
-    assert "file warning: no usable API key is of a team called vision: nobody has the prices of its book" in said
+    assert "file warning: no usable API key is of a team called vision: its price book is not used" in said
     shown = {entry["name"]: entry for entry in json.loads(outlay(environment, "show", "--json").stdout)}["file"]
     assert (shown["offers"], shown["suspicious"]["count"], len(shown["warnings"])) == (2, 2, 2)
 

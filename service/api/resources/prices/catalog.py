@@ -71,7 +71,10 @@ class OfferSchema(Schema):
     observed_at = Moment(required=True, description="When the price was read")
     source = Text(required=True, max_length=1000, description="Where this comes from")
     extras = FreeObject(required=True, description="What only this vendor says; list_usd_per_hour and discounts where a contract lowers it")
-    stale = Flag(required=True, description="Older than its provider's promise, or its provider could not be reached when last asked")
+    stale = Flag(
+        required=True,
+        description="Older than its provider's prices count as fresh, or its provider could not be reached at the last attempt",
+    )
 
 
 class OfferPageSchema(Schema):

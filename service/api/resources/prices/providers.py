@@ -58,27 +58,27 @@ class ProviderSchema(Schema):
     state = Choice(
         CONDITIONS,
         required=True,
-        description="ok; stale: older than its promise; failing: could not be reached when last asked; not_configured: see lacks; "
-        "offline: OUTLAY_OFFLINE is set; never_asked: its turn will come; off: left out by OUTLAY_PROVIDERS",
+        description="ok; stale: not fetched for longer than fresh_for_hours; failing: the last fetch failed; not_configured: see lacks; "
+        "offline: OUTLAY_OFFLINE is set; never_asked: not fetched yet; off: not named in OUTLAY_PROVIDERS",
     )
     credentials = Items(Text(), max_items=20, required=True, description="Environment variables it needs")
-    lacks = Text(required=True, allow_none=True, max_length=1000, description="What keeps it from being asked; no error")
-    fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices hold")
+    lacks = Text(required=True, allow_none=True, max_length=1000, description="What is missing to fetch from it; no error")
+    fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices count as fresh")
     snapshot = Text(required=True, allow_none=True, description="Its newest good prices, a price_snapshot of its own")
     offers = Count(required=True, minimum=0, suffixes=False, description="Offers it has in the newest snapshot")
     last_success_at = Moment(required=True, allow_none=True, description="When it was last read; null: never")
     last_attempt_at = Moment(required=True, allow_none=True, description="When it was last asked; null: never")
     last_error = Text(required=True, allow_none=True, max_length=2000, description="Last error; null: none")
     last_error_at = Moment(required=True, allow_none=True, description="When that happened; null: none")
-    next_refresh_at = Moment(required=True, allow_none=True, description="When it is asked next; null where it is not asked at all")
-    breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is left alone until then")
+    next_refresh_at = Moment(required=True, allow_none=True, description="Time of the next fetch; null where there is none")
+    breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is not fetched until then")
     refresh = Choice(("queued", "running"), required=True, allow_none=True, description="A refresh that is under way")
     rejected = Part(RowCountSchema, required=True, description="Rows that could not be read")
     skipped = FreeObject(required=True, description="Rows that were read and are not for us, by reason")
-    quarantined = Part(RowCountSchema, required=True, description="Prices that are not believed: jumps, placeholders, spot above on-demand")
-    suspicious = Part(
-        RowCountSchema, required=True, description="Prices of your own files that look the same way: they are served, look again"
+    quarantined = Part(
+        RowCountSchema, required=True, description="Implausible prices that are not served: jumps, placeholders, spot above on-demand"
     )
+    suspicious = Part(RowCountSchema, required=True, description="Implausible prices of your own files, which are served: check them")
     warnings = Items(Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer")
 
 

@@ -441,4 +441,4 @@ class TestWhen:
                 raise StoreUnavailable("read-only")
 
         RefreshTrigger(replace(context, store=Pulled()))(heads)  # type: ignore[arg-type]
-        assert "no refresh of nimbus can be asked for: read-only" in caplog.text
+        assert "no refresh of nimbus can be requested: read-only" in caplog.text
