@@ -49,6 +49,11 @@ class RemoteProvider(Provider):
     def credential(self, name: str) -> str:
         """Value of an environment variable of `credentials`.
 
+        Returns
+        -------
+        str
+            The value.
+
         Raises
         ------
         ProviderError
@@ -66,6 +71,10 @@ class RemoteProvider(Provider):
         ----------
         source : str, optional
             Source that each offer names; by default the address without login.
+
+        Returns
+        -------
+        OfferCollector
         """
         return OfferCollector(self.name, source or _without_login(self.url), self.context.clock(), self.context.canonical)
 

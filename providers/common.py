@@ -24,7 +24,7 @@ def isolate_part(collector: OfferCollector, name: str, *, sold_as: bool = False)
     name : str
         Name of the part.
     sold_as : bool
-        The part's offers carry `name` as provider, region or instance type: only those then stay from before.
+        The part's offers carry `name` as provider, region or instance type: of the offers known before, only these stay.
     """
     try:
         yield
@@ -38,6 +38,11 @@ def read_pages(collector: OfferCollector, read_page: Callable[[int], bool]) -> N
     """Read pages 1, 2, … while `read_page` returns that another follows.
 
     An error on the first page is raised. An error on a later page is recorded in the collector; earlier pages stay.
+
+    Raises
+    ------
+    ProviderError
+        The first page failed.
     """
     page, more = 1, read_page(1)
     with isolate_part(collector, "further pages"):
@@ -61,6 +66,11 @@ def accelerator_in_form(collector: OfferCollector, model: str, form: str, memory
         Vendor's label and form factor.
     memory_gb : float, optional
         Memory of one device [GB or GiB].
+
+    Returns
+    -------
+    str
+        Canonical name.
 
     Raises
     ------

@@ -32,6 +32,11 @@ def describe_error(error: BaseException, connect_s: float, read_s: float) -> str
         What was raised.
     connect_s, read_s : float
         Time limits of the call [s], for the message.
+
+    Returns
+    -------
+    str
+        The cause, without address and headers.
     """
     cause = _cause(error)
     words: tuple[tuple[type[BaseException], str], ...] = (

@@ -89,6 +89,10 @@ def find_suspicious(offers: Iterable[Offer], before: Mapping[Identity, Offer], k
         Offers of the operator's own files.
     before, known : see `check_offers`
         References; every offer is compared with `known`.
+
+    Returns
+    -------
+    tuple of Quarantined
     """
     offers = list(offers)
     faults = [*find_jumps(offers, before), *find_jumps(offers, {}, known), *(fault for rule in _RULES for fault in rule(offers))]
@@ -120,6 +124,11 @@ def find_jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known:
         Last good offers of this provider.
     known : iterable of Offer
         Offers of all providers.
+
+    Yields
+    ------
+    tuple of Offer and str
+        Offer and reason.
     """
     factor = rules()["jump_factor"]
     usual, elsewhere = _medians(before.values(), _kind), _medians(known, _accelerator_and_pricing)
@@ -145,6 +154,11 @@ def find_placeholders(rows: Iterable[Row], thing: Callable[[Row], Hashable], siz
         Key of a row without its size but with its price.
     size : callable
         Number of accelerators of a row.
+
+    Yields
+    ------
+    tuple of row and str
+        Row and reason.
     """
     for group in group_by(rows, thing).values():
         if len({size(row) for row in group}) >= rules()["placeholder_sizes"]:
@@ -162,6 +176,11 @@ def find_outliers(rows: Iterable[Row], kind: Callable[[Row], Hashable], usd: Cal
         Key of a row's kind.
     usd : callable
         Price of a row [USD per accelerator-hour].
+
+    Yields
+    ------
+    tuple of row and str
+        Row and reason.
     """
     factor = rules()["outlier_factor"]
     for group in group_by(rows, kind).values():
@@ -184,6 +203,11 @@ def find_inverted(
         Key and kind of pricing of a row.
     usd : callable
         Price of a row [USD per hour].
+
+    Yields
+    ------
+    tuple of row and str
+        Row and reason.
     """
     rows = list(rows)
     on_demand = {thing(row): usd(row) for row in rows if pricing(row) == "on_demand"}

@@ -58,6 +58,10 @@ def provider_names() -> tuple[str, ...]:
 def load_provider(name: str, context: Context) -> Provider:
     """The provider of a name, made with `context`; its module is imported now. Packages cannot replace a built-in name.
 
+    Returns
+    -------
+    Provider
+
     Raises
     ------
     UnknownProvider

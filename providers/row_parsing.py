@@ -69,6 +69,11 @@ class OfferCollector:
         memory_gb : float, optional
             Memory of one device [GB or GiB].
 
+        Returns
+        -------
+        str
+            Canonical name.
+
         Raises
         ------
         SkippedRow
@@ -99,6 +104,10 @@ class OfferCollector:
     def fetched(self) -> Fetched:
         """Everything collected.
 
+        Returns
+        -------
+        Fetched
+
         Raises
         ------
         ProviderError
@@ -125,6 +134,11 @@ def snapshot_name(provider: str, offers: Sequence[Offer], at: datetime) -> str:
         Offers in any order.
     at : datetime
         When they were read; the name holds its date.
+
+    Returns
+    -------
+    str
+        Provider, date and digest.
     """
     digest = hashlib.sha256()
     for line in sorted(_digest_line(offer) for offer in offers):

@@ -62,11 +62,21 @@ def parse(answer: object, collector: OfferCollector, rate: Decimal) -> Fetched:
     Parameters
     ----------
     answer : object
-        JSON of the price list, in euros.
+        JSON of the price list [EUR per hour].
     collector : OfferCollector
         Gets the offers.
     rate : Decimal
         Exchange rate [USD per EUR].
+
+    Returns
+    -------
+    Fetched
+        Offers [USD per hour].
+
+    Raises
+    ------
+    ProviderError
+        The answer states an error, or no plan is understood.
     """
     content = expect_object(answer, "the answer")
     if content.get("status", "ok") != "ok":

@@ -60,6 +60,10 @@ def parse(text: str, sources: Mapping[str, str] | None = None) -> Fetched:
     sources : mapping of str, optional
         Source by its short key; by default the packaged table.
 
+    Returns
+    -------
+    Fetched
+
     Raises
     ------
     ProviderError

@@ -15,6 +15,11 @@ MAX_DEPTH = 64
 def loads(body: bytes) -> object:
     """Value of UTF-8 JSON; numbers with a fraction or exponent are Decimal.
 
+    Returns
+    -------
+    object
+        The parsed value.
+
     Raises
     ------
     ValueError

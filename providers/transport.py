@@ -132,10 +132,12 @@ class TimedAdapter(HTTPAdapter):
     poolmanager: PoolManager
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """As in requests, with timed pools."""
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = POOLS
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> ProxyManager:
+        """As in requests, with timed pools."""
         manager: ProxyManager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = POOLS
         return manager

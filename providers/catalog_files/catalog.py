@@ -53,6 +53,11 @@ def read_auction(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator
 def memory_gb(source: Source, row: Row) -> float | None:
     """Memory of one device [GB as vendors name it, MiB / 1024]; None where the catalogue does not state it.
 
+    Returns
+    -------
+    float or None
+        Memory of one device [GB].
+
     Raises
     ------
     UnusableField

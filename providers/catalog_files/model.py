@@ -77,6 +77,7 @@ class ParseLog:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def reject(self, row: object, reason: str) -> None:
+        """Record a rejected row."""
         self.rejected.append(Rejected(str(row), reason))
 
 
@@ -86,6 +87,11 @@ class UnusableField(ValueError):
 
 def parse_usd(text: str | None) -> Decimal | None:
     """Price in `text` [USD], None where it is empty.
+
+    Returns
+    -------
+    Decimal or None
+        Price [USD per hour], rounded to a millionth.
 
     Raises
     ------
@@ -105,6 +111,11 @@ def parse_usd(text: str | None) -> Decimal | None:
 
 def parse_count(text: str | None) -> int:
     """Number of accelerators in `text`.
+
+    Returns
+    -------
+    int
+        At least 1.
 
     Raises
     ------

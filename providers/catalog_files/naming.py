@@ -27,6 +27,7 @@ class InstanceShape:
     reason: str
 
     def matches(self, provider: str, instance_type: str, label: str) -> bool:
+        """Whether the row of the table fits."""
         right_provider = self.provider in ("*", provider)
         return right_provider and self.label in ("", label) and self.instance_type.fullmatch(instance_type) is not None
 
@@ -55,6 +56,11 @@ class MachineRow:
 
 def accelerator_of(machine: MachineRow, log: ParseLog) -> tuple[str, int] | None:
     """Accelerator name (or vendor's label) and count of a row; None where it has none or is skipped.
+
+    Returns
+    -------
+    tuple of str and int, or None
+        Name and count.
 
     Raises
     ------

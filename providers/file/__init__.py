@@ -52,9 +52,16 @@ class PriceFiles(Provider):
         self.context = context
 
     def fetch(self) -> Fetched:
-        """All prices and discounts of all files; one that is missing or no price sheet is named, and the others count.
+        """All prices and discounts of all files. A file that is missing or invalid is recorded in `unread`; the others count.
 
-        Raises ProviderError where no price is left, for a folder that cannot be read, and without any file.
+        Returns
+        -------
+        Fetched
+
+        Raises
+        ------
+        ProviderError
+            No price is left, a folder cannot be read, or no file is named.
         """
         stated = [path for path in self.context.env.get(VARIABLE, "").split(os.pathsep) if path.strip()]
         if not stated:
@@ -78,9 +85,13 @@ def parse(sheets: Iterable[PriceSheet], collector: OfferCollector, unread: Seque
     sheets : iterable of PriceSheet
         Prices [USD per hour] and discounts.
     collector : OfferCollector
-        Gets the offers of all teams.
+        Gets the offers that are not of a single team.
     unread : sequence of Rejected
         Files that could not be read, with the reason.
+
+    Returns
+    -------
+    Fetched
 
     Raises
     ------
