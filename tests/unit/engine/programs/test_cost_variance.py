@@ -85,6 +85,13 @@ def test_changes_at_once_are_told_apart() -> None:
     assert float(found["price"] / found["utilisation"]) == pytest.approx(0.405465 / 0.0953102, rel=1e-4)
 
 
+def test_a_run_that_is_left_out_saves_its_cost() -> None:
+    """A second run of 6,000 USD is gone, while the first costs half as much again: neither hides in the other."""
+    both = program(Tier("production", (*production().tiers[0].runs, planned("second", hours=3000))))
+    assert causes(both, production(price=3.0)) == {"price": 10_000, "scope": -6000}
+    assert causes(production(price=3.0), both) == {"price": -10_000, "scope": 6000}
+
+
 def test_a_share_that_moves_with_the_runs_is_told_apart_from_them() -> None:
     """From 10 % of 20,000 USD to 20 % of 30,000: half of both shares follows the price, 10 % of the mean of both are overheads."""
     plans = ((2.0, 0.1), (3.0, 0.2))

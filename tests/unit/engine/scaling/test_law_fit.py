@@ -13,7 +13,15 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.fits import LossPrediction, ScalingFit, TrainingRuns
 from service.engine.numerics.least_squares import Floats
-from service.engine.scaling.law_fit import exponent_ranges, fit_law, law_loss, parameter_ranges, predict_runs, standard_errors
+from service.engine.scaling.law_fit import (
+    _spread_starts,
+    exponent_ranges,
+    fit_law,
+    law_loss,
+    parameter_ranges,
+    predict_runs,
+    standard_errors,
+)
 from service.presets.scaling.law_fit import law_prior
 
 BESIROGLU = np.array([1.8172, 482.01, 2085.43, 0.3478, 0.3658])
@@ -64,6 +72,16 @@ def test_the_best_of_many_starts_is_the_best_of_few() -> None:
     points = runs(40)
     few, many = (fit_law(points, law_prior(), np.random.default_rng(0), starts, 2).parameters for starts in (40, 400))
     assert few == pytest.approx(many, rel=1e-2)
+
+
+def test_starts_are_laws_that_explain_the_mean_loss() -> None:
+    """As many as asked for, all different: E below every loss, both terms what is left of the mean, exponents from 0.05 to 1."""
+    points = runs(40)
+    starts = _spread_starts(points, 50)
+    assert starts.shape == np.unique(starts, axis=0).shape == (50, 5)
+    assert np.exp(starts[:, :3]).sum(axis=1) == pytest.approx(np.exp(np.log(points.loss).mean()))
+    assert (np.exp(starts[:, 2]) < points.loss.min()).all()
+    assert ((starts[:, 3:] >= 0.05) & (starts[:, 3:] <= 1.0)).all()
 
 
 @given(st.permutations(range(20)))
