@@ -15,7 +15,9 @@ import time
 import uuid
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
             os.kill(int((folder / file).read_text().split()[0]), signal.SIGINT)
             wait_for(lambda file=file: not (folder / file).exists(), f"the process of {file} to end")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds of each group of tests, those of all processes added up; CONTRIBUTING.md keeps them."""
+    seconds: Counter[str] = Counter()
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            folders = report.nodeid.split("::")[0].split("/")[1:-1]
+            seconds["/".join(folders[: 2 if folders[:1] == ["unit"] else 1])] += report.duration
+    terminalreporter.write_line("seconds by group: " + ", ".join(f"{group} {spent:.0f}" for group, spent in seconds.most_common()))
 
 
 def once_a_run(name: str, make: Callable[[Path], str]) -> str:

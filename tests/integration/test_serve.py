@@ -10,46 +10,69 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from service.config import Settings, to_env
+from service.config import Settings, load_settings, to_env
 from service.runtime import serve
-from tests.conftest import DEADLINE_S, wait_for
+from tests.conftest import DEADLINE_S, find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 IMPORTS = "import os, sys; from service.config import load_settings; from service.runtime.serve import serve"
 RUN = f"{IMPORTS}; sys.exit(serve(load_settings(os.environ)))"
 
 
-@pytest.fixture
-def spaced(tmp_path: Path, settings: Settings, free_port: int) -> Settings:
+def spaced_in(folder: Path) -> Settings:
     """Embedded settings on a directory with a space in its name, with one web process."""
-    return replace(
-        settings, data_dir=tmp_path / "data dir", database_url=f"sqlite:///{tmp_path}/data dir/outlay.db", port=free_port, web_workers=1
-    )
+    data = folder / "data dir"
+    env = {"OUTLAY_DATA_DIR": str(data), "OUTLAY_DATABASE_URL": f"sqlite:///{data}/outlay.db", "OUTLAY_PORT": str(find_free_port())}
+    return load_settings({**env, "OUTLAY_OFFLINE": "1", "OUTLAY_WORKER_CONCURRENCY": "1", "OUTLAY_WEB_WORKERS": "1"})
+
+
+@pytest.fixture
+def spaced(tmp_path: Path) -> Settings:
+    """Settings of the test's own."""
+    return spaced_in(tmp_path)
 
 
 Start = Callable[[Settings], subprocess.Popen[bytes]]
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `serve` as a process; what it and its children wrote is shown when the test fails."""
-    log = tmp_path / "serve.log"
+@contextmanager
+def starting(folder: Path) -> Iterator[Start]:
+    """Starts `serve` as processes that end with the block; what they and their children wrote is printed then."""
+    log = folder / "serve.log"
     with ExitStack() as stack, log.open("ab") as out:
 
         def run(settings: Settings) -> subprocess.Popen[bytes]:
             env = {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}
-            process = subprocess.Popen([sys.executable, "-c", RUN], env=env, cwd=tmp_path, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen([sys.executable, "-c", RUN], env=env, cwd=folder, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
             stack.callback(end, process)
             return process
 
         yield run
     sys.stdout.write(log.read_text())
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts it for one test."""
+    with starting(tmp_path) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """The settings of a service that the tests share which leave its supervisor alive."""
+    folder = tmp_path_factory.mktemp("served")
+    settings = spaced_in(folder)
+    with starting(folder) as run:
+        run(settings)
+        wait_for(lambda: status(settings, "/healthz") == 200, "/healthz to answer 200")
+        yield settings
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -115,15 +138,13 @@ def test_a_killed_supervisor_leaves_no_orphans(spaced: Settings, start: Start) -
 
 
 @linux
-def test_a_dead_worker_is_started_again(spaced: Settings, start: Start) -> None:
+def test_a_dead_worker_is_started_again(served: Settings) -> None:
     """The web server goes on when the background worker dies, and a new worker takes its place."""
-    start(spaced)
-    wait_for(lambda: len(workers(spaced)) >= 3, "the worker, its clock and its pool")
-    wait_for(lambda: status(spaced, "/healthz") == 200, "/healthz to answer 200")
-    first = min(workers(spaced))
+    wait_for(lambda: len(workers(served)) >= 3, "the worker, its clock and its pool")
+    first = min(workers(served))
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: first not in workers(spaced) and len(workers(spaced)) >= 3, "a new worker")
-    assert status(spaced, "/healthz") == 200
+    wait_for(lambda: first not in workers(served) and len(workers(served)) >= 3, "a new worker")
+    assert status(served, "/healthz") == 200
 
 
 def workers(settings: Settings) -> set[int]:
@@ -136,12 +157,10 @@ def workers(settings: Settings) -> set[int]:
     return found
 
 
-def test_a_second_instance_is_refused(spaced: Settings, start: Start, free_port: int) -> None:
+def test_a_second_instance_is_refused(served: Settings) -> None:
     """Two supervisors on one data directory would share its queue: the second says so and starts nothing."""
-    start(spaced)
-    wait_for(lambda: status(spaced, "/healthz") == 200, "/healthz to answer 200")
     with pytest.raises(serve.ServeError, match="another Outlay is running"):
-        serve.serve(spaced)
+        serve.serve(served)
 
 
 def test_a_port_in_use_is_named(settings: Settings) -> None:
