@@ -46,7 +46,7 @@ def test_bills_follow_each_other() -> None:
     """Each is spread as the run's own cost was between its end and the one before; a credit lowers its own."""
     found = run(*steadily(10), cost(24, 90.0, until=6), cost(25, 60.0, until=8), cost(26, -20.0, until=8))
     assert found.usd == 150.0
-    assert at_hours(found, 6.0, 7.0, 8.0) == [90.0, 110.0, 130.0]
+    assert at_hours(found, 3.0, 6.0, 7.0, 8.0) == [45.0, 90.0, 110.0, 130.0]
 
 
 def test_a_bill_of_a_run_that_told_no_cost_is_spread_evenly() -> None:
