@@ -50,6 +50,14 @@ def test_the_whole_ends_with_the_last_sign_of_life() -> None:
     assert found.windows[-2].usd_per_day == 0.0
 
 
+def test_the_whole_begins_with_the_first_run() -> None:
+    """A second run of 400 USD joins after 60 of 100 hours: both burned 1,400 USD in the 100."""
+    second = run(event(60, tokens=0, usd=0), event(100, tokens=400, usd=400), until=100)
+    found = burn_rate([run(*steadily(100), until=100), second], at(100))
+    assert found.windows[0].hours == 100
+    assert found.usd_per_day == pytest.approx(1400 / 100 * 24)
+
+
 def test_tokens_lie_straight_between_what_was_told() -> None:
     """Of a run that tells once a week, the last day burned a seventh of the week's tokens, as it did of its dollars."""
     found = burn_rate([run(event(0, tokens=0, usd=0), event(168, tokens=1680, usd=1680), until=168)], at(168))
