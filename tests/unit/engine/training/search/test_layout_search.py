@@ -195,6 +195,16 @@ def test_sharding_that_needs_more_than_it_saves_is_not_taken_for_the_leanest() -
         assert choice.total_bytes == pytest.approx(4.05e9, rel=0.01)
 
 
+def test_the_leanest_keeps_the_micro_batch_that_is_stated() -> None:
+    """GPT-3 does not fit on eight accelerators: what is missing is told of four sequences at a time, which need more than one."""
+    lean, stated = (
+        choose_layout(GPT_3, training(global_batch=64, axes=Axes(micro_batch=size)), cluster(8), utilisation()) for size in (None, 4)
+    )
+    assert (lean.fits, stated.fits) == (False, False)
+    assert (lean.layouts.row(0)["micro_batch"], stated.layouts.row(0)["micro_batch"]) == (1, 4)
+    assert stated.total_bytes > lean.total_bytes
+
+
 def test_of_equally_fast_layouts_one_without_savings_is_taken() -> None:
     """Where the data pipeline bounds them all, nothing is recomputed or sharded for nothing."""
     choice = choose_layout(LLAMA_7B, training(global_batch=512, input_tokens_per_s_per_node=1000), cluster(64), utilisation())
