@@ -39,15 +39,15 @@ class DurationDraws:
     common: Singles
 
 
-def draw_deviations(activities: Iterable[Activity], generator: np.random.Generator, draws: int = DRAWS) -> DurationDraws:
+def draw_deviations(activities: Iterable[Activity], seed: int, draws: int = DRAWS) -> DurationDraws:
     """Deviations of activities and their queues.
 
     Parameters
     ----------
     activities : iterable of Activity
         Their order does not matter.
-    generator : numpy.random.Generator
-        Source of the activities' own deviations.
+    seed : int
+        Seed of the activities' own deviations.
     draws : int
         Number of draws; an odd number is made even.
 
@@ -61,12 +61,6 @@ def draw_deviations(activities: Iterable[Activity], generator: np.random.Generat
     Latin hypercube in one dimension: McKay et al. 1979.
     """
     names, pairs = _draw_names(activities), -(-draws // 2)
-    return _antithetic(names, generator.standard_normal((len(names), pairs), dtype=np.float32))
-
-
-def draw_seeded(activities: Iterable[Activity], seed: int) -> DurationDraws:
-    """`draw_deviations` of a new generator with that seed, from the cache where there are few activities."""
-    names, pairs = _draw_names(activities), DRAWS // 2
     if len(names) > MAX_CACHED:
         return _antithetic(names, _normals(seed, len(names), pairs))
     rows = max(MIN_CACHED, 1 << (len(names) - 1).bit_length())

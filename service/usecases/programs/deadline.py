@@ -15,7 +15,7 @@ from service.domain.schedule import ActivityNetwork, DeadlineOption, ScheduleAlt
 from service.engine.numerics.money import share_usd
 from service.engine.scheduling.critical_path import deadline_hours, latest_network_start
 from service.engine.scheduling.deadline_options import DeadlineTarget, rank_options, start_earlier
-from service.engine.scheduling.durations import DurationDraws, draw_seeded
+from service.engine.scheduling.durations import DurationDraws, draw_deviations
 from service.presets.programs import find_program_default
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.runs import merge_requests
@@ -46,7 +46,7 @@ class AlternativePlanner:
 
 def draw_durations(network: ActivityNetwork) -> DurationDraws:
     """The draws that a program and its alternatives are compared on; they do not depend on the start."""
-    return draw_seeded(network.activities, SEED)
+    return draw_deviations(network.activities, SEED)
 
 
 def resolve_target_probability(request: Request, notes: AssumptionLog) -> float:

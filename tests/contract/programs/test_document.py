@@ -1,7 +1,8 @@
-"""docs/programs.md says what is: the fields that a program is asked with, and what is taken where they are left out."""
+"""docs/programs.md is up to date: its example's answer, the request's fields and their defaults."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from importlib import resources
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 
 from service.domain.programs.runs import RunRepetition
 from service.presets.defaults import default
@@ -26,6 +28,23 @@ PROGRAM_DEFAULTS = tomllib.loads(resources.files("service.presets").joinpath("da
 # A default that is a word in the table: twice as many accelerators.
 IN_WORDS = {"accelerators_factor"}
 OWN = {"data.filter_yield": filter_yield()[0].p50, "tiers.runs.repeat": RunRepetition().repeat, "tiers.runs.seeds": RunRepetition().seeds}
+
+
+def shown(answer: Any, part: Any) -> Any:
+    """The part of an answer that the document shows."""
+    if isinstance(part, dict):
+        return {name: shown(answer[name], below) for name, below in part.items()}
+    if isinstance(part, list):
+        return [shown(*pair) for pair in zip(answer, part, strict=True)]
+    return pytest.approx(answer, abs=0.005) if isinstance(part, float) else answer
+
+
+def test_the_example_has_the_answer_shown(client: FlaskClient) -> None:
+    """The request of the document, posted."""
+    line, body = TEXT.split("```http\n")[1].split("```")[0].split("\n", maxsplit=1)
+    part = json.loads(TEXT.split("```json\n")[1].split("```")[0])
+    answer = client.post(line.removeprefix("POST "), json=json.loads(body)).get_json()
+    assert shown(answer, part) == part
 
 
 def path_of(label: str) -> str:

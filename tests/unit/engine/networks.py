@@ -49,7 +49,7 @@ def wide(lanes: int, duration: Range, length: int = 1, common_share: float = 0.0
 
 
 def drawn(network: ActivityNetwork, seed: int = 1, draws: int = 10_000) -> DurationDraws:
-    return draw_deviations(network.activities, np.random.default_rng(seed), draws)
+    return draw_deviations(network.activities, seed, draws)
 
 
 def scheduled(network: ActivityNetwork, deadline: date | None = None, draws: DurationDraws | None = None) -> NetworkSchedule:
