@@ -20,7 +20,7 @@ ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "r
 
 WORKLOAD_OPTIONS = (
     click.option("--model", help="Preset, such as llama-2-7b (see `outlay models`)."),
-    click.option("--params", help="Parameters, such as 7B, in the place of a preset."),
+    click.option("--params", help="Parameters, such as 7B, in place of a preset."),
     click.option("--active-params", help="Active parameters of a mixture of experts."),
     click.option("--tokens", help="Training tokens, such as 2T."),
     click.option("--samples", help="Training samples, for models counted by samples."),
@@ -117,7 +117,7 @@ def plan_program(file: Path, settings: tuple[str, ...], *, form: str, out: Path 
 @click.option("--min-probability", type=float, help="Of keeping the deadline, 0 to 1; default: 0.5, by the p50.")
 @click.option("--max-usd", type=float, help="Upper limit of the cost in USD.")
 @click.option("--max-days", type=float, help="Upper limit of the wall clock in days.")
-@click.option("--max-tco2e", type=float, help="At most so much carbon.")
+@click.option("--max-tco2e", type=float, help="Largest emissions, in tCO2e.")
 @click.option("--jurisdictions", help="Countries, such as DE,FR, or EU or EEA.")
 @click.option("--available", is_flag=True, default=None, help="Only offers that their seller says can be ordered.")
 @click.option("--objective", help="cost, time or carbon; default: cost.")
@@ -125,7 +125,7 @@ def plan_program(file: Path, settings: tuple[str, ...], *, form: str, out: Path 
 @click.option("--snapshot", help="The price_snapshot of an earlier answer.")
 @click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="Any other field, such as workload.training.zero_stage=3.")
 @click.option("--brief", is_flag=True, help="Leave out the list of what was assumed.")
-@click.option("--csv", "as_csv", is_flag=True, help="The options as CSV; what owned hardware costs and when it pays is in --json.")
+@click.option("--csv", "as_csv", is_flag=True, help="The options as CSV; costs and break-even of owned hardware are in --json.")
 @click.option("--json", "as_json", is_flag=True, help="The whole answer, as over HTTP.")
 def compare_offers(file: Path | None, settings: tuple[str, ...], *, brief: bool, as_csv: bool, as_json: bool, **flags: Any) -> None:
     """The same workload on every matching offer, from flags, or from a JSON or YAML FILE as sent to POST /v1/compare."""
@@ -168,7 +168,7 @@ def optimal_plan(file: Path | None, settings: tuple[str, ...], *, plot: Path | N
 @main.command("serving")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @click.option("--model", help="Preset, such as llama-3.1-70b (see `outlay models`).")
-@click.option("--params", help="Parameters, such as 70B, in the place of a preset.")
+@click.option("--params", help="Parameters, such as 70B, in place of a preset.")
 @click.option("--active-params", help="Active parameters of a mixture of experts.")
 @click.option("--prompt", type=int, help="Prompt tokens of a request.")
 @click.option("--output", type=int, help="Output tokens of a request.")
@@ -232,7 +232,7 @@ def fit_law(file: Path, *, plot: Path | None, brief: bool, as_json: bool, **flag
 @click.option("--final-share", type=float, help="Learning rate at the plan's end over its peak; default: 0.")
 @click.option("--ends", help="Further horizons, such as 1T,3T.")
 @click.option("--model", help="Preset, such as llama-2-7b; with --accelerator and --count, what is left is priced.")
-@click.option("--params", help="Parameters, such as 7B, in the place of a preset.")
+@click.option("--params", help="Parameters, such as 7B, in place of a preset.")
 @click.option("--accelerator", help="Such as H100 (see `outlay accelerators`).")
 @click.option("--count", help="Accelerators.")
 @click.option("--usd-per-hour", type=float, help="Your price an accelerator-hour; default: the cheapest known offer.")
