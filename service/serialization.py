@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 
-def plain(value: Any) -> Any:
+def to_builtins(value: Any) -> Any:
     """Dataclasses as objects, decimals as numbers, dates and times as text of RFC 3339; everything below likewise."""
     return _converter().unstructure(value)
 

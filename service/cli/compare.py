@@ -55,7 +55,7 @@ FIGURES = 6
 def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, output_format: str) -> None:
     """Compare the options of a file with the flags and settings applied; `output_format` is table, csv or json."""
     from service.schemas.comparison.request import CompareRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.comparison.compare import compare as usecase
 
     request = commands.read_request(file) if file else {}
@@ -63,7 +63,7 @@ def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     commands.apply_settings(request, listed, FLAG_PATHS, settings)
     validated = commands.load_request(CompareRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(usecase(commands.make_context(), validated))
+        answer = to_builtins(usecase(commands.make_context(), validated))
     click.echo({"json": _json, "csv": format_csv}.get(output_format, lambda entry: table(entry, brief=brief))(answer))
 
 

@@ -94,11 +94,11 @@ def _known_keys(at: AppContext) -> tuple[Key, ...]:
 
 def _entry(key: Key, now: datetime) -> dict[str, Any]:
     """A key as it is listed."""
-    from service.serialization import plain
+    from service.serialization import to_builtins
 
     times = {"created": key.created_at, "expires": key.expires_at, "revoked": key.revoked_at}
     state = "revoked" if key.revoked_at else "expired" if key.trouble(now) else "good"
-    return {"id": key.id, "team": key.team_name, "name": key.name, "scopes": ",".join(key.scopes), **plain(times), "state": state}
+    return {"id": key.id, "team": key.team_name, "name": key.name, "scopes": ",".join(key.scopes), **to_builtins(times), "state": state}
 
 
 def _until(key: Key) -> str:

@@ -38,7 +38,7 @@ HOURS_PER_DAY = 24
 def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
     """Answer the request of a file with the flags and settings applied; `plot` is the file for its chart."""
     from service.schemas.scaling.optimum_request import OptimalRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.scaling.optimum import optimal as usecase
 
     request = commands.read_request(file) if file else {}
@@ -47,7 +47,7 @@ def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str]
     commands.apply_settings(request, others, FLAG_PATHS, [*counts, *settings])
     validated = commands.load_request(OptimalRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(usecase(commands.make_context(), validated))
+        answer = to_builtins(usecase(commands.make_context(), validated))
     if plot is not None:
         draw(answer, plot)
     click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))

@@ -14,7 +14,7 @@ from service.cli.commands import make_context
 from service.cli.tables import clip, columns
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.prices.providers import ROW_KINDS
 
 ROWS_NAMED = 5
@@ -42,7 +42,7 @@ def show(*, as_json: bool, as_csv: bool) -> None:
     from service.usecases.prices.providers import list_providers
 
     try:
-        entries = plain(list_providers(make_context(), operator=True))
+        entries = to_builtins(list_providers(make_context(), operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(f"nothing is stored yet, or cannot be read ({error}); `outlay prices refresh` fetches prices") from error
     click.echo(json.dumps(entries, indent=2) if as_json else _csv(entries) if as_csv else _table(entries))

@@ -29,13 +29,13 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, br
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
     """Print the difference of two programs' budgets by cause."""
     from service.schemas.programs.request import ProgramDifferenceRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.programs.plan import compare_programs
 
     request = {"before": commands.read_request(before), "after": commands.read_request(after)}
     request_data = commands.load_request(ProgramDifferenceRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(compare_programs(commands.make_context(), request_data))
+        answer = to_builtins(compare_programs(commands.make_context(), request_data))
     click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
 
 

@@ -16,7 +16,7 @@ from service.cli.tables import columns, figure, price_text
 def reprice(request: Path, before: Path | None, since: str | None, answer: Path | None, *, as_json: bool) -> None:
     """Show what changed since the snapshot `since`, or since that of the earlier answer."""
     from service.schemas.training.reprice import RepriceRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.training.reprice import reprice as usecase
 
     asked = {"request": read_request(request)} | (_earlier(answer) if answer else {})
@@ -24,7 +24,7 @@ def reprice(request: Path, before: Path | None, since: str | None, answer: Path 
     asked |= {"since": since} if since else {}
     given = load_request(RepriceRequestSchema(), asked)
     with report_errors():
-        found = plain(usecase(make_context(), given))
+        found = to_builtins(usecase(make_context(), given))
     click.echo(json.dumps(found, indent=2) if as_json else table(found))
 
 

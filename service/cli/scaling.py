@@ -33,7 +33,7 @@ COUNTS = ("plan_tokens", "warmup", "decay_tokens")
 def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool, as_json: bool) -> None:
     """Fit a law to the runs of a file with the flags applied; `plot` is the file for its chart."""
     from service.schemas.scaling.law_fit import LawFitRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.scaling.law_fit import fit_scaling_law
 
     request = _request(file, LAW_COLUMNS)
@@ -41,7 +41,7 @@ def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool,
     _add_runs(request, flags)
     validated = commands.load_request(LawFitRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(fit_scaling_law(validated))
+        answer = to_builtins(fit_scaling_law(validated))
     if plot is not None:
         draw_fit(validated["points"], answer, plot)
     click.echo(json.dumps(answer, indent=2) if as_json else format_law(answer, brief=brief))
@@ -50,7 +50,7 @@ def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool,
 def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
     """Extrapolate the curve of a file with the flags and settings applied."""
     from service.schemas.scaling.loss_curves import CurveRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.scaling.loss_curves import extrapolate_curve
 
     request = _request(file, CURVE_COLUMNS)
@@ -60,18 +60,18 @@ def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *,
     commands.apply_settings(request, settings_by_name, CURVE_PATHS, settings)
     validated = commands.load_request(CurveRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(extrapolate_curve(commands.make_context(), validated))
+        answer = to_builtins(extrapolate_curve(commands.make_context(), validated))
     click.echo(json.dumps(answer, indent=2) if as_json else format_curve(answer, brief=brief))
 
 
 def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
     """Write the runs, curves of equal FLOPs by the law and the predicted runs as SVG."""
     from service.formats.documents.charts import fit_chart, svg
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.scaling.iso_flops import iso_flop_curves
 
     flops = [FLOPS_PER_PARAM_AND_TOKEN * run["params"] * run["tokens"] for run in (*runs, *answer["predictions"])]
-    charts.write_svg(file, lambda: svg(fit_chart(runs, answer, plain(iso_flop_curves(answer["law"], flops)))))
+    charts.write_svg(file, lambda: svg(fit_chart(runs, answer, to_builtins(iso_flop_curves(answer["law"], flops)))))
 
 
 def format_law(answer: Entry, *, brief: bool) -> str:

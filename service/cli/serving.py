@@ -51,7 +51,7 @@ def serving(
 ) -> None:
     """Plan the serving of a file with the flags and settings applied; `output_format` is table, csv or json, `plot` its chart."""
     from service.schemas.serving import ServingRequestSchema
-    from service.serialization import plain
+    from service.serialization import to_builtins
     from service.usecases.serving.serve import serve
 
     request = commands.read_request(file) if file else {}
@@ -59,7 +59,7 @@ def serving(
     commands.apply_settings(request, listed, FLAG_PATHS, settings)
     validated = commands.load_request(ServingRequestSchema(), request)
     with commands.report_errors():
-        answer = plain(serve(commands.make_context(), validated))
+        answer = to_builtins(serve(commands.make_context(), validated))
     if plot is not None:
         draw(answer, validated.get("latency", {}).get("time_per_output_token_ms"), plot)
     click.echo({"json": _json, "csv": format_csv}.get(output_format, lambda entry: table(entry, brief=brief))(answer))

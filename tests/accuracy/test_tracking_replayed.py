@@ -16,7 +16,7 @@ from service import create_app
 from service.config import load_settings
 from service.domain.tracking.records import LoggedEvent
 from service.schemas.tracking.events import event_body
-from service.serialization import plain
+from service.serialization import to_builtins
 from tests.support import replay
 from tests.support.replay import published
 
@@ -39,7 +39,7 @@ def status(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Status]:
         told = cache(lambda name: replayed(client, name))
 
         def ask(name: str, as_of: datetime) -> dict[str, Any]:
-            answer = client.get(f"/v1/track/programs/{told(name)}/status", query_string={"as_of": plain(as_of)})
+            answer = client.get(f"/v1/track/programs/{told(name)}/status", query_string={"as_of": to_builtins(as_of)})
             assert answer.status_code == 200, answer.text
             found: dict[str, Any] = answer.get_json()
             return found

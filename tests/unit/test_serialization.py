@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.serialization import plain
+from service.serialization import to_builtins
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Line:
 
 def test_dataclasses_become_objects_at_any_depth() -> None:
     """With their fields in the order they are declared."""
-    found = plain(Line(Decimal("0.10"), date(2027, 1, 4), (Range(1, 2, 3), [Line(Decimal(1), None)])))
+    found = to_builtins(Line(Decimal("0.10"), date(2027, 1, 4), (Range(1, 2, 3), [Line(Decimal(1), None)])))
     assert found == {
         "usd": 0.1,
         "when": "2027-01-04",
@@ -53,15 +53,15 @@ def test_dataclasses_become_objects_at_any_depth() -> None:
 )
 def test_every_kind_of_value_has_one_plain_form(value: object, expected: object) -> None:
     """Decimals are numbers, days and times texts of RFC 3339, UTC is Z."""
-    assert plain(value) == expected
-    assert type(plain(value)) is type(expected)
+    assert to_builtins(value) == expected
+    assert type(to_builtins(value)) is type(expected)
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", 1j, [object()]])
 def test_what_has_no_plain_form_is_an_error(value: object) -> None:
     """And is not shown as its Python text."""
     with pytest.raises(TypeError, match="no plain form for"):
-        plain(value)
+        to_builtins(value)
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | st.dates()
@@ -70,6 +70,6 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, 
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner)))
 def test_the_plain_form_is_json_and_is_its_own_plain_form(value: object) -> None:
     """Whatever stands inside."""
-    once = plain(value)
-    assert plain(once) == once
+    once = to_builtins(value)
+    assert to_builtins(once) == once
     assert json.loads(json.dumps(once)) == once

@@ -14,7 +14,7 @@ from service.schemas.base import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
 from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramDifferenceRequestSchema, ProgramRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.programs import plan as usecase
 
 blueprint = Blueprint("program", __name__, description="Budget, schedule and documents of training programs")
@@ -107,4 +107,4 @@ def program_difference(body: dict[str, Any]) -> Response:
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.
     """
-    return json_response(plain(usecase.compare_programs(team_context(), body)))
+    return json_response(to_builtins(usecase.compare_programs(team_context(), body)))

@@ -9,7 +9,7 @@ from flask import Response
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.serving import ServingAnswerSchema, ServingRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.serving import serve as usecase
 
 blueprint = Blueprint("serving", __name__, description="Serving of a model: configuration, speed and cost")
@@ -35,4 +35,4 @@ def serving(request: dict[str, Any]) -> Response:
     month and a lifetime, and the same on other offers. Decoder-only transformers. Where nothing fits or is fast enough a 422 names
     alternatives. The costliest request takes 0.4 s of CPU, plus the estimate where `training.estimate` is stated.
     """
-    return json_response(plain(usecase.serve(team_context(), request)))
+    return json_response(to_builtins(usecase.serve(team_context(), request)))

@@ -19,7 +19,7 @@ from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
 from service.domain.tracking.records import ProgramRecord
 from service.schemas.tracking.presenters import program_body, status_body
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.tracking import programs as usecase
 
 MAX_PROGRAMS = 1_000_000
@@ -55,7 +55,7 @@ def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> Non
     with _opened() as context, commands.report_errors():
         found = program_status(context, _program(context, team, program_id), _moment(as_of))
     body = status_body(found)
-    click.echo(json.dumps(body, indent=2) if as_json else tables.status(body, plain(headline(found.baseline, found.status))))
+    click.echo(json.dumps(body, indent=2) if as_json else tables.status(body, to_builtins(headline(found.baseline, found.status))))
 
 
 def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, team: str) -> None:
@@ -78,7 +78,7 @@ def import_content(kind: str, content: bytes, *, program: str | None, run: str |
         place = ImportScope(
             usecase.find_program(context, who, program) if program else None, usecase.find_run(context, who, run) if run else None
         )
-        taken = plain(import_file(context, who, kind, content, place))
+        taken = to_builtins(import_file(context, who, kind, content, place))
     click.echo(json.dumps(taken, indent=2) if as_json else tables.taken(taken))
 
 

@@ -11,7 +11,7 @@ import click
 from providers.http import Http, Limits
 from providers.offer import ProviderError
 from service.formats.imports.metrics import known
-from service.serialization import plain
+from service.serialization import to_builtins
 
 API = "/api/2.0/mlflow"
 PAGE_RUNS = 100
@@ -90,5 +90,5 @@ def _object(answer: object) -> dict[str, Any]:
     """An answer with its numbers as JSON has them."""
     if not isinstance(answer, dict):
         raise TypeError(f"an answer is {type(answer).__name__} where an object was expected")
-    value: dict[str, Any] = plain(answer)
+    value: dict[str, Any] = to_builtins(answer)
     return value

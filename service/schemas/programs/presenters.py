@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.programs.plan import RunBlock, TierBlock
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.programs.plan import ProgramAnswer
 from service.usecases.training.estimate import EstimateAnswer
 
@@ -27,21 +27,21 @@ def present_program(answer: ProgramAnswer) -> Body:
         "tiers": [_tier(tier, answer, estimates) for tier in plan.tiers],
         **_fields(plan, "overhead", "reserves", "lines"),
         **_fields(plan, "risks", "endings"),
-        "midpoint_gate": None if plan.midpoint is None else {**plain(plan.midpoint.gate), **plain(answer.midpoint)},
+        "midpoint_gate": None if plan.midpoint is None else {**to_builtins(plan.midpoint.gate), **to_builtins(answer.midpoint)},
         **_fields(answer, "schedule", "burn_plan", "reporting", "tokens", "spend_choices"),
         **_fields(answer, "price_snapshot", "engine_version", "assumptions", "warnings"),
     }
 
 
 def _fields(block: object, *names: str) -> Body:
-    return {name: plain(getattr(block, name)) for name in names}
+    return {name: to_builtins(getattr(block, name)) for name in names}
 
 
 def _present_estimates(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]:
     """The estimates by identity; an assumption that several of them share is converted once."""
     assumptions = {id(assumption): assumption for answer in answers.values() for assumption in answer.assumptions}
-    bodies = {key: plain(assumption) for key, assumption in assumptions.items()}
-    estimates = {key: plain(replace(answer, assumptions=())) for key, answer in answers.items()}
+    bodies = {key: to_builtins(assumption) for key, assumption in assumptions.items()}
+    estimates = {key: to_builtins(replace(answer, assumptions=())) for key, answer in answers.items()}
     for key, answer in answers.items():
         estimates[key]["assumptions"] = [bodies[id(assumption)] for assumption in answer.assumptions]
     return estimates
@@ -51,16 +51,16 @@ def _outcome(answer: ProgramAnswer) -> Body | None:
     if answer.plan.outcome is None:
         return None
     section = answer.request["outcome"]
-    return {**{name: plain(section.get(name)) for name in OUTCOME_FIELDS}, **plain(answer.plan.outcome)}
+    return {**{name: to_builtins(section.get(name)) for name in OUTCOME_FIELDS}, **to_builtins(answer.plan.outcome)}
 
 
 def _tier(tier: TierBlock, answer: ProgramAnswer, estimates: Mapping[int, Body]) -> Body:
     return {
         **_fields(tier, "tier", "cost_usd", "overhead_usd"),
-        **plain(tier.use),
+        **to_builtins(tier.use),
         "runs": [_run(block, estimates[id(answer.estimates[tier.tier, block.run.name])]) for block in tier.runs],
-        "failures": plain(tier.failures),
-        "gate": None if tier.gate is None else plain(tier.gate) | plain(answer.gates[tier.tier]),
+        "failures": to_builtins(tier.failures),
+        "gate": None if tier.gate is None else to_builtins(tier.gate) | to_builtins(answer.gates[tier.tier]),
     }
 
 
@@ -70,7 +70,7 @@ def _run(block: RunBlock, estimate: Body) -> Body:
         **_fields(block.run.repetition, "repeat", "runs"),
         "run_equivalents": block.run_equivalents,
         "concurrency": block.run.repetition.concurrency,
-        "cost_usd": plain(block.cost_usd),
-        **plain(block.use),
+        "cost_usd": to_builtins(block.cost_usd),
+        **to_builtins(block.use),
         "estimate": estimate,
     }

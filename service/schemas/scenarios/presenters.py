@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
-from service.serialization import plain
+from service.serialization import to_builtins
 
 Body = dict[str, Any]
 
@@ -20,9 +20,9 @@ def entry_body(row: ScenarioRecord) -> Body:
         "error": row.error,
         "price_snapshot": row.price_snapshot,
         "engine_version": row.engine_version,
-        "created_at": plain(row.created_at),
-        "updated_at": plain(row.updated_at),
-        "expires_at": plain(row.expires_at),
+        "created_at": to_builtins(row.created_at),
+        "updated_at": to_builtins(row.updated_at),
+        "expires_at": to_builtins(row.expires_at),
     }
 
 

@@ -14,7 +14,7 @@ from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, Event
 from service.domain.tracking.records import LoggedEvent
 from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.paging import PageQuerySchema
-from service.serialization import plain
+from service.serialization import to_builtins
 
 MAX_EVENTS = 1000
 MAX_USD = 1e12
@@ -154,7 +154,7 @@ def event_body(logged: LoggedEvent) -> dict[str, Any]:
             given[name] = given.pop(domain) / MICRO
     if not isfinite(given.get("loss", 0.0)):
         given["loss"] = str(given["loss"])
-    return {"position": logged.position, **plain(given), "received_at": plain(logged.received_at)}
+    return {"position": logged.position, **to_builtins(given), "received_at": to_builtins(logged.received_at)}
 
 
 class LoggedEventSchema(EventSchema):

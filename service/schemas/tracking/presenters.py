@@ -9,7 +9,7 @@ from service.presets.version import engine_version
 from service.schemas.tracking.programs import (
     PlannedSchema,
 )
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.tracking.baseline import effective_gate
 from service.usecases.tracking.report import ProgramReport
 from service.usecases.tracking.status import StatusResult
@@ -41,14 +41,14 @@ def _common(record: ProgramRecord | RunRecord) -> Body:
         "version": record.version,
         "price_snapshot": record.body.get("price_snapshot"),
         "engine_version": engine_version(),
-        "created_at": plain(record.created_at),
-        "updated_at": plain(record.updated_at),
+        "created_at": to_builtins(record.created_at),
+        "updated_at": to_builtins(record.updated_at),
     }
 
 
 def status_body(tracked: StatusResult) -> dict[str, Any]:
     """A program's status as its JSON object."""
-    body: dict[str, Any] = plain(tracked.status)
+    body: dict[str, Any] = to_builtins(tracked.status)
     body["runs"] = [{"id": record.id, **run} for record, run in zip(tracked.runs, body["runs"], strict=True)]
     return {**body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}
 
@@ -58,7 +58,7 @@ def report_body(report: ProgramReport) -> dict[str, Any]:
     result = report.tracked
     status = status_body(result)
     return {
-        **plain(report),
+        **to_builtins(report),
         "program": {"id": result.program.id, **{name: result.program.body.get(name) for name in PROGRAM_FIELDS}},
         "status": status,
         "price_snapshot": status["price_snapshot"],

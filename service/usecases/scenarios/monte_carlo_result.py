@@ -19,7 +19,7 @@ from service.engine.scenarios.summary import (
 )
 from service.engine.scenarios.trials import Sampler
 from service.presets.version import engine_version
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scenarios.registry import PreparedScenario
 from service.usecases.scenarios.trial_models import TrialModel
 
@@ -70,7 +70,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
         "start": None if model.start is None else model.start.isoformat(),
         "price_snapshot": prepared.snapshot,
         "engine_version": engine_version(),
-        "assumptions": [*prepared.request["assumptions"], *plain(model.assumptions)],
+        "assumptions": [*prepared.request["assumptions"], *to_builtins(model.assumptions)],
         "warnings": [*prepared.request["warnings"], *_tail_warnings(aggregate), *model.warnings],
     }
 

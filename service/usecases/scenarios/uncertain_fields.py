@@ -18,7 +18,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.scenarios import Discrete, Distribution, Floats, QueueWait, Regimes
 from service.engine.scenarios.distributions import correlation_factor, normal_quantile, quantile_at_score
 from service.engine.scenarios.trials import UncertainField
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scenarios.changes.path_scope import check_scope, resolve_path
 from service.usecases.scenarios.changes.request_paths import check_path, is_stated, read_numbers, takes_whole_numbers, with_values
 from service.usecases.scenarios.distributions import bounds, parse_distribution
@@ -134,10 +134,10 @@ def _read_field(request: ScenarioRequest, path: str, stated: Any, limit: int, po
             median = None
         elif path == f"defaults.{PRICE}":
             _check_run_filters(request.base, pointer)
-        return {"path": path, "stated": plain(stated), "nodes": [], "cuts": [], "median": median}
+        return {"path": path, "stated": to_builtins(stated), "nodes": [], "cuts": [], "median": median}
     nodes, cuts = _place_nodes(distribution, limit)
     read = read_numbers(request, path, nodes if isinstance(distribution, Discrete) else _round_counts(request, path, nodes), pointer)
-    return {"path": path, "stated": plain(stated), "nodes": read, "cuts": cuts, "median": read[len(read) // 2]}
+    return {"path": path, "stated": to_builtins(stated), "nodes": read, "cuts": cuts, "median": read[len(read) // 2]}
 
 
 def _resolve_name(request: ScenarioRequest, name: str, stated: Any) -> str:

@@ -17,7 +17,7 @@ from service.context import AppContext
 from service.domain.tracking.alerts import TEST, AlertTarget
 from service.runtime import webhooks
 from service.runtime.webhooks import Gone, Undelivered
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.store import ClaimedDelivery
 from service.usecases.tracking.alerts import rule_from_record
 
@@ -63,7 +63,7 @@ def webhook_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
     kind = TEST if alert.subject == TEST else rule.body["kind"]
     return {
         "type": f"alert.{kind}",
-        "timestamp": plain(alert.at),
+        "timestamp": to_builtins(alert.at),
         "data": {"id": alert.id, "rule": rule.id, "program": alert.program, **alert.body},
     }
 

@@ -10,7 +10,7 @@ from service.domain.errors import InvalidRequest, NotFound, StoreNotReady
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import Principal
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.tracking.baseline import CLOSED, STATED_FIELDS, apply_stated, baseline_of_plan, planned_run, with_gate_share
 from service.usecases.tracking.feedback import record_outcome
 
@@ -32,7 +32,7 @@ def start_program(
     Raises InvalidRequest where the dates contradict one another.
     """
     planned = baseline_of_plan(plan["answer"], plan["request"]) if plan else {}
-    stated = {name: plain(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps") if given.get(name) is not None}
+    stated = {name: to_builtins(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps") if given.get(name) is not None}
     if "midpoint_gate" in stated:
         stated["midpoint_gate"] = with_gate_share(stated["midpoint_gate"])
     body = planned | stated | {"state": OPEN}
@@ -55,7 +55,7 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
 
 def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
     """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
-    body = {**program.body, **{name: plain(value) for name, value in given.items()}}
+    body = {**program.body, **{name: to_builtins(value) for name, value in given.items()}}
     _check_dates(body)
     return context.store.change_program(program, body, context.clock(), who.key)
 
@@ -64,7 +64,7 @@ def start_run(context: AppContext, program: ProgramRecord, given: Given, idempot
     """A new run of a program. Raises InvalidRequest for a closed program and for planned dates in the wrong order."""
     if program.body["state"] == CLOSED:
         raise InvalidRequest("the program is closed; open it before it gets another run")
-    tier, stated = given.get("tier"), plain(given.get("planned", {}))
+    tier, stated = given.get("tier"), to_builtins(given.get("planned", {}))
     planned = apply_stated(planned_run(program.body, tier, given["name"]), stated)
     body = {"name": given["name"], "tier": tier, "state": OPEN, "planned": planned, "price_snapshot": program.body.get("price_snapshot")}
     _check_planned(body)
@@ -91,7 +91,7 @@ def find_run(context: AppContext, who: Principal, run_id: str) -> RunRecord:
 
 def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given) -> RunRecord:
     """The run with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
-    news = {name: plain(value) for name, value in given.items()}
+    news = {name: to_builtins(value) for name, value in given.items()}
     body = {**run.body, **news, "planned": apply_stated(run.body["planned"], news.get("planned", {}))}
     _check_planned(body)
     changed = context.store.change_run(run, body, context.clock(), who.key)

@@ -18,7 +18,7 @@ from service.domain.quantities import Assumption
 from service.engine.numerics.money import cents
 from service.presets.version import engine_version
 from service.prices.catalog import PriceBook
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
@@ -168,7 +168,7 @@ def _price_cause(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook,
     """The extra cost of the earlier request at present prices."""
     old, new = before.price, after.price
     names = [name for name in PRICE_FIELDS if getattr(old, name) != getattr(new, name)]
-    changes = (FieldChange(f"price.{name}", plain(getattr(old, name)), plain(getattr(new, name))) for name in names)
+    changes = (FieldChange(f"price.{name}", to_builtins(getattr(old, name)), to_builtins(getattr(new, name))) for name in names)
     detail = _price_detail(old, new, book, asked_otherwise=asked_otherwise)
     return MoveCause("price", _total(after) - _total(before), detail, tuple(changes))
 
@@ -239,4 +239,4 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for name, below in value.items():
             yield from _leaves(below, f"{path}.{name}" if path else str(name))
     elif value is not None:
-        yield path, plain(value)
+        yield path, to_builtins(value)

@@ -15,7 +15,7 @@ from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
 from service.domain.quantities import Range
 from service.schemas.base import Schema
 from service.schemas.derive import derive
-from service.serialization import plain
+from service.serialization import to_builtins
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def test_types_descriptions_and_bounds_come_of_the_fields() -> None:
 def test_json_has_the_members_of_the_schema() -> None:
     """Merged members stand in order, hidden ones and optional ones without a value are left out."""
     whole = Whole(Inner(Decimal("1.50"), 7), Range(1, 2, 3), (Part("x"),), None, 0.5, date(2027, 1, 4))
-    found = plain(whole)
+    found = to_builtins(whole)
     assert found == {
         "usd": 1.5,
         "hours": {"p10": 1, "p50": 2, "p90": 3},

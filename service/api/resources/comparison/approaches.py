@@ -9,7 +9,7 @@ from flask import Response
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.comparison.approaches import ApproachesAnswerSchema, ApproachesRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.comparison import approaches as usecase
 
 blueprint = Blueprint("approaches", __name__, description="The same task by prompting, fine-tuning, distillation or pre-training")
@@ -33,4 +33,4 @@ def approaches(request: dict[str, Any]) -> Response:
     Each approach is estimated on the fewest accelerators that hold it and finish within `max_days`, with up to some forty estimates in all:
     below 0.3 s of CPU for dense models, about 1 s for the costliest mixtures of experts.
     """
-    return json_response(plain(usecase.approaches(team_context(), request)))
+    return json_response(to_builtins(usecase.approaches(team_context(), request)))

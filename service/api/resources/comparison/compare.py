@@ -10,7 +10,7 @@ from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.comparison.answer import CompareAnswerSchema
 from service.schemas.comparison.request import CompareRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.comparison import compare as usecase
 
 blueprint = Blueprint("compare", __name__, description="The same workload on every matching offer and on owned hardware")
@@ -62,4 +62,4 @@ def compare(request: dict[str, Any]) -> Response:
     {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with its changes. The answer's `variants` has the best
     option of each: `{"name": "adapters", "best": "adapters:…", "cost_usd": 1200, "wall_clock_hours": 9.5, "feasible": 40}`.
     """
-    return json_response(plain(usecase.compare(team_context(), request)))
+    return json_response(to_builtins(usecase.compare(team_context(), request)))

@@ -17,7 +17,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.prices import PriceChange
 from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.prices.catalog import find_price_changes
 from service.usecases.prices.providers import CONDITIONS, MAX_EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
 
@@ -143,7 +143,7 @@ def providers(query: dict[str, Any]) -> Response:
     One that lacks its credentials says so and is no error. Of price files you see everybody's and those of your own team.
     """
     found, cursor = paginate(list_providers(team_context()), lambda entry: (entry.name,), page_of(query, (str,)))
-    return json_response({"items": plain(found), "next_cursor": cursor})
+    return json_response({"items": to_builtins(found), "next_cursor": cursor})
 
 
 @blueprint.route("/v1/providers/<name>")
@@ -151,7 +151,7 @@ def providers(query: dict[str, Any]) -> Response:
 @blueprint.alt_response(404, response_name(404))
 def provider(name: str) -> Response:
     """One price source"""
-    return json_response(plain(find_provider(team_context(), name)))
+    return json_response(to_builtins(find_provider(team_context(), name)))
 
 
 @blueprint.route("/v1/providers/<name>/refresh", methods=["POST"])
@@ -167,7 +167,7 @@ def refresh(body: dict[str, Any], name: str) -> Response:
     lacks its credentials, or that the settings forbid to ask, is a conflict that names what would be right.
     """
     entry = refresh_now(team_context(), name, accept_jumps=body.get("accept_jumps", False))
-    return json_response(plain(entry), 202, {"Location": f"/v1/providers/{name}"})
+    return json_response(to_builtins(entry), 202, {"Location": f"/v1/providers/{name}"})
 
 
 @blueprint.route("/v1/offers/history")
@@ -195,7 +195,7 @@ def _moment(microseconds: int) -> datetime:
 
 
 def _change(row: PriceChange) -> dict[str, Any]:
-    body: dict[str, Any] = plain(row)
+    body: dict[str, Any] = to_builtins(row)
     del body["id"]
     price, before = row.usd_per_hour, row.usd_per_hour_before
     body["usd_per_accelerator_hour"] = None if price is None else float(price / row.accelerator_count)

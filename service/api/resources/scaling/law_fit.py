@@ -8,7 +8,7 @@ from flask import Response
 
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.scaling.law_fit import LawFitAnswerSchema, LawFitRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scaling.law_fit import fit_scaling_law
 
 blueprint = Blueprint("scaling_laws", __name__, description="Scaling laws from the caller's own runs")
@@ -40,4 +40,4 @@ def fit(request: dict[str, Any]) -> Response:
     Intervals are of 80 %, over resamples of the runs; fewer than 6 distinct sizes, and losses that do not fall, are a 422. The same request
     has the same answer. 240 points take about 0.7 s of CPU, the costliest request (1,000 points that no law fits) some 4 s.
     """
-    return json_response(plain(fit_scaling_law(request)))
+    return json_response(to_builtins(fit_scaling_law(request)))

@@ -9,7 +9,7 @@ from flask import Response
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.scaling.loss_curves import CurveAnswerSchema, CurveRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scaling.loss_curves import extrapolate_curve
 
 blueprint = Blueprint("loss_curves", __name__, description="Forecast of a running training run, and advice")
@@ -35,4 +35,4 @@ def extrapolate(request: dict[str, Any]) -> Response:
     The learning-rate schedule is taken into account, with the fall that its decay has still to bring. Other ends stretch or compress the
     rest of the schedule. A curve takes some 0.2 s of CPU, one of 20,000 points 0.5 s; costs take one estimate for each end.
     """
-    return json_response(plain(extrapolate_curve(team_context(), request)))
+    return json_response(to_builtins(extrapolate_curve(team_context(), request)))

@@ -10,7 +10,7 @@ from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.scaling.optimum_answer import OptimalAnswerSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scaling import optimum as usecase
 
 blueprint = Blueprint("optimal", __name__, description="Compute-optimal size and tokens for a budget")
@@ -35,4 +35,4 @@ def optimal(request: dict[str, Any]) -> Response:
     the training budget: smaller, and trained for longer than the budget; `lifetime` has the savings.
     The step model is evaluated for some thirty sizes: the costliest request takes some 1 s of CPU.
     """
-    return json_response(plain(usecase.optimal(team_context(), request)))
+    return json_response(to_builtins(usecase.optimal(team_context(), request)))

@@ -17,7 +17,7 @@ from service.domain.tracking.alerts import LIMITS, TEST
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
 from service.schemas.paging import PageQuerySchema
 from service.schemas.tracking.alerts import AlertPageSchema, AlertRulePageSchema, AlertRuleSchema, NewAlertRuleSchema, TestAlertSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.tracking import alerts as usecase
 
 Body = dict[str, Any]
@@ -123,7 +123,7 @@ def rule_body(row: AlertRuleRecord) -> Body:
         "kind": row.body["kind"],
         **limits,
         "targets": targets,
-        "created_at": plain(row.created_at),
+        "created_at": to_builtins(row.created_at),
     }
 
 
@@ -137,8 +137,8 @@ def alert_body(alert: AlertRecord, rule: AlertRuleRecord, deliveries: Sequence[D
         "title": alert.body["title"],
         "text": alert.body["text"],
         "figures": alert.body["figures"],
-        "at": plain(alert.at),
-        "ended_at": plain(alert.ended_at),
+        "at": to_builtins(alert.at),
+        "ended_at": to_builtins(alert.ended_at),
         "deliveries": [_delivery_body(each, rule.body["targets"][each.target]) for each in deliveries],
     }
 
@@ -150,8 +150,8 @@ def _delivery_body(row: DeliveryRecord, target: Body) -> Body:
         **_shown(target),
         "state": row.state,
         "attempts": row.attempts,
-        "due_at": plain(row.due_at) if row.state == "pending" else None,
-        "sent_at": plain(row.sent_at),
+        "due_at": to_builtins(row.due_at) if row.state == "pending" else None,
+        "sent_at": to_builtins(row.sent_at),
         "last_error": row.last_error,
     }
 

@@ -14,7 +14,7 @@ from service.api.resources.tracking.programs import known_program, known_run
 from service.formats.imports.focus import CostBasis
 from service.schemas.base import Choice, Count, FreeObject, Items, Part, Schema, Text
 from service.schemas.tracking.events import RejectedEventSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.tracking.imports import READERS, ImportScope, import_file
 
 blueprint = Blueprint("track_imports", __name__, description="Imports of invoices, job accounting and metrics of other tools")
@@ -86,5 +86,5 @@ def import_events(query: dict[str, Any]) -> Response:
     if not content:
         raise HttpError(400, "The body is empty; send the file.")
     result = import_file(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
-    body = plain(result) | {"unmatched_count": len(result.unmatched)}
+    body = to_builtins(result) | {"unmatched_count": len(result.unmatched)}
     return json_response(body | {name: body[name][:MAX_LISTED] for name in ("rejected", "unmatched", "notes")})

@@ -28,7 +28,7 @@ from service.schemas.tracking.programs import (
     TrackedProgramSchema,
     TrackedRunSchema,
 )
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.tracking import events as usecase_events
 from service.usecases.tracking import programs as usecase
 
@@ -199,7 +199,7 @@ def add_events(given: Body, run_id: str) -> Response:
     correction of itself or with fields that the corrected event's type does not have. Nothing is edited in place: send a `correction`. The
     most expensive call takes less than 0.3 s of CPU.
     """
-    return json_response(plain(usecase_events.append_events(current_app.extensions["context"], known_run(run_id), given["events"])))
+    return json_response(to_builtins(usecase_events.append_events(current_app.extensions["context"], known_run(run_id), given["events"])))
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])

@@ -10,7 +10,7 @@ from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.resources.training.estimate import EXAMPLE as REQUEST
 from service.schemas.training.reprice import RepriceAnswerSchema, RepriceRequestSchema
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.training import reprice as usecase
 
 blueprint = Blueprint("reprice", __name__, description="What moved since an earlier estimate")
@@ -31,4 +31,4 @@ def reprice(request: dict[str, Any]) -> Response:
     The earlier request is estimated at the earlier prices, then at the present ones, then the present request is: each step has one cause.
     The present prices are the newest, or those of `request.price.snapshot`. Three estimates are made: below 3 s of CPU.
     """
-    return json_response(plain(usecase.reprice(team_context(), request)))
+    return json_response(to_builtins(usecase.reprice(team_context(), request)))

@@ -17,7 +17,7 @@ from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.programs.plan import plan_program
 from service.usecases.scenarios.registry import ScenarioRequest, Shape
 from service.usecases.training.estimate import estimate
@@ -197,7 +197,7 @@ def evaluate_row(context: AppContext, shape: Shape, base: Body) -> dict[str, Any
         outputs = evaluate_request(context, shape, base)
     except DomainError as problem:
         return {"feasible": False, "problem": f"{problem.pointer}: {problem.message}".removeprefix(": ")}
-    row: dict[str, Any] = plain(outputs)
+    row: dict[str, Any] = to_builtins(outputs)
     return {"feasible": outputs.problem is None, **row}
 
 

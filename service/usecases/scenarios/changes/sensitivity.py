@@ -17,7 +17,7 @@ from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.engine.scenarios.sensitivity import Floats, SobolIndices, count_evaluations, estimate_indices, saltelli_design
 from service.presets.version import engine_version
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import (
     RequestOutputs,
@@ -280,8 +280,8 @@ def _tornado(task: Body, rows: Sequence[Sequence[float]]) -> list[dict[str, Any]
         bars.append(
             {
                 "input": path,
-                "low": plain(low),
-                "high": plain(high),
+                "low": to_builtins(low),
+                "high": to_builtins(high),
                 "at_low": _by_output(below),
                 "at_high": _by_output(above),
                 "swing_usd": None if math.isnan(swing) else swing,

@@ -11,7 +11,7 @@ import numpy as np
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.presets.version import engine_version
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.scenarios.base_check import check_names, unchanged_parts
 from service.usecases.scenarios.changes.request_paths import (
     at_time,
@@ -64,7 +64,7 @@ def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step:
     for cell in range(index * prepared.units_per_chunk, prepared.units_after(index + 1)):
         step()
         values = _values(task, cell)
-        rows.append({"inputs": plain(values), **evaluate_row(context, task["shape"], with_values(task["base"], values))})
+        rows.append({"inputs": to_builtins(values), **evaluate_row(context, task["shape"], with_values(task["base"], values))})
     return {"rows": rows}
 
 

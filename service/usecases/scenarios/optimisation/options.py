@@ -19,7 +19,7 @@ from service.engine.comparison.pareto import pareto_front
 from service.engine.numerics.ranges import probability_below
 from service.engine.scenarios.optimisation import lognormal_mean, lognormal_quantile
 from service.prices.offer_table import Flags
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.comparison.compare import Comparison, compare
 
 Body = Mapping[str, Any]
@@ -142,12 +142,12 @@ def _row(option: Option, sized: SizedWorkload, goal: Goal) -> OptionRow:
         "checkpoint_interval_minutes": sized.checkpoint_interval_minutes,
         "start": start.isoformat(),
         "latest_start": latest and latest.isoformat(),
-        "finish": plain(finish),
+        "finish": to_builtins(finish),
         "deadline_probability": _deadline_probability(option, goal, start),
-        "cost_usd": plain(cost),
+        "cost_usd": to_builtins(cost),
         "usd": usd,
-        "wall_clock_hours": plain(option.time.wall_clock_hours),
-        "accelerator_hours": plain(option.time.accelerator_hours),
+        "wall_clock_hours": to_builtins(option.time.wall_clock_hours),
+        "accelerator_hours": to_builtins(option.time.accelerator_hours),
         "finish_hours": finish_hours,
         "tco2e": option.energy.tco2e,
         "objective": finish_hours if goal.objective == "time" else usd,

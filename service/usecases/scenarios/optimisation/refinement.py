@@ -16,7 +16,7 @@ from service.engine.scenarios.optimisation import minimise_on_grid, optimality_g
 from service.engine.training.reliability import checkpoint_interval_hours
 from service.presets.comparison.defaults import default_counts
 from service.presets.hardware.accelerators import find_accelerator
-from service.serialization import plain
+from service.serialization import to_builtins
 from service.usecases.comparison.compare import MAX_WORK
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
@@ -64,7 +64,7 @@ def refine_best(context: AppContext, task: Body, goal: Goal, best: OptionRow) ->
         "best": with_checkpoint_interval(task, best),
         "gap": {"share": sum(gaps.values()), "by": gaps, "basis": BASIS if gaps else BASIS_OWNED},
         "commitment": mix,
-        "assumptions": [*_search_assumptions(task, goal), *plain(comparison.assumptions)],
+        "assumptions": [*_search_assumptions(task, goal), *to_builtins(comparison.assumptions)],
         "warnings": [*_law_warnings(task), *commitment_warnings(mix), *comparison.warnings],
     }
 

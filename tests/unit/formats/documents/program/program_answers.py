@@ -23,7 +23,7 @@ from service.domain.schedule import PlannedSpending
 from service.engine.programs.budget import plan_budget
 from service.engine.programs.gates import spending_by_tier
 from service.engine.scheduling.burn_plan import burn_plan
-from service.serialization import plain
+from service.serialization import to_builtins
 from tests.unit.engine.program_builders import planned, program
 
 START = date(2027, 1, 4)
@@ -61,14 +61,14 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
     """The program's answer: each tier lasts three weeks, from 4 January 2027 on."""
     found = plan_budget(asked)
     body = {
-        **{name: plain(getattr(found, name)) for name in ("name", "total_usd", "expected_usd", "completion_probability", "envelope")},
-        **{name: plain(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
-        "outcome": _outcome(asked, plain(found.outcome)),
-        "tiers": [_tier(plain(block), at) for at, block in enumerate(found.tiers)],
-        "risks": plain(found.risks),
-        "midpoint_gate": None if found.midpoint is None else _midpoint(plain(found.midpoint)),
+        **{name: to_builtins(getattr(found, name)) for name in ("name", "total_usd", "expected_usd", "completion_probability", "envelope")},
+        **{name: to_builtins(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
+        "outcome": _outcome(asked, to_builtins(found.outcome)),
+        "tiers": [_tier(to_builtins(block), at) for at, block in enumerate(found.tiers)],
+        "risks": to_builtins(found.risks),
+        "midpoint_gate": None if found.midpoint is None else _midpoint(to_builtins(found.midpoint)),
         "schedule": _schedule(asked),
-        "burn_plan": plain(burn_plan(START, _spendings(asked))),
+        "burn_plan": to_builtins(burn_plan(START, _spendings(asked))),
         "reporting": {"every_days": 7, "first": "2027-01-11", "reports": 9},
         "tokens": None,
         "spend_choices": None,
@@ -82,7 +82,7 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
 def _outcome(asked: Program, block: Any) -> dict[str, Any] | None:
     if asked.outcome is None:
         return None
-    return {**plain(asked.outcome), **block, "evaluation_usd": None}
+    return {**to_builtins(asked.outcome), **block, "evaluation_usd": None}
 
 
 def _midpoint(block: dict[str, Any]) -> dict[str, Any]:
