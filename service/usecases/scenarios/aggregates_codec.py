@@ -5,57 +5,38 @@ from __future__ import annotations
 import base64
 import zlib
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.domain.scenarios import Aggregate, Attribution, Body, GroupSums, Histogram, Moments, QuantitySums
+from service.domain.scenarios import Aggregate, Body, Histogram
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 
 def encode_aggregate(aggregate: Aggregate) -> dict[str, Any]:
     """The aggregate as JSON."""
-    return {
-        "trials": aggregate.trials,
-        "quantities": {
-            name: {"unit": str(sums.unit), "moments": _encode_moments(sums.moments), "histogram": _encode_histogram(sums.histogram)}
-            for name, sums in aggregate.quantities.items()
-        },
-        "counts": dict(aggregate.counts),
-        "finish_days": _encode_histogram(aggregate.finish_days),
-        "attributions": {
-            name: {
-                "moments": _encode_moments(attribution.moments),
-                "causes": {cause: [list(sums.trials), list(sums.totals)] for cause, sums in attribution.causes.items()},
-                "largest_cause_counts": dict(attribution.largest_cause_counts),
-            }
-            for name, attribution in aggregate.attributions.items()
-        },
-    }
+    body: dict[str, Any] = _converter().unstructure(aggregate)
+    return body
 
 
 def decode_aggregate(body: Body) -> Aggregate:
     """The aggregate that `encode_aggregate` wrote."""
-    return Aggregate(
-        body["trials"],
-        {
-            name: QuantitySums(Decimal(sums["unit"]), Moments(*sums["moments"]), _decode_histogram(sums["histogram"]))
-            for name, sums in body["quantities"].items()
-        },
-        body["counts"],
-        _decode_histogram(body["finish_days"]),
-        {
-            name: Attribution(
-                Moments(*attribution["moments"]),
-                {cause: GroupSums(tuple(trials), tuple(totals)) for cause, (trials, totals) in attribution["causes"].items()},
-                attribution["largest_cause_counts"],
-            )
-            for name, attribution in body["attributions"].items()
-        },
-    )
+    return _converter().structure(body, Aggregate)
 
 
-def _encode_moments(moments: Moments) -> list[int]:
-    return [moments.trials, moments.total, moments.squares]
+@cache
+def _converter() -> Converter:
+    from cattrs import Converter
+
+    converter = Converter(unstruct_collection_overrides={tuple: list}, detailed_validation=False)
+    converter.register_unstructure_hook(Decimal, str)
+    converter.register_structure_hook(Decimal, lambda text, _: Decimal(text))
+    converter.register_unstructure_hook(Histogram, _encode_histogram)
+    converter.register_structure_hook(Histogram, lambda body, _: _decode_histogram(body))
+    return converter
 
 
 def _encode_histogram(histogram: Histogram) -> dict[str, Any]:
