@@ -182,11 +182,11 @@ def _chunks_per_s(url: str) -> float:
         return CHUNKS / (time.perf_counter() - begun)
 
 
-def _claim_all(url: str, single: str) -> None:
+def _claim_all(url: str, job_key: str) -> None:
     with closing(Store(url)) as store:
-        job, _ = store.create_unique_job("scenario_work", {}, utc_now(), single)
-        store.claim_job(job.id, single, utc_now(), LONG_LEASE_S)
-        while (claim := store.claim_chunk(single, utc_now())) is not None and claim.number != REVIEW:
+        job, _ = store.create_unique_job("scenario_work", {}, utc_now(), job_key)
+        store.claim_job(job.id, job_key, utc_now(), LONG_LEASE_S)
+        while (claim := store.claim_chunk(job_key, utc_now())) is not None and claim.number != REVIEW:
             store.save_tally(claim, TALLY, 1, utc_now())
 
 

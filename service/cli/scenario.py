@@ -1,4 +1,4 @@
-"""`outlay scenario`: long evaluations, in the database itself. Nothing heavy is imported before a command needs it."""
+"""`outlay scenario`: long evaluations on the database itself. Heavy modules are imported by the commands that need them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from service.domain.scenarios import ScenarioDetail
     from service.domain.teams import Principal
 
-LOOK_S = 0.2
-SHOWN = ("p10", "p50", "p90", "mean", "standard_error")
+POLL_S = 0.2
+STATISTICS = ("p10", "p50", "p90", "mean", "standard_error")
 TEAM = click.option("--team", default="default", show_default=True, help="The team whose scenario it is.")
-JSON = click.option("--json", "as_json", is_flag=True, help="As over HTTP.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer of GET /v1/scenarios/{id}.")
 
 
 @click.group("scenario")
 def scenario() -> None:
-    """What could happen, how likely, what to do about it: long evaluations by the background worker, or here where none runs."""
+    """Monte Carlo, sensitivity, sweeps and optimisation, by the background workers, or by this command where none is alive."""
 
 
 @scenario.command("run")
@@ -36,7 +36,7 @@ def scenario() -> None:
 @TEAM
 @JSON
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
-    """Evaluate the JSON or YAML FILE as sent to POST /v1/scenarios, and show what comes of it. Ctrl-C leaves it running."""
+    """Evaluate a JSON or YAML FILE as for POST /v1/scenarios, and show the result. Ctrl-C leaves the scenario open."""
     from service.cli.commands import apply_settings, load_request, read_request, report_errors
     from service.cli.keys import make_database, opened_context
     from service.cli.tracking.commands import member_of
@@ -59,8 +59,8 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
 @TEAM
 @JSON
 def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
-    """Show how far a scenario is until it is over, and what has come of it."""
-    with _at(team) as (context, who):
+    """Show a scenario's progress until it ends, and its result."""
+    with _existing_database(team) as (context, who):
         _follow(context, who, scenario_id, as_json=as_json)
 
 
@@ -68,17 +68,17 @@ def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
 @click.argument("scenario_id", metavar="ID")
 @TEAM
 def cancel(scenario_id: str, team: str) -> None:
-    """End a scenario at once; one that is over stays as it is."""
+    """Cancel a scenario; one that has ended is not changed."""
     from service.usecases.scenarios import scenarios as usecase
 
-    with _at(team) as (context, who):
+    with _existing_database(team) as (context, who):
         row = usecase.cancel_scenario(context, who, scenario_id).row
     click.echo(f"scenario {row.id} is {row.state}")
 
 
 @contextmanager
-def _at(team: str) -> Iterator[tuple[AppContext, Principal]]:
-    """The context of a database that is there, and on whose behalf; problems are readable."""
+def _existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
+    """The context of an existing database, and the caller; errors are printed as one line."""
     from service.cli.commands import report_errors
     from service.cli.keys import opened_context
     from service.cli.tracking.commands import member_of
@@ -90,20 +90,20 @@ def _at(team: str) -> Iterator[tuple[AppContext, Principal]]:
 
 
 def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: bool) -> None:
-    """Watch to the end, then show it. Raises NotFound, and ClickException where it has failed."""
+    """Wait for the end of a scenario and show it. Raises NotFound, and ClickException where it has failed."""
     from service.schemas.scenarios.presenters import scenario_body
 
-    found = _watched(context, who, scenario_id)
+    found = _wait_for_end(context, who, scenario_id)
     if as_json:
         click.echo(json.dumps(scenario_body(found), indent=2))
     elif found.result is not None:
-        click.echo(_shown(found.result))
+        click.echo(_render(found.result))
     if found.row.state != "succeeded":
         raise click.ClickException(f"scenario {found.row.id} is {found.row.state}{f': {found.row.error}' if found.row.error else ''}")
 
 
-def _watched(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
-    """The scenario when it is over, its progress shown meanwhile; where no worker is heard of, this process is one."""
+def _wait_for_end(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
+    """The scenario when it has ended, with a progress bar; where no worker is alive, this process evaluates it."""
     from service.domain.jobs import OPEN_STATES
     from service.usecases.scenarios.scenarios import find_scenario
 
@@ -111,7 +111,7 @@ def _watched(context: AppContext, who: Principal, scenario_id: str) -> ScenarioD
     with _local_worker(context), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
         bar.update(found.row.units_done)
         while found.row.state in OPEN_STATES:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
             before, found = found.row.units_done, find_scenario(context, who, scenario_id)
             bar.update(found.row.units_done - before)
     return found
@@ -138,7 +138,7 @@ def _work_until(context: AppContext, over: threading.Event) -> None:
 
     # Without "/process" in its name this owner leaves no heartbeat: the next command would wait for a worker that is gone.
     me = Worker(f"command line:{uuid.uuid4()}", over.is_set)
-    while not over.wait(LOOK_S):
+    while not over.wait(POLL_S):
         if context.store.workers_alive(context.clock() - WORKER_TIMEOUT):
             continue
         maintain_scenarios(context)
@@ -146,16 +146,19 @@ def _work_until(context: AppContext, over: threading.Event) -> None:
             run_job(context, job.id, JOB_KINDS, me)
 
 
-def _shown(result: Mapping[str, Any]) -> str:
-    """What has come of it: quantities in a table, single figures, causes, and what is to be said."""
+def _render(result: Mapping[str, Any]) -> str:
+    """The result as text: quantities in a table, single values, causes, statements and warnings."""
     from service.cli.tables import columns
 
     ranges = {name: value for name, value in result.items() if isinstance(value, Mapping) and "p50" in value}
-    table = [("", *SHOWN), *((name, *(_figure(value.get(column)) for column in SHOWN)) for name, value in ranges.items())]
+    table = [
+        ("", *STATISTICS),
+        *((name, *(_figure(value.get(column)) for column in STATISTICS)) for name, value in ranges.items()),
+    ]
     figures = [f"{name}: {_figure(value)}" for name, value in result.items() if isinstance(value, int | float | str)]
     causes = [f"{cause}: {share:.0%} of the variance" for cause, share in (result.get("drivers") or {}).items()]
-    said = [line["text"] for line in result.get("statements") or ()] + list(result.get("warnings") or ())
-    return "\n".join([*([columns(table)] if ranges else []), *figures, *causes, *said, "--json shows all of it"])
+    texts = [line["text"] for line in result.get("statements") or ()] + list(result.get("warnings") or ())
+    return "\n".join([*([columns(table)] if ranges else []), *figures, *causes, *texts, "--json shows all of it"])
 
 
 def _figure(value: object) -> str:

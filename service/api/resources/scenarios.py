@@ -1,4 +1,4 @@
-"""/v1/scenarios: long evaluations, by workers."""
+"""/v1/scenarios: long evaluations by workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from service.usecases.scenarios import scenarios as usecase
 from service.usecases.scenarios.registry import load_kind
 
 Body = dict[str, Any]
-blueprint = Blueprint("scenarios", __name__, description="What could happen, how likely, and what to do about it")
+blueprint = Blueprint("scenarios", __name__, description="Monte Carlo, sensitivity, sweeps and optimisation")
 
 EXAMPLE: Body = {
     "kind": "monte_carlo",
@@ -47,19 +47,19 @@ EXAMPLE: Body = {
     "distributions": {"hardware.count": {"choice": [512, 1024], "weights": [0.3, 0.7]}},
 }
 EVENTS = "text/event-stream"
-LOOK_S = 0.5
+POLL_S = 0.5
 STREAM_S = 25.0
-"""A stream ends after that, and its client comes again: a restart of the service need not wait for it any longer."""
+"""Duration of a stream; its client reconnects. A restart of the service waits no longer than this."""
 RETRY_MS = 1000
 MOST_STREAMS = 2
-"""A process has 4 threads; the others stay free for short requests."""
+"""Of a process's 4 threads; the others serve short requests."""
 _streams = threading.BoundedSemaphore(MOST_STREAMS)
 for _name in KIND_FIELDS:
-    load_kind(_name)  # loaded with the service, not by the first request for it
+    load_kind(_name)  # loaded at start, not by the first request
 
 
 def known_scenario(scenario_id: str) -> ScenarioDetail:
-    """The team's scenario of that id. Raises NotFound."""
+    """The team's scenario of this id. Raises NotFound."""
     return usecase.find_scenario(current_app.extensions["context"], principal(), scenario_id)
 
 
@@ -69,10 +69,10 @@ def known_scenario(scenario_id: str) -> ScenarioDetail:
 @blueprint.response(202, ScenarioEntrySchema)
 @blueprint.doc(**IDEMPOTENT)
 def start_scenario(request: Body) -> Response:
-    """Have a base request evaluated many times: by chance, one input at a time, on a grid, or for the best
+    """Evaluate a base request many times: Monte Carlo, sensitivity, sweep or optimisation
 
-    It is safe and can be looked at when this answers, whether or not a worker is there. The same request with the same seed has the same
-    result on any number of workers. A team has at most 100 scenarios under way, and 1e10 evaluations in them (429 beyond).
+    The scenario is stored and readable when this answers, whether or not a worker is alive. The same request with the same seed has the
+    same result on any number of workers. A team has at most 100 open scenarios, and 1e10 evaluations in them (429 beyond).
     """
     kept = idempotency_record(202, entry_body, _url)
     made = usecase.submit(current_app.extensions["context"], principal(), build_request(request), parse(g.body), kept)
@@ -83,9 +83,9 @@ def start_scenario(request: Body) -> Response:
 @blueprint.arguments(PageQuerySchema, location="query")
 @blueprint.response(200, ScenarioPageSchema)
 def list_scenarios(query: Body) -> Response:
-    """The team's scenarios, in the order in which they were made"""
+    """The team's scenarios, in order of creation"""
     page = page_of(query, (int,))
-    found = current_app.extensions["context"].store.scenarios(principal().team, number_after(page), page.limit + 1)
+    found = usecase.list_scenarios(current_app.extensions["context"], principal(), number_after(page), page.limit + 1)
     return numbered_page(found, page.limit, entry_body, lambda row: row.number)
 
 
@@ -93,9 +93,9 @@ def list_scenarios(query: Body) -> Response:
 @blueprint.response(200, ScenarioSchema)
 @blueprint.alt_response(404, response_name(404))
 def get_scenario(scenario_id: str) -> Response:
-    """One scenario: its state, how far it is, and its result
+    """One scenario: its state, progress and result
 
-    It is forgotten 30 days after its end.
+    It is deleted 30 days after its end.
     """
     return json_response(scenario_body(known_scenario(scenario_id)))
 
@@ -105,9 +105,9 @@ def get_scenario(scenario_id: str) -> Response:
 @blueprint.response(202, ScenarioSchema)
 @blueprint.alt_response(404, response_name(404))
 def cancel_scenario(scenario_id: str) -> Response:
-    """Cancel a scenario, at once; workers leave it within 2 s
+    """Cancel a scenario; workers stop within 2 s
 
-    One that is over stays as it is.
+    A scenario that has ended is not changed.
     """
     return json_response(scenario_body(usecase.cancel_scenario(current_app.extensions["context"], principal(), scenario_id)), 202)
 
@@ -116,40 +116,40 @@ def cancel_scenario(scenario_id: str) -> Response:
 @blueprint.response(200, {"type": "string"}, content_type=EVENTS)
 @blueprint.alt_response(404, response_name(404))
 def watch_scenario(scenario_id: str) -> Response:
-    """A scenario's progress as server-sent events, each with the scenario in short as its data
+    """A scenario's progress as server-sent events, each with the scenario without request and result as its data
 
-    `event: progress` whenever something has changed, `event: end` when it is over. A stream lasts at most 25 s: come again, as browsers
-    do by themselves. A process keeps 2 of them (503 beyond).
+    `event: progress` after every change, `event: end` when it has ended. A stream lasts at most 25 s: reconnect, as browsers do by
+    themselves. A process has at most 2 streams (503 beyond).
     """
     row = known_scenario(scenario_id).row
     if not _streams.acquire(blocking=False):
         raise HttpError(503, f"This process has {MOST_STREAMS} streams open already; ask again.", headers={"Retry-After": "5"})
-    let_go = cache(_streams.release)  # once, at the end of the stream or where nobody has read it so far
-    events = _events(current_app.extensions["context"], principal(), row, let_go)
+    release = cache(_streams.release)  # once: at the end of the stream, or when the response closes unread
+    events = _events(current_app.extensions["context"], principal(), row, release)
     response = Response(events, content_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-    response.call_on_close(let_go)
+    response.call_on_close(release)
     return response
 
 
-def _events(context: AppContext, who: Principal, row: ScenarioRecord, let_go: Callable[[], None]) -> Iterator[str]:
+def _events(context: AppContext, who: Principal, row: ScenarioRecord, release: Callable[[], None]) -> Iterator[str]:
     try:
         yield f"retry: {RETRY_MS}\n\n"
-        yield from _told(context, who, row)
+        yield from _progress_events(context, who, row)
     finally:
-        let_go()
+        release()
 
 
-def _told(context: AppContext, who: Principal, row: ScenarioRecord) -> Iterator[str]:
-    ends, told = time.monotonic() + STREAM_S, ""
+def _progress_events(context: AppContext, who: Principal, row: ScenarioRecord) -> Iterator[str]:
+    ends, last = time.monotonic() + STREAM_S, ""
     while row.state in OPEN_STATES and time.monotonic() < ends:
         data = dumps(entry_body(row))
-        yield f"event: progress\ndata: {data}\n\n" if data != told else ": still there\n\n"
-        told = data
-        time.sleep(LOOK_S)
+        yield f"event: progress\ndata: {data}\n\n" if data != last else ": still there\n\n"
+        last = data
+        time.sleep(POLL_S)
         try:
             row = usecase.find_scenario(context, who, row.id).row
         except (StoreUnavailable, NotFound):
-            return  # the headers are sent: whoever comes again gets the right answer
+            return  # the headers are sent already: a reconnecting client gets the error
     if row.state not in OPEN_STATES:
         yield f"event: end\ndata: {dumps(entry_body(row))}\n\n"
 

@@ -1,4 +1,4 @@
-"""What an optimisation is asked with, beside its base."""
+"""Request fields of an optimisation."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from service.usecases.scenarios.optimisation.optimise import OBJECTIVES
 
 
 class LimitsSchema(ConstraintsSchema):
-    """What the best must keep to; as in POST /v1/compare."""
+    """Constraints of the best option; as in POST /v1/compare."""
 
-    max_loss = Positive(maximum=100.0, description="The loss to be reached; needs model_size, whose law says what it takes")
+    max_loss = Positive(maximum=100.0, description="Loss that the model must reach; needs model_size")
 
 
 class StartsSchema(Schema):
-    """When it may start: from the constraints' or the base's start on."""
+    """Possible starts, from the start of the constraints or the base."""
 
-    latest = Day(description="Left out: the same day")
-    price_change_per_year = Number(minimum=-0.9, maximum=9.0, description="Of what is rented, such as -0.2; left out: 0")
+    latest = Day(description="Last possible start; left out: the same day")
+    price_change_per_year = Number(minimum=-0.9, maximum=9.0, description="Change of rental prices a year, such as -0.2; left out: 0 [1]")
 
 
 class DemandSchema(Schema):
-    """How much is needed at a time, to say how much of it to commit to."""
+    """Demand of a fleet, for the commitment of capacity."""
 
-    accelerators = FreeObject(required=True, max_members=3, description="Their distribution over the hours, as in `distributions`")
+    accelerators = FreeObject(
+        required=True, max_members=3, description="Distribution of accelerators over the hours, as in `distributions`"
+    )
 
 
 class ModelSizeSchema(Schema):
-    """Between which sizes the model may be; it takes the tokens that reach constraints.max_loss."""
+    """Bounds of the model size; each size is trained on the tokens that reach constraints.max_loss."""
 
     min_params = Count(required=True, maximum=MAX_PARAMS, description="Fewest parameters")
     max_params = Count(required=True, maximum=MAX_PARAMS, description="Most parameters")
@@ -37,13 +39,13 @@ class ModelSizeSchema(Schema):
 
 
 class OptimizeSchema(Schema):
-    """The fields that an optimisation takes."""
+    """Fields of an optimisation."""
 
-    objective = Choice(OBJECTIVES, description="optimize; left out: expected_cost")
-    quantile = Number(minimum=0.01, maximum=0.99, description="optimize: of cost, for the objective cost_quantile")
-    candidates = Part(CandidatesSchema, description="optimize; left out: all")
-    constraints = Part(LimitsSchema, description="optimize")
-    on_prem = Items(Part(OnPremSchema), max_items=MOST_PLANTS, description="optimize: owned hardware beside the offers")
-    starts = Part(StartsSchema, description="optimize: how long it may wait")
-    demand = Part(DemandSchema, description="optimize: what a fleet is bought for")
-    model_size = Part(ModelSizeSchema, description="optimize: search the model's size too")
+    objective = Choice(OBJECTIVES, description="optimize: what is minimised; left out: expected_cost")
+    quantile = Number(minimum=0.01, maximum=0.99, description="optimize: quantile of cost for the objective cost_quantile [1]")
+    candidates = Part(CandidatesSchema, description="optimize: accelerators, counts and offers; left out: all")
+    constraints = Part(LimitsSchema, description="optimize: constraints of the best option")
+    on_prem = Items(Part(OnPremSchema), max_items=MOST_PLANTS, description="optimize: owned hardware besides the offers")
+    starts = Part(StartsSchema, description="optimize: possible starts")
+    demand = Part(DemandSchema, description="optimize: demand of a fleet")
+    model_size = Part(ModelSizeSchema, description="optimize: bounds of the model size, which is searched too")

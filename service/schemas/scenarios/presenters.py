@@ -1,4 +1,4 @@
-"""Scenarios as their JSON objects, the same over HTTP and on the command line."""
+"""Scenarios as JSON, the same over HTTP and on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Body = dict[str, Any]
 
 
 def entry_body(row: ScenarioRecord) -> Body:
-    """A scenario in short as its JSON object."""
+    """A scenario without request and result, as JSON."""
     return {
         "id": row.id,
         "kind": row.kind,
@@ -27,5 +27,5 @@ def entry_body(row: ScenarioRecord) -> Body:
 
 
 def scenario_body(scenario: ScenarioDetail) -> Body:
-    """A scenario as its JSON object."""
+    """A scenario as JSON."""
     return {**entry_body(scenario.row), "request": scenario.request, "result": scenario.result}

@@ -1,4 +1,4 @@
-"""What a scenario is asked with, and how it is shown. Distributions, axes and the like are read by the kinds themselves."""
+"""Request and answer schemas of scenarios. Distributions and axes are read by the kinds themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_NAMED = 100
 MOST_CHANGES = 20_000
 MOST_PAIRS = 1000
 PROGRAM_MARK = "tiers"
-"""What a program has and an estimate has not."""
+"""Section that only a program has."""
 SCHEMAS: Mapping[Shape, Schema] = {"estimate": EstimateRequestSchema(), "program": ProgramRequestSchema()}
 COMMON_FIELDS = ("kind", "base")
 KIND_FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -33,12 +33,12 @@ KIND_FIELDS: Mapping[str, tuple[str, ...]] = {
     "sweep": ("axes", "changes"),
     "optimize": tuple(OptimizeSchema().fields),
 }
-"""What each kind takes beside kind and base."""
+"""Fields of each kind, besides kind and base."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseRequest:
-    """A base request: of which shape, as it was written, and as it was read."""
+    """A base request: its shape, as JSON, and as the use cases take it."""
 
     shape: Shape
     written: Body
@@ -46,7 +46,7 @@ class BaseRequest:
 
 
 class BaseField(OwnField):
-    """A request for an estimate, or for a program: that with tiers."""
+    """A request of an estimate, or of a program, which has tiers."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> BaseRequest:  # noqa: ARG002
         if not isinstance(value, dict):
@@ -55,25 +55,25 @@ class BaseField(OwnField):
         return BaseRequest(shape, value, SCHEMAS[shape].load(value))
 
     def openapi(self) -> dict[str, Any]:
-        """Either of the two."""
+        """Either schema."""
         return {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("EstimateRequest", "ProgramRequest")]}
 
 
 class CorrelationSchema(Schema):
-    """How two inputs move together: the correlation of their normal scores."""
+    """Correlation of two inputs' normal scores."""
 
     between = Items(Text(), required=True, min_items=2, max_items=2, description="Two of the names in `distributions`")
     correlation = Number(required=True, minimum=-1.0, maximum=1.0, description="Correlation of their normal scores [1]")
 
 
 class ScenarioRequestSchema(OptimizeSchema):
-    """What could happen: many evaluations of a base request, by workers."""
+    """Many evaluations of a base request, by workers."""
 
     kind = Choice(tuple(KIND_FIELDS), required=True, description="Kind of evaluation")
     base = BaseField(required=True, description="Request of an estimate or of a program that is varied")
     trials = Count(maximum=MOST_TRIALS, description="monte_carlo: trials at most; left out: 100,000")
     seed = Count(minimum=0, maximum=MOST_SEED, suffixes=False, description="The same request with the same seed has the same result")
-    early_stop = Flag(description="monte_carlo: stop at a fixed number of trials when the quantiles are sure enough; left out: true")
+    early_stop = Flag(description="monte_carlo: stop at fixed numbers of trials when the quantiles are precise enough; left out: true")
     distributions = FreeObject(
         max_members=MOST_NAMED,
         description="monte_carlo: by path in the base, such as hardware.count, one of uniform [low, high], triangular and pert [low, mode, "
@@ -81,13 +81,13 @@ class ScenarioRequestSchema(OptimizeSchema):
         "arrivals_per_hour, mean_hours}; of a price regimes {calm_factor, scarce_factor, calm_hours, scarce_hours}",
     )
     correlations = Items(Part(CorrelationSchema), max_items=MOST_PAIRS, description="monte_carlo; left out: none")
-    budget_usd = NotNegative(description="monte_carlo: the probability to stay within it is told")
+    budget_usd = NotNegative(description="monte_carlo: budget whose probability is estimated [USD]")
     inputs = FreeObject(max_members=MOST_NAMED, description="sensitivity: as `distributions`")
-    swing = Number(above=0.0, maximum=0.99, description="sensitivity: every other number is moved by this share, down and up")
-    points = Count(minimum=0, maximum=MOST_POINTS, description="sensitivity: of the Sobol' design; 0: only the tornado")
-    axes = FreeObject(max_members=MOST_NAMED, description="sweep: by path in the base the values it is to take, every combination of them")
+    swing = Number(above=0.0, maximum=0.99, description="sensitivity: share by which every other number is moved down and up [1]")
+    points = Count(minimum=0, maximum=MOST_POINTS, description="sensitivity: points of the Sobol' design; 0: only the tornado")
+    axes = FreeObject(max_members=MOST_NAMED, description="sweep: values by path in the base; every combination is evaluated")
     changes = Items(
-        FreeObject(max_members=MOST_NAMED), max_items=MOST_CHANGES, description="sweep: in the place of axes, rows of values by path"
+        FreeObject(max_members=MOST_NAMED), max_items=MOST_CHANGES, description="sweep: instead of axes, rows of values by path"
     )
 
     @validates_schema(skip_on_field_errors=True)
@@ -117,36 +117,36 @@ def _reader(shape: Shape) -> Any:
 
 
 class ProgressSchema(Schema):
-    """How far it is: of so many trials, cells or evaluations at most."""
+    """Number of trials, cells or evaluations that are done, and their maximum."""
 
     done = Count(required=True, minimum=0, suffixes=False, description="Trials, cells or evaluations that are done")
     total = Count(required=True, suffixes=False, description="Trials, cells or evaluations at most")
 
 
 class ScenarioEntrySchema(Schema):
-    """A scenario in short. Its state never goes back: queued, running, and then one of the others."""
+    """A scenario without request and result. Its state never goes back: queued, running, then one of the others."""
 
     id = Text(required=True, description="Id of the scenario")
     kind = Choice(tuple(KIND_FIELDS), required=True, description="Kind of evaluation")
     state = Choice(get_args(JobState), required=True, description="State, which never goes back")
-    progress = Part(ProgressSchema, required=True, description="How far it is")
+    progress = Part(ProgressSchema, required=True, description="Evaluations that are done")
     error = Text(required=True, allow_none=True, max_length=2000, description="Why it failed")
-    price_snapshot = Text(required=True, description="The prices it is evaluated with, to the end")
+    price_snapshot = Text(required=True, description="Price snapshot of all its evaluations")
     engine_version = Text(required=True, description="Version of the engine and its data")
-    created_at = Moment(required=True, description="When it was made")
-    updated_at = Moment(required=True, description="When it was last changed")
-    expires_at = Moment(required=True, allow_none=True, description="When it is forgotten: 30 days after its end")
+    created_at = Moment(required=True, description="Time of submission")
+    updated_at = Moment(required=True, description="Time of the last change")
+    expires_at = Moment(required=True, allow_none=True, description="Time of deletion, 30 days after its end")
 
 
 class ScenarioSchema(ScenarioEntrySchema):
-    """A scenario with what was asked and what has come of it."""
+    """A scenario with its request and result."""
 
-    request = FreeObject(required=True, description="What was asked")
+    request = FreeObject(required=True, description="Request as sent")
     result = FreeObject(required=True, allow_none=True, description="Null until it has succeeded; see docs/scenarios.md")
 
 
 class ScenarioPageSchema(Schema):
-    """A page of scenarios, in the order in which they were made."""
+    """A page of scenarios, in order of creation."""
 
     items = Items(Part(ScenarioEntrySchema), required=True, max_items=1000, description="Entries of this page")
     next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")

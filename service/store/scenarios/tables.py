@@ -1,4 +1,4 @@
-"""The tables of scenarios and their chunks. See `tables`."""
+"""The tables of scenarios and their chunks. See `store.tables`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ scenarios = Table(
     metadata,
     Column("id", String(36), primary_key=True),
     Column("team", String(36), ForeignKey("teams.id"), nullable=False),
-    Column("number", Integer, nullable=False),  # in the order of making within the team
+    Column("number", Integer, nullable=False),  # order of creation within the team
     Column("kind", String(32), nullable=False),
     Column("state", String(16), nullable=False),
     Column("units", BigInteger, nullable=False),
     Column("units_done", BigInteger, nullable=False),
     Column("chunks", Integer, nullable=False),
-    Column("chunks_begun", Integer, nullable=False),  # the number of the next chunk that nobody has had
-    Column("review_at", Integer, nullable=False),  # after how many chunks it is asked next whether they are enough
+    Column("chunks_begun", Integer, nullable=False),  # number of the next chunk that was never claimed
+    Column("review_at", Integer, nullable=False),  # number of chunks before the next stopping check
     Column("price_snapshot", String(200), nullable=False),
     Column("engine_version", String(64), nullable=False),
     Column("error", String(2000)),
@@ -37,8 +37,8 @@ scenario_chunks = Table(
     "scenario_chunks",
     metadata,
     Column("scenario", String(36), ForeignKey("scenarios.id", ondelete="CASCADE"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),  # from 0; -1 is the review of those that are done
-    Column("claimed_by", String(200)),  # the `single` of the job that works on it
+    Column("number", Integer, primary_key=True, autoincrement=False),  # from 0; -1 is the review
+    Column("claimed_by", String(200)),  # the `dedup_key` of the job that works on it
     Column("attempts", Integer, nullable=False),
     Column("done_at", UtcTime),
     Column("error", String(2000)),

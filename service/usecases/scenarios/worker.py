@@ -42,13 +42,13 @@ class ScenarioClosed(Exception):
 
 
 def run_chunks(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> dict[str, Any]:
-    """The job `scenario_work`: evaluates chunks of any open scenario for SLICE_S. Payload `{"single": …}`, the job's own `single`."""
-    runner = _ChunkRunner(context, payload["single"], step)
-    context.store.release_chunks(runner.single)
+    """The job `scenario_work`: evaluates chunks of any open scenario for SLICE_S. Payload `{"job_key": …}`, the job's own `dedup_key`."""
+    runner = _ChunkRunner(context, payload["job_key"], step)
+    context.store.release_chunks(runner.job_key)
     until = time.monotonic() + SLICE_S
     while runner.done == 0 or time.monotonic() < until:
         step(runner.done, runner.done)
-        claim = context.store.claim_chunk(runner.single, context.clock())
+        claim = context.store.claim_chunk(runner.job_key, context.clock())
         if claim is None:
             return {"chunks": runner.done}
         with _Attempt(context, claim):
@@ -88,8 +88,8 @@ def _enqueue_successor(context: AppContext) -> None:
 
 
 def _enqueue_one(context: AppContext) -> None:
-    single = f"{KIND}:{uuid.uuid4()}"
-    job, _ = context.store.create_unique_job(KIND, {"single": single}, context.clock(), single)
+    job_key = f"{KIND}:{uuid.uuid4()}"
+    job, _ = context.store.create_unique_job(KIND, {"job_key": job_key}, context.clock(), job_key)
     context.queue.send(job.id)
 
 
@@ -98,7 +98,7 @@ class _ChunkRunner:
     """Runs chunks for one job: the name it claims them under, and a cache of the scenarios it has loaded."""
 
     context: AppContext
-    single: str
+    job_key: str
     step: ReportProgress
     done: int = 0
     loaded: dict[str, tuple[PreparedScenario, AppContext]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from service.domain.jobs import Job
 from service.domain.scenarios import ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.store import ChunkClaim, NewScenario, OpenWork, Store, TeamQuotaReached
-from service.store.scenarios.scenarios import KEPT_FOR, LOST_WORKER_ERROR, REVIEW
+from service.store.scenarios.scenarios import LOST_WORKER_ERROR, RETENTION, REVIEW
 from service.store.scenarios.statements import CHUNK_ATTEMPTS
 from service.store.scenarios.tables import scenario_chunks, scenarios
 from service.store.tables import teams
@@ -34,14 +34,14 @@ def make(store: Store, *, team: str = DEFAULT_TEAM, chunks: int = 4, review_at: 
 
 def working(store: Store, name: str, at: datetime = NOW) -> str:
     """The `single` of a job that is being worked on."""
-    job, _ = store.create_unique_job("scenario_work", {"single": name}, at, name)
+    job, _ = store.create_unique_job("scenario_work", {"job_key": name}, at, name)
     assert store.claim_job(job.id, f"w/{name}", at, LEASE_S)
     return name
 
 
-def claimed(store: Store, single: str, at: datetime = NOW) -> ChunkClaim:
+def claimed(store: Store, job_key: str, at: datetime = NOW) -> ChunkClaim:
     """A claim that is granted."""
-    found = store.claim_chunk(single, at)
+    found = store.claim_chunk(job_key, at)
     assert found is not None
     return found
 
@@ -53,10 +53,10 @@ def now_of(store: Store, row: ScenarioRecord) -> ScenarioRecord:
     return found.row
 
 
-def do_all(store: Store, single: str) -> list[int]:
+def do_all(store: Store, job_key: str) -> list[int]:
     """Every chunk that can be had, done; the numbers in the order in which they came."""
     numbers = []
-    while (claim := store.claim_chunk(single, NOW)) is not None:
+    while (claim := store.claim_chunk(job_key, NOW)) is not None:
         numbers.append(claim.number)
         if claim.number == REVIEW:
             return numbers
@@ -106,8 +106,8 @@ class TestMaking:
 class TestClaims:
     def test_chunks_come_in_order_and_then_the_review(self, store: Store) -> None:
         """Each once; the scenario runs from its first claim, and counts what is done."""
-        row, single = make(store), working(store, "a")
-        assert do_all(store, single) == [0, 1, 2, 3, REVIEW]
+        row, job_key = make(store), working(store, "a")
+        assert do_all(store, job_key) == [0, 1, 2, 3, REVIEW]
         assert (now_of(store, row).state, now_of(store, row).units_done) == ("running", 4000)
         assert store.claim_chunk(working(store, "b"), NOW) is None
         assert [json.loads(tally)["n"] for tally in store.tallies(row.id, range(1, 3))] == [1, 2]
@@ -138,11 +138,11 @@ class TestClaims:
     def test_a_job_that_begins_again_frees_what_it_had(self, store: Store) -> None:
         """Its earlier attempt died with the chunk."""
         make(store, chunks=1)
-        single = working(store, "a")
-        claimed(store, single)
-        assert store.claim_chunk(single, NOW) is None
-        store.release_chunks(single)
-        assert claimed(store, single).number == 0
+        job_key = working(store, "a")
+        claimed(store, job_key)
+        assert store.claim_chunk(job_key, NOW) is None
+        store.release_chunks(job_key)
+        assert claimed(store, job_key).number == 0
 
     def test_the_team_with_the_least_under_way_comes_first(self, store: Store) -> None:
         """A big scenario of one team does not keep another's waiting; within a team the oldest is first."""
@@ -154,11 +154,11 @@ class TestClaims:
 
     def test_what_is_handed_back_has_cost_no_attempt(self, store: Store) -> None:
         """However often workers shut down."""
-        row, single = make(store, chunks=1), working(store, "a")
+        row, job_key = make(store, chunks=1), working(store, "a")
         for _ in range(2 * CHUNK_ATTEMPTS):
-            store.return_chunk(claimed(store, single))
+            store.return_chunk(claimed(store, job_key))
         assert now_of(store, row).state == "running"
-        assert claimed(store, single).number == 0
+        assert claimed(store, job_key).number == 0
 
     def test_claimable_chunks_are_counted_up_to_what_is_asked(self, store: Store) -> None:
         """Those never begun, and those that lost their worker."""
@@ -171,47 +171,47 @@ class TestClaims:
 class TestReviews:
     def test_a_review_waits_for_the_whole_prefix(self, store: Store) -> None:
         """Later chunks do not call it."""
-        row, single = make(store, review_at=2), working(store, "a")
-        claims = [claimed(store, single) for _ in range(3)]
+        row, job_key = make(store, review_at=2), working(store, "a")
+        claims = [claimed(store, job_key) for _ in range(3)]
         for claim in (claims[0], claims[2]):
             store.save_tally(claim, "{}", 1000, NOW)
-        assert claimed(store, single).number == 3
+        assert claimed(store, job_key).number == 3
         store.save_tally(claims[1], "{}", 1000, NOW)
-        assert claimed(store, single) == ChunkClaim(row.id, REVIEW, 2, single)
+        assert claimed(store, job_key) == ChunkClaim(row.id, REVIEW, 2, job_key)
 
     def test_after_a_review_that_wants_more_comes_the_next(self, store: Store) -> None:
         """At once where its chunks are done already; the first review's second worker changes nothing."""
-        row, single = make(store, review_at=2), working(store, "a")
-        claims = [claimed(store, single) for _ in range(4)]
+        row, job_key = make(store, review_at=2), working(store, "a")
+        claims = [claimed(store, job_key) for _ in range(4)]
         for claim in claims:
             store.save_tally(claim, "{}", 1000, NOW)
-        review = claimed(store, single)
+        review = claimed(store, job_key)
         assert store.postpone_review(review, 4)
         assert not store.postpone_review(review, 3)
-        assert claimed(store, single) == ChunkClaim(row.id, REVIEW, 4, single)
+        assert claimed(store, job_key) == ChunkClaim(row.id, REVIEW, 4, job_key)
 
     def test_the_first_result_stays(self, store: Store) -> None:
         """And nothing changes it: no second result, no cancellation, no failure."""
-        row, single = make(store), working(store, "a")
-        do_all(store, single)
-        review = ChunkClaim(row.id, REVIEW, 4, single)
+        row, job_key = make(store), working(store, "a")
+        do_all(store, job_key)
+        review = ChunkClaim(row.id, REVIEW, 4, job_key)
         assert store.complete_scenario(review, {"sum": 10**40}, NOW)
         assert not store.complete_scenario(review, {"sum": 2}, LATER)
         assert not store.cancel_scenario(row.id, LATER)
         store.fail_chunk(review, "late", LATER, is_final=True)
         found = store.scenario(DEFAULT_TEAM, row.id)
         assert found is not None
-        assert (found.row.state, found.result, found.row.expires_at) == ("succeeded", {"sum": 10**40}, NOW + KEPT_FOR)
+        assert (found.row.state, found.result, found.row.expires_at) == ("succeeded", {"sum": 10**40}, NOW + RETENTION)
 
 
 class TestEnds:
     def test_a_cancelled_scenario_takes_nothing_more(self, store: Store) -> None:
         """No chunk is given out, no tally kept, no result; it stays cancelled."""
-        row, single = make(store), working(store, "a")
-        claim = claimed(store, single)
+        row, job_key = make(store), working(store, "a")
+        claim = claimed(store, job_key)
         assert store.cancel_scenario(row.id, NOW)
         assert not store.is_scenario_open(row.id)
-        assert store.claim_chunk(single, NOW) is None
+        assert store.claim_chunk(job_key, NOW) is None
         assert not store.save_tally(claim, "{}", 1000, NOW)
         assert not store.postpone_review(claim, 2)
         assert not store.complete_scenario(claim, {}, NOW)
@@ -219,10 +219,10 @@ class TestEnds:
 
     def test_the_last_failed_attempt_fails_the_scenario(self, store: Store) -> None:
         """With its reason."""
-        row, single = make(store), working(store, "a")
+        row, job_key = make(store), working(store, "a")
         for attempt in range(CHUNK_ATTEMPTS):
             assert now_of(store, row).state != "failed"
-            store.fail_chunk(claimed(store, single), f"attempt {attempt}\0", NOW)
+            store.fail_chunk(claimed(store, job_key), f"attempt {attempt}\0", NOW)
         assert (now_of(store, row).state, now_of(store, row).error) == ("failed", "attempt 2")
 
     def test_a_failure_for_good_needs_one_attempt(self, store: Store) -> None:
@@ -245,11 +245,11 @@ class TestEnds:
 
     def test_chunks_of_what_is_over_are_forgotten(self, store: Store) -> None:
         """Those of what is not over stay."""
-        over, single = make(store, chunks=3), working(store, "a")
-        do_all(store, single)
-        store.complete_scenario(ChunkClaim(over.id, REVIEW, 3, single), {}, NOW)
+        over, job_key = make(store, chunks=3), working(store, "a")
+        do_all(store, job_key)
+        store.complete_scenario(ChunkClaim(over.id, REVIEW, 3, job_key), {}, NOW)
         going = make(store)
-        claimed(store, single)
+        claimed(store, job_key)
         assert store.forget_chunks() == 4
         assert store.forget_chunks() == 0
         with store.engine.connect() as connection:
@@ -260,8 +260,8 @@ class TestEnds:
         ended, going = make(store), make(store)
         claimed(store, working(store, "a"))
         store.cancel_scenario(ended.id, NOW)
-        assert store.forget_scenarios(NOW + KEPT_FOR - timedelta(seconds=1)) == 0
-        assert store.forget_scenarios(NOW + KEPT_FOR) == 1
+        assert store.forget_scenarios(NOW + RETENTION - timedelta(seconds=1)) == 0
+        assert store.forget_scenarios(NOW + RETENTION) == 1
         assert [row.id for row in store.scenarios(DEFAULT_TEAM, 0, 10)] == [going.id]
 
 

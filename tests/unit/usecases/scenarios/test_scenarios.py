@@ -25,7 +25,7 @@ from service.domain.scenarios import ScenarioRecord
 from service.domain.teams import Principal
 from service.schemas.programs.request import ProgramRequestSchema
 from service.store import OpenWork
-from service.store.scenarios.scenarios import KEPT_FOR, LOST_WORKER_ERROR
+from service.store.scenarios.scenarios import LOST_WORKER_ERROR, RETENTION
 from service.usecases.jobs import LEASE_S, JobHandedBack, Worker, run_job
 from service.usecases.scenarios import registry, scenarios, worker
 from service.usecases.scenarios.codec import pack_prepared, unpack_prepared
@@ -116,7 +116,7 @@ class TestAnEvaluation:
         """However many were done before somebody asked."""
         ahead, plain = (start(context, chunks=8, checkpoints=[2], enough=2) for _ in range(2))
         single = "held"
-        job, _ = context.store.create_unique_job(KIND, {"single": single}, context.clock(), single)
+        job, _ = context.store.create_unique_job(KIND, {"job_key": single}, context.clock(), single)
         held = context.store.claim_job(job.id, "other/1", context.clock(), LEASE_S)
         first = context.store.claim_chunk(single, context.clock())
         assert held is not None
@@ -174,7 +174,7 @@ class TestTrouble:
         row = start(context, chunks=1)
         for attempt in range(3):
             at = context.clock() - timedelta(minutes=10 - attempt)
-            job, _ = context.store.create_unique_job(KIND, {"single": f"j{attempt}"}, at, f"j{attempt}")
+            job, _ = context.store.create_unique_job(KIND, {"job_key": f"j{attempt}"}, at, f"j{attempt}")
             assert context.store.claim_job(job.id, f"lost/{attempt}", at, LEASE_S)
             assert context.store.claim_chunk(f"j{attempt}", at)
         maintain_scenarios(context)
@@ -292,7 +292,7 @@ class TestWhoMayWhat:
         """With the jobs that worked on it."""
         row = start(context, chunks=1)
         run_all(context)
-        before, later = (replace(context, clock=lambda days=days: context.clock() + KEPT_FOR + timedelta(days=days)) for days in (-1, 1))
+        before, later = (replace(context, clock=lambda days=days: context.clock() + RETENTION + timedelta(days=days)) for days in (-1, 1))
         assert [forget_scenarios(at) for at in (before, later)] == [0, 1]
         with pytest.raises(NotFound):
             find_scenario(context, EVERYBODY, row.id)
