@@ -1,1 +1,1 @@
-"""The fit of the throughput model to published measurements."""
+"""Calibration of the throughput model to published measurements: `python -m tools.calibration`."""

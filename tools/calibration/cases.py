@@ -1,4 +1,4 @@
-"""Published measurements as questions to the engine: a model, its training, a machine and the layouts that may have been used."""
+"""Published measurements as inputs of the engine: a model, its training, a machine and the layouts that may have been used."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ VTRAIN_GPT = Transformer(24, 1024, 16, 16, 64, 4096, 51200, gated_ffn=False, tie
 
 @dataclass(frozen=True)
 class MeasuredCase:
-    """One question. `rates` are tokens a second and accelerator: one a layout where `each`, else one, of the fastest layout.
+    """One measurement, or several of one workload.
 
-    `source` is the publication, `document` the README, table or release of it that the rows stand in. `stated`: the layout was
-    published whole; what was not is searched. `kernels`: whether attention's were written for the accelerator's family or an earlier one.
+    `rates` are tokens a second and accelerator: one for each layout where `each`, else one, of the fastest layout. `source` is the
+    publication, `document` its README, table or release with the rows. `stated`: the layout was published completely; what was not is
+    searched. `kernels`: whether attention's were written for the accelerator's family or an earlier one.
     """
 
     ids: tuple[str, ...]
@@ -62,18 +63,18 @@ class MeasuredCase:
 
 
 def parameter_key(case: MeasuredCase, parameters: FittedParameters) -> Key:
-    """Which family's and precision class's shares are the case's own."""
+    """Family and precision class of a case."""
     return case.accelerator.family, parameters.classes[case.training.precision]
 
 
 def read_table(name: str) -> list[Row]:
-    """The rows of one carried table."""
+    """Rows of one table of this package."""
     with (DATA / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def throughput_cases() -> list[MeasuredCase]:
-    """Every row of throughput.csv that is not excluded, and vTrain's rows grouped by what they share."""
+    """Every row of throughput.csv that is not excluded, and vTrain's rows grouped by workload."""
     return [_case(row) for row in read_table("throughput.csv") if not row["excluded"]] + list(_vtrain_cases())
 
 
@@ -82,7 +83,7 @@ def parse_count(text: str) -> int | None:
 
 
 def build_cluster(name: str, count: int, internode_gbit_per_s: str = "") -> Cluster:
-    """The machine in nodes of the data sheet's size, or of all accelerators where there are fewer."""
+    """The machine in nodes of the data sheet's size, or one node of all accelerators where there are fewer."""
     part = find_accelerator(name).accelerator
     across = float(internode_gbit_per_s or part.internode_gbit_per_s or 0.0)
     return Cluster(part, count, min(part.accelerators_per_node, count), across)
@@ -101,7 +102,7 @@ def find_or_build_model(row: Row) -> Model:
 
 
 def _shape(row: Row) -> Transformer:
-    """The row's shape, with the gate and the shared embeddings that come nearest to its published count of parameters."""
+    """The row's shape, with the gate and the tied embeddings that come nearest to its published parameter count."""
     params = float(row["params"])
     shapes = [_transformer(row, gated=gated, tied=tied) for gated, tied in itertools.product((False, True), (True, False))]
     return min(shapes, key=lambda shape: abs(count_parameters(shape).total - params))
@@ -164,7 +165,7 @@ def _case(row: Row) -> MeasuredCase:
 
 
 def is_layout_stated(axes: Axes) -> bool:
-    """Whether nothing that moves a step's time was left to the search."""
+    """Whether the search decides nothing that affects a step's time."""
     return None not in (axes.tensor, axes.pipeline, axes.data, axes.micro_batch, axes.recompute)
 
 
@@ -175,14 +176,14 @@ def is_held_back(case: MeasuredCase) -> bool:
 
 
 def without_layout(case: MeasuredCase) -> MeasuredCase:
-    """The case asked with nothing but what a planner knows: model, accelerator, count, sequence length and batch."""
+    """The case with only what a planner knows: model, accelerator, count, sequence length and batch."""
     flash = bool(flash_attention(case.training.precision, case.accelerator.family).value)
     training = replace(case.training, axes=Axes(), flash_attention=flash, sequence_parallel=flash)
     return replace(case, training=training, stated=False)
 
 
 def possible_layouts(model: Model, training: Training, cluster: Cluster) -> Layouts:
-    """The layouts the row leaves open that fit, by the engine's own count, or the published one as it stands."""
+    """Layouts of the row that fit, by the engine's own memory, or the published one."""
     try:
         layouts = candidate_layouts(model, training, cluster)
     except InvalidRequest:

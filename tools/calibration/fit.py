@@ -1,9 +1,9 @@
-"""Fit the throughput model's parameters to the carried tables: `python -m tools.calibration`.
+"""Fit of the throughput model's parameters to the published tables.
 
-Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters found without each document and without each
-publication, which the score predicts that document and that publication with. Least squares of log rates with a soft-L1 loss
-[scipy.optimize.least_squares], every parameter held near what is known of it before (`priors.toml`) as if by one more row.
-A table weighs as the square root of its rows, of at most 64 of them. Deterministic.
+Writes `service/presets/data/utilisation.toml` and `folds.json`, the parameters fitted without each document and without each publication,
+by which the score predicts that document and that publication. Least squares of log rates with a soft-L1 loss
+[scipy.optimize.least_squares]; every parameter has a prior (`priors.toml`) of the weight of one more row. A table weighs as the square root
+of its rows, of at most 64 of them. Deterministic.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
 
 @dataclass(frozen=True)
 class FitProblem:
-    """The table with what the fit needs of it by row: which key's share is its own, which attention kernels', its weight, its power."""
+    """The table with what the fit needs for each row: its parameter key, its attention kernels' key, weight, reference power."""
 
     table: CaseTable
     keys: tuple[Key, ...]
@@ -52,7 +52,7 @@ class FitProblem:
 
 
 def build_problem(table: CaseTable) -> FitProblem:
-    """The fit's view of a table."""
+    """The fit's inputs from a table."""
     frame = with_fixed_parameters({}, {}, {}, {})
     keys, key = _indexed([parameter_key(case, frame) for case in table.cases])
     kernels, kernel = _indexed([(case.accelerator.family, case.kernels) for case in table.cases])
@@ -80,7 +80,7 @@ def _indexed(of_row: Sequence[Key]) -> tuple[tuple[Key, ...], np.ndarray[tuple[i
 
 
 def row_weights(table: CaseTable) -> Floats:
-    """A table of the reference weighs as the square root of its rows, of so many at most."""
+    """Weight of each row: a table weighs as the square root of its rows, up to a limit."""
     return group_weights([case.table for case in table.cases])
 
 
@@ -90,7 +90,7 @@ def _median_watts(table: CaseTable, mine: np.ndarray[tuple[int], np.dtype[np.boo
 
 
 def fit_parameters(table: CaseTable) -> FittedParameters:
-    """The parameters under which the table's rows are predicted best."""
+    """Parameters that predict the table's rows best."""
     whole = problem = build_problem(table)
     mean, width = _expected(whole)
     vector = mean
@@ -105,7 +105,7 @@ def _names() -> list[str]:
 
 
 def _expected(problem: FitProblem) -> tuple[Floats, Floats]:
-    """Means and widths of the vector before any row: shared parameters, keys' shares, attention's by kernels and their centre."""
+    """Prior means and widths of the vector: shared parameters, shares by key, attention's by kernels and their centre."""
     known, count, kernels = priors(), len(problem.keys), len(problem.kernels)
     mean = [_scaled(name, known[name].value) for name in _names()]
     width = [float(np.log(known[name].factor)) for name in _names()]
@@ -130,7 +130,7 @@ def _shared(vector: Floats) -> dict[str, float]:
 
 
 def _columns(problem: FitProblem, vector: Floats) -> AchievedRates[Floats]:
-    """The vector as what is achieved at every position."""
+    """The vector as achieved rates at every position."""
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
     position = problem.table.row
     shares = np.exp(vector[first : first + count])[problem.key] * np.exp(shared["power_exponent"] * problem.power)
@@ -188,7 +188,7 @@ def _parameters(problem: FitProblem, vector: Floats) -> FittedParameters:
 
 
 def fit_without_groups(table: CaseTable, full: FittedParameters, groups: Sequence[str]) -> Mapping[str, FittedParameters]:
-    """By group, the parameters fitted without any of its rows, from what is known before on: nothing of it may be left in them."""
+    """Parameters fitted without any row of a group, from the priors on, for each group."""
     found = {}
     names = np.array(groups)
     for group in sorted(set(groups)):
@@ -198,7 +198,7 @@ def fit_without_groups(table: CaseTable, full: FittedParameters, groups: Sequenc
 
 
 def main() -> None:
-    """Fit on everything, then without each document and each publication, and write what was found."""
+    """Fit on everything, then without each document and each publication, and write the results."""
     cases = throughput_cases()
     whole = build_problem(tabulate(cases))
     # The search's losers go before the folds do: under plain values, and many more than the fit keeps.

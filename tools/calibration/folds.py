@@ -1,4 +1,4 @@
-"""Parameters fitted without one document or one publication: what that is predicted with, so that no score is its own answer."""
+"""Parameters fitted without one document or one publication, which predict it: no score uses its own rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FILE = Path(__file__).parent / "folds.json"
 
 @dataclass(frozen=True)
 class Folds:
-    """By the name of what was left out: a document (README, table, release), or a whole publication with all its documents.
+    """By the name of what is left out: a document (README, table, release), or a publication with all its documents.
 
-    `half_of_vtrain` was fitted without every second of vTrain's model shapes (`cases.is_held_back`).
+    `half_of_vtrain` is fitted without every second of vTrain's model shapes (`cases.is_held_back`).
     """
 
     documents: Mapping[str, FittedParameters]
@@ -43,7 +43,7 @@ def write_folds(folds: Folds) -> None:
 
 
 def read_folds() -> Folds:
-    """The folds as last fitted."""
+    """The folds of the last fit."""
     document = json.loads(FILE.read_text(encoding="utf-8"))
     documents, publications = ({name: _unpacked(row) for name, row in document[kind].items()} for kind in ("documents", "publications"))
     return Folds(documents, publications, _unpacked(document["half_of_vtrain"]))
@@ -58,7 +58,7 @@ def predict_rates(cases: Sequence[MeasuredCase], parameters: FittedParameters) -
 def predict_left_out_rates(
     cases: Sequence[MeasuredCase], folds: Mapping[str, FittedParameters], group: Callable[[MeasuredCase], str]
 ) -> Floats:
-    """Predicted rates of every row of the cases, in their order, under the parameters found without their group."""
+    """Predicted rates of every row of the cases, in their order, by the parameters fitted without their group."""
     found: dict[str, list[MeasuredCase]] = {}
     for case in cases:
         found.setdefault(group(case), []).append(case)
@@ -67,12 +67,12 @@ def predict_left_out_rates(
 
 
 def search_case_rate(case: MeasuredCase, parameters: FittedParameters) -> float:
-    """The predicted rate of a case asked with the goal alone: that of the layout the search takes."""
+    """Predicted rate of a case with the goal alone: that of the layout that the search chooses."""
     return search_rate(case.model, case.training, case.cluster, parameters)
 
 
 def search_rate(model: Model, training: Training, cluster: Cluster, parameters: FittedParameters) -> float:
-    """Tokens a second and accelerator in the layout that the search takes."""
+    """Tokens a second and accelerator in the layout that the search chooses."""
     used = utilisation(parameters, cluster.accelerator, training.precision)
     steps = choose_layout(model, training, cluster, used).steps
     return float(steps.batch[0]) * training.seq_len / float(steps.total[0]) / cluster.count

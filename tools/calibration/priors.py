@@ -1,4 +1,4 @@
-"""What the fit takes as given, from `priors.toml`: what is known of its parameters before, classes, families, who borrows from whom."""
+"""Inputs of the fit from `priors.toml`: priors of its parameters, and parameters that are not fitted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Path(__file__).parent / "priors.toml"
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Where a parameter is expected, and how far off it may be, as a factor."""
+    """Expected value of a parameter, and its uncertainty as a factor."""
 
     value: float
     factor: float
@@ -25,14 +25,14 @@ class Prior:
 
 
 def priors() -> Mapping[str, Prior]:
-    """What is known of the parameters before any measurement, by name."""
+    """Priors of the parameters, by name."""
     return {name: Prior(**row) for name, row in _document()["priors"].items()}
 
 
 def with_fixed_parameters(
     shared: Mapping[str, float], matmul: Mapping[Key, MatmulShare], attention: Mapping[Key, float], other: Mapping[Key, float]
 ) -> FittedParameters:
-    """Parameters with these fitted values in the given frame."""
+    """Parameters with these fitted values."""
     return FittedParameters(shared=shared, matmul=matmul, attention=attention, other=other, **fixed_parameters(_document()))
 
 

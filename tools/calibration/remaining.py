@@ -1,8 +1,8 @@
-"""What stays unknown once a machine's own share of the peak is known: the scatter of published rows about their own set-up.
+"""What stays uncertain once a machine's own share of the peak is known: the scatter of published rows about their own set-up.
 
-A set-up is one publication on one accelerator at one precision: its software and its share of the peak are its own. Rows
-about their set-up's median say how far shapes, layouts, links and machine sizes move a rate that was measured elsewhere
-on the same machine, which is what a measurement on one device leaves open.
+A set-up is one publication on one accelerator at one precision: its software and its share of the peak are its own. Rows about their
+set-up's median say how far shapes, layouts, links and machine sizes change a rate that is measured elsewhere on the same machine: a
+measurement on one device leaves that open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How wide the engine's answers have to be: percentiles of residuals on documents it was not fitted to."""
+"""Widths of the engine's ranges: percentiles of residuals on documents that the parameters were not fitted to."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ MOST_LOST = 1.0
 
 @dataclass(frozen=True)
 class WholeRuns:
-    """How published runs went against their steps: what they lost between nodes, and actual over planned hours with that.
+    """Accelerator-hours of published runs against their steps: loss between nodes, then percentiles of actual over planned hours.
 
-    Of these the percentiles, and those beyond the speed's own error.
+    `beyond_p10` and `beyond_p90` are without the error of the throughput.
     """
 
     runs: int
@@ -60,7 +60,7 @@ class WholeRuns:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Rows predicted without their document: log of measured over predicted rate, and what they are grouped by."""
+    """Rows predicted without their document: log of measured over predicted rate, and their groups."""
 
     log_ratio: Floats
     weight: Floats
@@ -70,7 +70,7 @@ class Residuals:
 
 
 def residuals(cases: Sequence[MeasuredCase], predicted: Floats, parameters: FittedParameters) -> Residuals:
-    """Every row's miss where `predicted` knew nothing of its document."""
+    """Residual of every row; `predicted` is without its document."""
     owners = [case for case in cases for _ in case.rates]
     return Residuals(
         log_ratio=np.log(np.concatenate([case.rates for case in cases]) / predicted),
@@ -82,14 +82,14 @@ def residuals(cases: Sequence[MeasuredCase], predicted: Floats, parameters: Fitt
 
 
 def group_weights(groups: Sequence[Hashable]) -> Floats:
-    """By row, its weight: a group weighs as the square root of its rows, of so many at most."""
+    """Weight of each row: a group weighs as the square root of its rows, up to a limit."""
     sizes = Counter(groups)
     return np.array([min(sizes[group], ROWS_THAT_COUNT) ** 0.5 / sizes[group] for group in groups])
 
 
 @dataclass(frozen=True)
 class FittedSpreads:
-    """How wide answers are: by family and class, and how much more by the machine's size."""
+    """Widths of ranges: by family and class, and their exponents by size of the machine."""
 
     spreads: tuple[ThroughputSpread, ...]
     scales: tuple[SpreadScale, ...]
@@ -98,7 +98,7 @@ class FittedSpreads:
 def fit_spreads(
     cases: Sequence[MeasuredCase], goals: Sequence[MeasuredCase], parameters: FittedParameters, folds: Mapping[str, FittedParameters]
 ) -> FittedSpreads:
-    """Spreads with the layout given and with the goal alone."""
+    """Spreads with the layout stated and with the goal alone."""
     given = predict_left_out_rates(cases, folds, lambda case: case.document)
     alone = np.array([search_case_rate(case, folds[case.document]) for case in goals])
     found = [
@@ -109,7 +109,7 @@ def fit_spreads(
 
 
 def fit_spreads_of(known: LayoutKnowledge, misses: Residuals) -> FittedSpreads:
-    """The spread of all rows, those of the families and classes with documents enough, and the powers that machines' sizes take."""
+    """Spread of all rows, those of families and classes with enough documents, and their exponents by size of the machine."""
     everything = np.ones(len(misses.key), dtype=bool)
     found = [_spread(known, ("*", "*"), misses, everything)]
     for key in sorted(set(misses.key)):
@@ -123,7 +123,7 @@ def fit_spreads_of(known: LayoutKnowledge, misses: Residuals) -> FittedSpreads:
 
 
 def _reach(found: Sequence[ThroughputSpread], misses: Residuals, known: LayoutKnowledge) -> Floats:
-    """By row, how far it lies towards its family's p10 or p90 and beyond: 1 on the edge."""
+    """By row, its distance from the median over that of its family's p10 or p90: 1 at the percentile."""
     edges = [spread_of(found, key, known) for key in misses.key]
     low, high = (np.maximum(np.abs(np.log([getattr(edge, name) for edge in edges])), LEAST_EDGE) for name in ("p10", "p90"))
     reach: Floats = np.where(misses.log_ratio < 0, -misses.log_ratio / low, misses.log_ratio / high)
@@ -136,7 +136,7 @@ def _scale(known: LayoutKnowledge, size: int, reach: Floats, weight: Floats) -> 
 
 
 def without_document(misses: Residuals, document: str) -> Residuals:
-    """The misses of the other documents."""
+    """The residuals of the other documents."""
     others = misses.document != document
     key = [one for one, kept in zip(misses.key, others, strict=True) if kept]
     return Residuals(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
@@ -154,14 +154,14 @@ def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
 
 
 def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
-    """The value below which `share` of the weight lies, half of its own weight counted."""
+    """Value with `share` of the weight below it, half of its own weight counted."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order]) - weights[order] / 2
     return float(np.interp(share * weights.sum(), below, values[order]))
 
 
 def with_sources(parameters: FittedParameters, table: CaseTable) -> dict[Key, MatmulShare]:
-    """The shares of the peak with the rows and the parts behind each."""
+    """Shares of the peak with the rows and the parts behind each."""
     rows: dict[Key, dict[str, int]] = {}
     measured: dict[Key, set[str]] = {}
     for case in table.cases:

@@ -1,4 +1,4 @@
-"""All cases as one table: their work side by side, so that a set of parameters is tried on every measured row at once."""
+"""All cases as one table of step work: a set of parameters is evaluated on every measured row at once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,23 @@ CANDIDATES_KEPT = 48
 
 @dataclass(frozen=True)
 class CaseTable:
-    """Measured rows, and the positions of `asked` that may be theirs: `row` says whose, in rising order.
+    """Measured rows, and the positions of `work` that may be theirs.
 
-    By row: `cases` with the index of the row in them, `rates` measured. By position: `tokens` of a step and accelerator.
+    Attributes
+    ----------
+    work : StepWork
+        (positions,) columns.
+    row : (positions,) int array
+        Row of each position, in rising order.
+    tokens : (positions,) float array
+        Tokens of a step and accelerator.
+    cases : tuple of (rows,) MeasuredCase
+        Case of each row.
+    rates : (rows,) float array
+        Measured tokens a second and accelerator.
     """
 
-    asked: StepWork
+    work: StepWork
     row: Ints
     tokens: Floats
     cases: tuple[MeasuredCase, ...]
@@ -36,7 +47,7 @@ class CaseTable:
 
     @property
     def starts(self) -> Ints:
-        """The first position of every row."""
+        """First position of every row."""
         return np.flatnonzero(np.r_[True, np.diff(self.row) > 0])
 
     def by_row(self, value: Callable[[MeasuredCase], object]) -> NDArray[np.str_]:
@@ -45,7 +56,7 @@ class CaseTable:
 
 
 def tabulate(cases: Sequence[MeasuredCase]) -> CaseTable:
-    """The cases' rows in their order; a case of `each` has one row a layout."""
+    """The cases' rows in their order; a case of `each` has one row for each layout."""
     parts, rows, tokens, owners, rates = [], [], [], [], []
     first = 0
     for case in cases:
@@ -61,7 +72,7 @@ def tabulate(cases: Sequence[MeasuredCase]) -> CaseTable:
 
 
 def position_parameters(table: CaseTable, parameters: FittedParameters) -> AchievedRates[Floats]:
-    """The parameters as one value a position."""
+    """The parameters as achieved rates, one value for each position."""
     kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
     index: dict[tuple[str, str, str], int] = {}
     rows = np.array([index.setdefault((part.name, precision, kernels), len(index)) for part, precision, kernels in kinds])
@@ -77,17 +88,17 @@ RATES = tuple(field.name for field in fields(AchievedRates))
 
 def position_rates(table: CaseTable, achieved: AchievedRates[Floats]) -> Floats:
     """Predicted tokens a second and accelerator at every position."""
-    return table.tokens / time_step(table.asked, achieved).total
+    return table.tokens / time_step(table.work, achieved).total
 
 
 def predicted_rates(table: CaseTable, achieved: AchievedRates[Floats]) -> Floats:
-    """Predicted tokens a second and accelerator of every row, of the fastest layout that may be its own."""
+    """Predicted tokens a second and accelerator of every row: those of its fastest layout."""
     best: Floats = np.maximum.reduceat(position_rates(table, achieved), table.starts)
     return best
 
 
 def keep_fastest(table: CaseTable, achieved: AchievedRates[Floats], kept: int = CANDIDATES_KEPT) -> CaseTable:
-    """The table with the fastest positions of every row only."""
+    """The table with only the fastest positions of every row."""
     order = np.lexsort((-position_rates(table, achieved), table.row))
     starts = table.starts
     rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
@@ -95,7 +106,7 @@ def keep_fastest(table: CaseTable, achieved: AchievedRates[Floats], kept: int = 
 
 
 def select_rows(table: CaseTable, chosen: NDArray[np.bool_]) -> CaseTable:
-    """The chosen rows alone."""
+    """The table of the chosen rows."""
     positions = np.flatnonzero(chosen[table.row])
     taken = _taken(table, positions)
     row = np.cumsum(np.r_[0, np.diff(taken.row) > 0])
@@ -111,11 +122,11 @@ def power_ratio(table: CaseTable, reference: Floats) -> Floats:
 
 
 def _taken(table: CaseTable, positions: Ints) -> CaseTable:
-    asked = _mapped(lambda column: column[positions], table.asked)
-    return replace(table, asked=asked, row=table.row[positions], tokens=table.tokens[positions])
+    work = _mapped(lambda column: column[positions], table.work)
+    return replace(table, work=work, row=table.row[positions], tokens=table.tokens[positions])
 
 
-def _mapped(change: Callable[[Floats], Floats], asked: StepWork) -> StepWork:
+def _mapped(change: Callable[[Floats], Floats], work: StepWork) -> StepWork:
     def changed(value: Floats | ExchangeTime) -> Floats | ExchangeTime:
         return (
             ExchangeTime(*(change(getattr(value, name)) for name in ExchangeTime.__slots__))
@@ -123,7 +134,7 @@ def _mapped(change: Callable[[Floats], Floats], asked: StepWork) -> StepWork:
             else change(value)
         )
 
-    return StepWork(*(changed(getattr(asked, field.name)) for field in fields(StepWork)))  # type: ignore[arg-type]
+    return StepWork(*(changed(getattr(work, field.name)) for field in fields(StepWork)))  # type: ignore[arg-type]
 
 
 def _joined(parts: Sequence[StepWork]) -> StepWork:

@@ -29,7 +29,7 @@ HEAD = """\
 
 
 def write_utilisation(parameters: FittedParameters, table: CaseTable, planning: WholeRuns) -> None:
-    """Write utilisation.toml: the fit, then the frame it was made in."""
+    """Write utilisation.toml: the fitted parameters, then the fixed ones."""
     lines = [HEAD, f'source = "{len(table.cases)} published measurements, tools/calibration/data"\n', "[shared]"]
     lines += (
         _shared(parameters) + _matmul(parameters) + _attention(parameters) + _spreads(parameters) + _scales(parameters) + _other(parameters)

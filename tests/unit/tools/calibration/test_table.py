@@ -92,7 +92,7 @@ def test_pruning_to_more_than_there_are_keeps_all(table: CaseTable) -> None:
     same = keep_fastest(table, position_parameters(table, TRUTH), kept=len(table.row))
     assert same.row.tolist() == table.row.tolist()
     assert same.tokens.tolist() == table.tokens.tolist()
-    assert same.asked.expert.inter_s.tolist() == table.asked.expert.inter_s.tolist()
+    assert same.work.expert.inter_s.tolist() == table.work.expert.inter_s.tolist()
 
 
 def test_chosen_rows_alone_are_a_table_of_their_own(table: CaseTable) -> None:
