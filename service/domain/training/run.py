@@ -64,7 +64,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True)
-class Helpers:
+class AuxiliaryModels:
     """Networks run forward during training: a teacher, a reward model, a frozen reference policy."""
 
     teacher: Model | None = None
@@ -121,7 +121,7 @@ class Training(Pretraining):
     """
 
     lora_rank: int = 0
-    helpers: Helpers = Helpers()
+    auxiliary_models: AuxiliaryModels = AuxiliaryModels()
     update_epochs: float = 1.0
     response_tokens: int = 0
 

@@ -195,7 +195,7 @@ def logit_bytes(model: Transformer, training: Training, layouts: Layouts) -> dic
     """
     rows = training.decoder_seq_len if model.decoder_layers else training.seq_len if model.kind != "vit" else 1
     vocabulary = model.vocab_size
-    if isinstance(training.helpers.teacher, Transformer):
-        vocabulary += training.helpers.teacher.vocab_size
+    if isinstance(training.auxiliary_models.teacher, Transformer):
+        vocabulary += training.auxiliary_models.teacher.vocab_size
     kept = training.footprint.logit_bytes * rows * vocabulary
     return {"head": kept * layouts.micro_batch / (layouts.tensor * layouts.context)}

@@ -316,6 +316,6 @@ def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats
 
 def auxiliary_networks(model: Model, training: Training) -> tuple[Model, ...]:
     """Networks run forward with the trained one: teacher, reward model, and the reference, a frozen copy of the model itself."""
-    helpers = training.helpers
-    networks = (helpers.teacher, helpers.reward_model, model if helpers.reference else None)
-    return tuple(helper for helper in networks if helper is not None)
+    auxiliary = training.auxiliary_models
+    networks = (auxiliary.teacher, auxiliary.reward_model, model if auxiliary.reference else None)
+    return tuple(network for network in networks if network is not None)

@@ -91,7 +91,7 @@ def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
     MemoryUse
         By part [B].
     """
-    beside = {"helpers": auxiliary_weight_bytes(model, training, layouts)}
+    beside = {"auxiliary_models": auxiliary_weight_bytes(model, training, layouts)}
     if isinstance(model, GenericNetwork):
         return MemoryUse({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
     if training.method == "rl":

@@ -9,7 +9,7 @@ from typing import Any
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import GenericNetwork, Model, Transformer
-from service.domain.training.run import Axes, Cluster, Helpers, Training
+from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Training
 from service.engine.training.parameters import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
 from service.presets.training.footprint import find_footprint
@@ -56,7 +56,7 @@ def resolve_training(given: Section, model: Model, model_seq_len: int | None, cl
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
         lora_rank=notes.choose(given, "training.lora_rank") if method in ("lora", "qlora") else 0,
-        helpers=_helpers(given, method, notes),
+        auxiliary_models=_helpers(given, method, notes),
     )
     if method == "rl":
         epochs = notes.choose(given, "training.update_epochs")
@@ -188,10 +188,10 @@ def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
     return Default(max(1, round(tokens.value / seq_len)), tokens.source)
 
 
-def _helpers(given: Section, method: str, notes: AssumptionLog) -> Helpers:
+def _helpers(given: Section, method: str, notes: AssumptionLog) -> AuxiliaryModels:
     """Teacher, reward and reference networks."""
     if method == "distill":
-        return Helpers(teacher=_teacher(given, notes))
+        return AuxiliaryModels(teacher=_teacher(given, notes))
     if method == "rl" and "reward_model" not in given:
         notes.assume("training.reward_model", None, "rewards by rule: no network is run for them")
     reference = given.get("reference_model")
@@ -199,7 +199,7 @@ def _helpers(given: Section, method: str, notes: AssumptionLog) -> Helpers:
         reference = notes.assume(
             "training.reference_model", value=True, source="a frozen copy of the policy (arXiv 2305.18290, arXiv 2402.03300)"
         )
-    return Helpers(reward_model=_helper(given, "reward_model", notes), reference=bool(reference))
+    return AuxiliaryModels(reward_model=_helper(given, "reward_model", notes), reference=bool(reference))
 
 
 def _teacher(given: Section, notes: AssumptionLog) -> Model | None:

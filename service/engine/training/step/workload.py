@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import GenericNetwork, Model
-from service.domain.training.run import FROZEN_BASE, RECOMPUTES, Cluster, Helpers, Training
+from service.domain.training.run import FROZEN_BASE, RECOMPUTES, AuxiliaryModels, Cluster, Training
 from service.engine.training.dtypes import FULL_WIDTH
 from service.engine.training.flops import ForwardFlops, TrainingFlops, auxiliary_networks, forward_flops, recomputed_flops, training_flops
 from service.engine.training.layouts import Layouts, layer_count, micro_batches
@@ -144,7 +144,7 @@ class Workload:
 
 def trained_workload(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> Workload:
     """The trained network's part of a step. RL scores what is sampled, then trains on it `update_epochs` times."""
-    alone = training if training.helpers == Helpers() else replace(training, helpers=Helpers())
+    alone = training if training.auxiliary_models == AuxiliaryModels() else replace(training, auxiliary_models=AuxiliaryModels())
     updates = training.update_epochs if training.method == "rl" else 1.0
     return Workload(
         model=model,
@@ -166,18 +166,18 @@ def trained_workload(model: Model, training: Training, cluster: Cluster, layouts
 
 def auxiliary_workloads(model: Model, training: Training, cluster: Cluster, layouts: Layouts) -> list[Workload]:
     """One forward pass of every auxiliary network: teacher, reward model, reference."""
-    helpers = auxiliary_networks(model, training)
-    if not helpers:
+    networks = auxiliary_networks(model, training)
+    if not networks:
         return []
-    plain = replace(training, method="pretrain", helpers=Helpers())
+    plain = replace(training, method="pretrain", auxiliary_models=AuxiliaryModels())
     kept = replace(layouts, recompute=np.zeros_like(layouts.recompute))
-    return [_helper_job(helper, plain, cluster, kept) for helper in helpers]
+    return [_auxiliary_workload(network, plain, cluster, kept) for network in networks]
 
 
-def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Workload:
-    forward = forward_flops(helper, plain)
+def _auxiliary_workload(network: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Workload:
+    forward = forward_flops(network, plain)
     return Workload(
-        model=helper,
+        model=network,
         training=plain,
         cluster=cluster,
         layouts=layouts,
@@ -188,8 +188,8 @@ def _helper_job(helper: Model, plain: Training, cluster: Cluster, layouts: Layou
         recompute_passes=np.zeros(layouts.tensor.shape),
         micro_batches=micro_batches(plain, layouts),
         tokens=layouts.micro_batch * plain.seq_len / layouts.context,
-        layers=_stage_layers(helper, layouts),
-        local=local_parameters(helper, layouts),
+        layers=_stage_layers(network, layouts),
+        local=local_parameters(network, layouts),
         internode_gbit_per_s=cluster.internode_gbit_per_s,
     )
 

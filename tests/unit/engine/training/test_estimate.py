@@ -15,12 +15,12 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import Estimate
 from service.domain.training.run import (
     METHODS,
+    AuxiliaryModels,
     Axes,
     Billing,
     Data,
     Efficiency,
     Energy,
-    Helpers,
     Overhead,
     Personnel,
     Run,
@@ -92,8 +92,8 @@ def test_every_number_of_an_answer_is_finite(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_answered(method: Any) -> None:
     """All eight methods have FLOPs, a layout that fits, hours and a cost."""
-    helpers = Helpers(teacher=LLAMA_7B if method == "distill" else None, reference=method in ("dpo", "rl"))
-    asked = with_training(run(model=LLAMA_7B), method=method, lora_rank=16, helpers=helpers, response_tokens=512)
+    helpers = AuxiliaryModels(teacher=LLAMA_7B if method == "distill" else None, reference=method in ("dpo", "rl"))
+    asked = with_training(run(model=LLAMA_7B), method=method, lora_rank=16, auxiliary_models=helpers, response_tokens=512)
     found = answer(asked)
     assert found.memory.fits
     assert found.cost.total_usd.p50 > 0
@@ -239,7 +239,9 @@ def test_sampling_answers_is_slow_and_bound_by_memory() -> None:
     """RL trains fewer tokens a second than pretraining by more than its FLOPs say: a token at a time reads all the weights."""
     small = with_training(run(), global_batch=8)
     plain = answer(small)
-    sampled = answer(with_training(small, method="rl", helpers=Helpers(reference=True, reward_model=LLAMA_7B), response_tokens=2048))
+    sampled = answer(
+        with_training(small, method="rl", auxiliary_models=AuxiliaryModels(reference=True, reward_model=LLAMA_7B), response_tokens=2048)
+    )
     slowdown = plain.throughput.tokens_per_s / sampled.throughput.tokens_per_s
     assert slowdown > sampled.flops.per_token / plain.flops.per_token
     assert sampled.throughput.bound_by == "memory"

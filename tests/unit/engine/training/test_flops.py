@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention
-from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, Helpers
+from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, AuxiliaryModels
 from service.engine.training.flops import (
     adapter_parameters,
     hardware_flops,
@@ -176,7 +176,7 @@ def test_methods_are_ordered_by_what_they_do() -> None:
     lora = training_flops(LLAMA_7B, training(method="lora", lora_rank=16)).total
     full = training_flops(LLAMA_7B, training(method="full_finetune")).total
     cached = training_flops(LLAMA_7B, training(method="distill")).total
-    taught = training_flops(LLAMA_7B, training(method="distill", helpers=Helpers(teacher=MIXTRAL)))
+    taught = training_flops(LLAMA_7B, training(method="distill", auxiliary_models=AuxiliaryModels(teacher=MIXTRAL)))
     assert 2 / 3 < lora / full < 0.75
     assert full == cached
     assert taught.total - full == transformer_forward_flops(MIXTRAL, 2048).trained
@@ -185,7 +185,7 @@ def test_methods_are_ordered_by_what_they_do() -> None:
 def test_preference_training_adds_the_references_forward() -> None:
     """DPO costs four thirds of pretraining a token, attention's share unchanged: the reference has attention too."""
     plain = training_flops(LLAMA_7B, training())
-    dpo = training_flops(LLAMA_7B, training(method="dpo", helpers=Helpers(reference=True)))
+    dpo = training_flops(LLAMA_7B, training(method="dpo", auxiliary_models=AuxiliaryModels(reference=True)))
     assert dpo.total == pytest.approx(4 / 3 * plain.total)
     assert dpo.attention / dpo.total == pytest.approx(plain.attention / plain.total)
 
@@ -194,8 +194,8 @@ def test_preference_training_adds_the_references_forward() -> None:
 def test_reinforcement_samples_scores_and_updates(updates: int) -> None:
     """RL costs one forward to sample, one to score, one for each frozen judge, and three for every update over the answers."""
     forward = transformer_forward_flops(LLAMA_7B, 2048).trained
-    judges = Helpers(reward_model=LLAMA_7B, reference=True)
-    flops = training_flops(LLAMA_7B, training(method="rl", update_epochs=float(updates), helpers=judges))
+    judges = AuxiliaryModels(reward_model=LLAMA_7B, reference=True)
+    flops = training_flops(LLAMA_7B, training(method="rl", update_epochs=float(updates), auxiliary_models=judges))
     assert flops.generation == forward
     assert flops.total == pytest.approx((4 + 3 * updates) * forward)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.training.model import GenericNetwork, Model
-from service.domain.training.run import OPTIMIZERS, RECOMPUTES, Helpers, Training
+from service.domain.training.run import OPTIMIZERS, RECOMPUTES, AuxiliaryModels, Training
 from service.engine.training.layouts import Layouts, all_memory_options, memory_option_grid
 from service.engine.training.memory import key_value_bytes_per_sequence, kv_cache_bytes, memory_use
 from service.engine.training.parameters import count_parameters
@@ -241,18 +241,18 @@ def test_expert_adapters_go_where_their_experts_go() -> None:
 def test_helpers_take_their_weights() -> None:
     """A teacher, a reward model and a reference are held in 16 bit, cut as the trained model is; a teacher has logits besides."""
     plain = parts(LLAMA_7B, training())
-    taught = parts(LLAMA_7B, training(method="distill", helpers=Helpers(teacher=MIXTRAL)), tensor=2)
-    referred = parts(MIXTRAL, training(method="dpo", helpers=Helpers(reference=True)), data=8, expert=8)
-    assert plain["helpers"] == 0
-    assert taught["helpers"] == pytest.approx(count_parameters(MIXTRAL).total)
+    taught = parts(LLAMA_7B, training(method="distill", auxiliary_models=AuxiliaryModels(teacher=MIXTRAL)), tensor=2)
+    referred = parts(MIXTRAL, training(method="dpo", auxiliary_models=AuxiliaryModels(reference=True)), data=8, expert=8)
+    assert plain["auxiliary_models"] == 0
+    assert taught["auxiliary_models"] == pytest.approx(count_parameters(MIXTRAL).total)
     assert taught["logits"] == pytest.approx(plain["logits"])
-    assert referred["helpers"] == pytest.approx(referred["weights"])
+    assert referred["auxiliary_models"] == pytest.approx(referred["weights"])
 
 
 def test_a_networks_frozen_parts_are_held_too() -> None:
     """A diffusion model keeps its text encoder beside it: 2 bytes a frozen weight."""
     model = GenericNetwork(1e12, "image", params=1e9, frozen_params=4.7e9)
-    assert parts(model, training(seq_len=1))["helpers"] == 9.4e9
+    assert parts(model, training(seq_len=1))["auxiliary_models"] == 9.4e9
 
 
 def test_the_reserve_is_the_footprints() -> None:

@@ -10,7 +10,7 @@ import pytest
 from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import GenericNetwork, Transformer
-from service.domain.training.run import Axes, Cluster, Data, Efficiency, Helpers, Training
+from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Data, Efficiency, Training
 from service.engine.training.parameters import total_parameters
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import find_model
@@ -336,7 +336,7 @@ class TestTraining:
         """One update a sample, answers that fill the sequence, a frozen reference, rewards by rule: all noted."""
         notes = AssumptionLog()
         found = training({"method": "rl"}, notes=notes)
-        assert (found.update_epochs, found.response_tokens, found.helpers) == (1, 4096, Helpers(reference=True))
+        assert (found.update_epochs, found.response_tokens, found.auxiliary_models) == (1, 4096, AuxiliaryModels(reference=True))
         assert noted(notes).items() >= {
             "training.update_epochs": 1, "training.response_tokens": 4096, "training.reference_model": True, "training.reward_model": None,
         }.items()  # fmt: skip
@@ -371,7 +371,7 @@ class TestHelpers:
     def test_a_teacher_is_a_model_like_any_other(self) -> None:
         """Its preset is noted under the teacher's own path."""
         notes = AssumptionLog()
-        teacher = training({"method": "distill", "teacher": {"preset": "llama-2-70b"}}, notes=notes).helpers.teacher
+        teacher = training({"method": "distill", "teacher": {"preset": "llama-2-70b"}}, notes=notes).auxiliary_models.teacher
         assert teacher is not None
         assert total_parameters(teacher) == pytest.approx(69e9, rel=0.01)
         assert noted(notes)["training.teacher.preset"] == "llama-2-70b"
@@ -379,11 +379,11 @@ class TestHelpers:
     def test_without_a_teacher_its_logits_are_taken_to_be_there(self) -> None:
         """With a warning, because a teacher is expensive; silent where the caller says so."""
         notes = AssumptionLog()
-        assert training({"method": "distill"}, notes=notes).helpers == Helpers()
+        assert training({"method": "distill"}, notes=notes).auxiliary_models == AuxiliaryModels()
         assert noted(notes)["training.cached_logits"] is True
         assert "training.teacher" in notes.warnings[0]
         stated = AssumptionLog()
-        assert training({"method": "distill", "cached_logits": True}, notes=stated).helpers == Helpers()
+        assert training({"method": "distill", "cached_logits": True}, notes=stated).auxiliary_models == AuxiliaryModels()
         assert (stated.warnings, "training.cached_logits" in noted(stated)) == ([], False)
 
     @pytest.mark.parametrize("given", [{"cached_logits": False}, {"cached_logits": True, "teacher": {"preset": "llama-2-70b"}}])
@@ -408,10 +408,10 @@ class TestHelpers:
 
     def test_a_reference_may_be_left_out(self) -> None:
         """By default DPO and RL run one, a frozen copy of the policy."""
-        assert training({"method": "dpo"}).helpers == Helpers(reference=True)
-        assert training({"method": "dpo", "reference_model": False}).helpers == Helpers(reference=False)
+        assert training({"method": "dpo"}).auxiliary_models == AuxiliaryModels(reference=True)
+        assert training({"method": "dpo", "reference_model": False}).auxiliary_models == AuxiliaryModels(reference=False)
         reward = {"method": "rl", "reward_model": {"preset": "llama-2-7b"}, "reference_model": False}
-        assert training(reward).helpers == Helpers(reward_model=LLAMA)
+        assert training(reward).auxiliary_models == AuxiliaryModels(reward_model=LLAMA)
 
 
 class TestEfficiency:

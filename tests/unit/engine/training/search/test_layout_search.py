@@ -9,7 +9,7 @@ import pytest
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model
-from service.domain.training.run import Axes, Cluster, Helpers, Training
+from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Training
 from service.engine.training.layouts import candidate_layouts
 from service.engine.training.memory import memory_use
 from service.engine.training.search.fit_advice import does_not_fit, what_would_fit
@@ -60,7 +60,12 @@ def test_nothing_that_fits_is_faster() -> None:
 @pytest.mark.parametrize("part", [A100, accelerator(link_gb_per_s=None)], ids=["link", "no link"])
 @pytest.mark.parametrize(
     ("model", "changes"),
-    [(LLAMA_2_70B, {}), (MIXTRAL, {}), (RESNET_50, {"seq_len": 1}), (LLAMA_7B, {"method": "dpo", "helpers": Helpers(reference=True)})],
+    [
+        (LLAMA_2_70B, {}),
+        (MIXTRAL, {}),
+        (RESNET_50, {"seq_len": 1}),
+        (LLAMA_7B, {"method": "dpo", "auxiliary_models": AuxiliaryModels(reference=True)}),
+    ],
 )
 def test_several_networks_at_once_are_each_alone(model: Model, changes: dict[str, Any], part: Accelerator) -> None:
     """In each network the layout taken, its times and its memory are those of the search in that network, to the last digit."""

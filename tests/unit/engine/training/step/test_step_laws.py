@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from service.domain.training.model import GenericNetwork, Model, Transformer
-from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, Cluster, Helpers, Method, Training
+from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, AuxiliaryModels, Cluster, Method, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.flops import training_flops
 from service.engine.training.layouts import Layouts, layer_count
@@ -90,7 +90,11 @@ COUNTS = (1, 2, 4, 6, 8, 16, 24, 32, 64, 96, 128)
 LAYOUTS = 100
 # Sums of the same terms in another order differ by rounding.
 EXACT = 1e-9
-HELPERS = {"distill": Helpers(teacher=LLAMA_2_70B), "dpo": Helpers(reference=True), "rl": Helpers(reward_model=LLAMA_7B, reference=True)}
+HELPERS = {
+    "distill": AuxiliaryModels(teacher=LLAMA_2_70B),
+    "dpo": AuxiliaryModels(reference=True),
+    "rl": AuxiliaryModels(reward_model=LLAMA_7B, reference=True),
+}
 
 shares = st.floats(0.05, 1.0)
 utilisations = st.builds(
@@ -188,7 +192,7 @@ def jobs(draw: st.DrawFn, methods: tuple[Method, ...] = METHODS) -> Job:
         sequence_parallel=draw(st.booleans()),
         count_full_attention=draw(st.booleans()),
         lora_rank=16 if method in FROZEN_BASE else 0,
-        helpers=HELPERS.get(method, Helpers()),
+        auxiliary_models=HELPERS.get(method, AuxiliaryModels()),
         update_epochs=2.0 if method == "rl" else 1.0,
         response_tokens=seq_len // 2 if method == "rl" else 0,
         input_tokens_per_s_per_node=draw(st.sampled_from((None, 1e5))),
@@ -465,7 +469,7 @@ def test_zero_moves_what_its_paper_says(job: Job, count: int) -> None:
 def test_the_work_of_all_stages_is_at_least_the_models(job: Job) -> None:
     """Layers of the fullest stage times the stages are no fewer than the model's, and as many where they divide, helpers' too."""
     assume(not isinstance(job.model, GenericNetwork))
-    helpers = (job.training.helpers.teacher, job.training.helpers.reward_model)
+    helpers = (job.training.auxiliary_models.teacher, job.training.auxiliary_models.reward_model)
     asked, depths = job.work(), np.array([layer_count(each) for each in (job.model, *helpers) if each is not None])
     one = job.work(
         layouts=replace(
