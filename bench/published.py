@@ -1,4 +1,4 @@
-"""Fills docs/published-program.md: a published program, planned anew, beside its report. `python -m bench.published` writes it.
+"""Fills docs/published-program.md: a published program, planned and compared with its report. `python -m bench.published` writes it.
 
 Reported: DeepSeek-V3 Technical Report (arXiv 2412.19437v2), table 1: 2,664K H800-hours of pre-training, 119K of context extension, 5K of
 post-training, 2,788K and 5.576M USD at 2 USD an hour; section 1: 180K hours a trillion tokens, without earlier research and ablations.

@@ -1,4 +1,4 @@
-"""A published program planned anew: docs/published-program.md has what the engine says now, and what it says of the causes is so."""
+"""docs/published-program.md has the plan of the current engine, and its statements about the causes hold."""
 
 from __future__ import annotations
 
