@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from bench.tracking.simulate import ACCELERATORS, USD_PER_ACCELERATOR_HOUR, Floats, Runs
 from bench.tracking.thresholds import days_of, looks
 from service.domain.quantities import Range
+from service.domain.tracking.status import DriftQuantity
 from service.engine.numerics.ranges import P90_Z_SCORE
-from service.engine.tracking.change_point import DriftRules, FailureRules, Quantity, failure_evidence, threshold
+from service.engine.tracking.change_point import DriftRules, FailureRules, failure_evidence, threshold
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, forecast
 
 STAGES = (0.25, 0.5, 0.75)
@@ -34,11 +35,11 @@ def covered(runs: Runs, row: int, stage: float, rules: ForecastRules, planned: b
     column = int(np.argmax(runs.tokens[row] >= stage * runs.goal[row]))
     past = slice(0, column + 1)
     done = ProgressSeries(np.arange(column + 1.0), runs.tokens[row, past], runs.usd[row, past], runs.accelerator_hours[row, past])
-    foretold = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else PlanPrior(), rules)
+    forecasted = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else PlanPrior(), rules)
     outcome = outcome_of(runs, row, column)
-    if foretold is None or foretold.remaining_hours is None or foretold.remaining_usd is None:
+    if forecasted is None or forecasted.remaining_hours is None or forecasted.remaining_usd is None:
         return False, False
-    return _within(foretold.remaining_hours, outcome.hours), _within(foretold.remaining_usd, outcome.usd)
+    return _within(forecasted.remaining_hours, outcome.hours), _within(forecasted.remaining_usd, outcome.usd)
 
 
 def plan_of(runs: Runs, row: int) -> PlanPrior:
@@ -61,7 +62,7 @@ def outcome_of(runs: Runs, row: int, column: int) -> Outcome:
     return Outcome(moment - column, usd - float(runs.usd[row, column]))
 
 
-def alarms(runs: Runs, rules: DriftRules) -> dict[Quantity, Flags]:
+def alarms(runs: Runs, rules: DriftRules) -> dict[DriftQuantity, Flags]:
     """Whether a look on any day of each run's life shows drift, by quantity."""
     found = {
         quantity: ever_passed(looks(days_of(runs, quantity, rules), rules, limits), rules, quantity)
@@ -70,7 +71,7 @@ def alarms(runs: Runs, rules: DriftRules) -> dict[Quantity, Flags]:
     return {**found, "failures": too_many(runs, rules.failures)}
 
 
-def ever_passed(statistics: Floats, rules: DriftRules, quantity: Quantity) -> Flags:
+def ever_passed(statistics: Floats, rules: DriftRules, quantity: DriftQuantity) -> Flags:
     """Whether any number of days passes its threshold."""
     limits = rules.limits[quantity]
     passed = np.array([threshold(days + 1, limits) for days in range(statistics.shape[1])])
@@ -97,5 +98,5 @@ def delays(runs: Runs, cut: float, day: int, rules: DriftRules) -> Floats:
     return np.where(passed.any(axis=1), passed.argmax(axis=1) + 1.0 - day, np.inf)
 
 
-def _within(foretold: Range, value: float) -> bool:
-    return foretold.p10 <= value <= foretold.p90
+def _within(forecasted: Range, value: float) -> bool:
+    return forecasted.p10 <= value <= forecasted.p90

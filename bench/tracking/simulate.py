@@ -184,7 +184,7 @@ def _wander(state: _State, regime: Regime, rng: np.random.Generator) -> None:
 
 
 def _keep(state: _State, regime: Regime, up: Floats) -> None:
-    """Checkpoints, every so many productive hours."""
+    """Checkpoints at intervals of productive hours."""
     state.since_kept = state.since_kept + up
     due = state.since_kept >= regime.checkpoint_hours
     state.kept = np.where(due, state.position, state.kept)

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from bench.tracking.simulate import CALM, ROUGH, Floats, Regime, Runs, simulate
-from service.engine.tracking.change_point import DriftRules, DriftThresholds, Quantity, RunTotals, daily_values, split_statistics
+from service.domain.tracking.status import DriftQuantity
+from service.engine.tracking.change_point import DriftRules, DriftThresholds, RunTotals, daily_values, split_statistics
 from service.presets.tracking.forecast import drift_rules
 
 SEED, ROUNDS, RUNS_A_ROUND = 20_000, 10, 100
@@ -27,7 +28,7 @@ def on_plan(regime: Regime) -> Regime:
 
 
 def variants(days: tuple[float, float]) -> tuple[Regime, ...]:
-    """On-plan regimes of so many planned days: calm and rough, and each with noise of another size and memory."""
+    """On-plan regimes of a planned length [days]: calm and rough, and each with noise of another size and memory."""
     calm, rough = (replace(on_plan(regime), days=days, plan_error=0.0) for regime in (CALM, ROUGH))
     return (
         calm,
@@ -50,7 +51,7 @@ def record_of(runs: Runs, row: int, end: int) -> RunTotals:
     )
 
 
-def days_of(runs: Runs, quantity: Quantity, rules: DriftRules) -> Floats:
+def days_of(runs: Runs, quantity: DriftQuantity, rules: DriftRules) -> Floats:
     """A quantity of every run, a row of days each, ending in nan where days are left out."""
     rows = np.full((len(runs.goal), int(runs.finish.max() // 24)), np.nan)
     for row, end in enumerate(runs.finish.tolist()):
@@ -60,7 +61,7 @@ def days_of(runs: Runs, quantity: Quantity, rules: DriftRules) -> Floats:
 
 
 def looks(rows: Floats, rules: DriftRules, limits: DriftThresholds) -> Floats:
-    """The largest statistic of every run at each number of days; below any threshold where it has not so many."""
+    """The largest statistic of every run at each number of days; below any threshold for shorter runs."""
     result = np.full(rows.shape, -1.0)
     for days in range(rules.splits.min_before + rules.splits.min_after, rows.shape[1] + 1):
         enough = np.isfinite(rows[:, days - 1])
@@ -81,9 +82,9 @@ def calibrate(statistics: Floats, share: float) -> list[float]:
     return result
 
 
-def all_days(rules: DriftRules) -> dict[Quantity, Floats]:
+def all_days(rules: DriftRules) -> dict[DriftQuantity, Floats]:
     """Days of throughput and of goodput of all simulated runs, regime by regime."""
-    parts: dict[Quantity, list[Floats]] = {"throughput": [], "goodput": []}
+    parts: dict[DriftQuantity, list[Floats]] = {"throughput": [], "goodput": []}
     for number, regime in enumerate(variants((LIFE_DAYS, LIFE_DAYS))):
         for round_ in range(ROUNDS):
             runs = simulate(regime, RUNS_A_ROUND, SEED + 100 * number + round_)

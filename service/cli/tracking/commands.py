@@ -105,8 +105,7 @@ def _opened() -> Iterator[AppContext]:
 
 
 def member_of(context: AppContext, team: str) -> Principal:
-    """A principal with all scopes of the team: whoever can read the database can do everything. A team exists once it has, or had, a
-    key."""
+    """A principal with all scopes of the team, for users with access to the database. A team exists once it has, or had, a key."""
     keys = context.store.keys()
     known = {DEFAULT_TEAM: DEFAULT_TEAM} | {key.team_name: key.team for key in keys}
     if team not in known:

@@ -18,18 +18,16 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.tracking.status import DriftQuantity
+
 Floats = NDArray[np.float64]
-Quantity = Literal["throughput", "price", "goodput", "failures"]
 HOURS_PER_DAY = 24.0
-# Standard deviation of a normal sample over its median absolute deviation.
-NORMAL_SCALE = 1.4826
-# exp() of more overflows.
-LARGEST_EXPONENT = 300.0
+NORMAL_SCALE = 1.4826  # standard deviation of a normal sample over its median absolute deviation
+LARGEST_EXPONENT = 300.0  # exp() of more overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class RateChange:
     `confidence` is 1 less the probability that a run on its plan, tested daily for its whole life, ever shows as large a change.
     """
 
-    quantity: Quantity
+    quantity: DriftQuantity
     since_hours: float
     change: float
     confidence: float
@@ -80,11 +78,9 @@ class RateChange:
 
 @dataclass(frozen=True, slots=True)
 class SplitRules:
-    """How a series is split and tested.
+    """Rules of splits: fewest days on either side, widening of the scale, and the deviations at which values are clipped.
 
-    `min_before` and `min_after` are the fewest days on either side of a split. The deviation is widened by `widening`, values are clipped
-    at `clip` deviations. The autocorrelation is shrunk towards `typical_autocorrelation` with the weight of `autocorrelation_weight` days,
-    and is at most `max_autocorrelation`.
+    The autocorrelation is shrunk towards `typical_autocorrelation` with the weight of `autocorrelation_weight` days, and has a maximum.
     """
 
     min_before: int
@@ -132,13 +128,13 @@ class DriftRules:
     price_tolerance: float
     floating_share: float
     splits: SplitRules
-    limits: Mapping[Quantity, DriftThresholds]
+    limits: Mapping[DriftQuantity, DriftThresholds]
     failures: FailureRules
     source: str
 
 
 def detect_drift(record: RunTotals, planned: PlannedRates, rules: DriftRules) -> tuple[RateChange, ...]:
-    """Changes of a run's throughput, price, goodput and failures, from its whole days.
+    """Changes of a run's throughput, price, goodput and failures, from its whole days; methods and sources: see the module.
 
     Parameters
     ----------
@@ -153,10 +149,6 @@ def detect_drift(record: RunTotals, planned: PlannedRates, rules: DriftRules) ->
     -------
     tuple of RateChange
         At most one change a quantity.
-
-    References
-    ----------
-    Page 1954; Andrews 1993; Chu, Stinchcombe & White 1996 (see the module).
     """
     return tuple(_drifts(record, planned, rules))
 
@@ -173,12 +165,12 @@ def _drifts(record: RunTotals, planned: PlannedRates, rules: DriftRules) -> Iter
         yield from _drift("failures", starts, more_failures(counts, planned.interruptions_per_hour * HOURS_PER_DAY, rules.failures))
 
 
-def _drift(quantity: Quantity, starts: Floats, found: LevelChange | None) -> Iterator[RateChange]:
+def _drift(quantity: DriftQuantity, starts: Floats, found: LevelChange | None) -> Iterator[RateChange]:
     if found:
         yield RateChange(quantity, float(starts[found.index]), found.ratio - 1, found.confidence)
 
 
-def daily_values(record: RunTotals, quantity: Quantity, rules: DriftRules) -> tuple[Floats, Floats]:
+def daily_values(record: RunTotals, quantity: DriftQuantity, rules: DriftRules) -> tuple[Floats, Floats]:
     """Daily values of a quantity; days without information are left out.
 
     Parameters
@@ -256,11 +248,7 @@ def split_statistics(values: Floats, splits: SplitRules, typical_scatter: float)
     Returns
     -------
     (..., splits) float array
-        Absolute statistic of each split [1].
-
-    References
-    ----------
-    Andrews 1993, Tests for parameter instability with unknown change point; Smyth 2004 (moderated variance).
+        Absolute statistic of each split [1] (Andrews 1993, with the moderated variance of Smyth 2004).
     """
     z = _winsorize(values, typical_scatter, splits)
     count = z.shape[-1]
@@ -282,11 +270,7 @@ def split_statistics(values: Floats, splits: SplitRules, typical_scatter: float)
 
 
 def _winsorize(values: Floats, typical_scatter: float, splits: SplitRules) -> Floats:
-    """Values as deviations from their median, clipped at `clip`.
-
-    The scale is estimated from differences of neighbours (von Neumann 1941), which a change of level does not affect, and is widened
-    because neighbours are correlated.
-    """
+    """Deviations from the median, clipped at `clip`, in the scale of neighbours' differences (von Neumann 1941), widened."""
     middle = np.median(values, axis=-1, keepdims=True)
     typical = np.maximum(typical_scatter * np.abs(middle), np.finfo(float).tiny)
     between = np.median(np.abs(np.diff(values, axis=-1)), axis=-1, keepdims=True)
@@ -333,7 +317,7 @@ def price_change(values: Floats, planned: float | None, rules: DriftRules) -> Le
 
 
 def more_failures(counts: Floats, planned_a_day: float, rules: FailureRules) -> LevelChange | None:
-    """The day since which interruptions exceed the plan, where the evidence exceeds 1 / `false_alarm_share`; None otherwise.
+    """The day since which interruptions exceed the plan, where the evidence exceeds 1 / `false_alarm_share`; None otherwise (Ville 1939).
 
     Parameters
     ----------
@@ -344,9 +328,10 @@ def more_failures(counts: Floats, planned_a_day: float, rules: FailureRules) -> 
     rules : FailureRules
         Ratios that are tested, dispersion, false-alarm share.
 
-    References
-    ----------
-    Ville 1939; Robbins 1970; Shin, Ramdas & Rinaldo 2024, E-detectors.
+    Returns
+    -------
+    LevelChange or None
+        Day index, ratio [1] and confidence [1].
     """
     evidence = failure_evidence(counts, planned_a_day, rules)
     if not evidence.size or evidence.sum() <= 1 / rules.false_alarm_share:

@@ -133,11 +133,11 @@ def _text(cells: Mapping[str, Any]) -> str | None:
 
 def _numbered(charges: Sequence[Charge]) -> Iterator[ImportedEvent]:
     """Charges as events in the order of rows. Equal charges are numbered by reference and cost, independent of the file's order."""
-    alike: dict[str, list[Charge]] = defaultdict(list)
+    by_identity: dict[str, list[Charge]] = defaultdict(list)
     for charge in charges:
-        alike[charge.identity].append(charge)
+        by_identity[charge.identity].append(charge)
     numbers: dict[int, int] = {}
-    for group in alike.values():
+    for group in by_identity.values():
         ordered = sorted(group, key=lambda charge: (charge.reference, charge.micro_usd))
         numbers |= {charge.row: number for number, charge in enumerate(ordered)}
     return (ImportedEvent(charge.row, charge.reference, _event(charge, numbers[charge.row])) for charge in charges)

@@ -7,11 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, Quantity, SplitRules
+from service.domain.tracking.status import DriftQuantity
+from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, SplitRules
 from service.engine.tracking.forecast import ForecastRules
 
 # Quantities with a split test.
-SPLIT: tuple[Quantity, ...] = ("throughput", "goodput")
+SPLIT: tuple[DriftQuantity, ...] = ("throughput", "goodput")
 _FILE = Path(__file__).parents[1] / "data" / "tracking.toml"
 
 

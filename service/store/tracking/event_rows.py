@@ -1,4 +1,4 @@
-"""Rows of the event log. Equal events have equal texts, so that a repeat can be told from a conflict."""
+"""Rows of the event log. Equal events have equal texts, so that a repeat differs from a conflict."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class TestMlflow:
         assert losses[3] == math.inf
 
     def test_a_failed_run_is_an_interruption(self) -> None:
-        """FAILED ends in one; a killed run is noted, because nobody knows whether it was meant."""
+        """FAILED ends in one; a killed run is noted, because it may have been stopped on purpose."""
         assert [event.type for event in of_run(mlflow(document()), "ablation")] == ["restart", "interruption", "progress"]
         given_document = document()
         given_document["runs"][1]["info"]["status"] = "KILLED"
@@ -144,7 +144,7 @@ class TestWandb:
         assert events[1].at == datetime(2027, 2, 1, 0, 0, 0, 250_000, tzinfo=UTC)
 
     def test_rows_that_are_refused(self) -> None:
-        """Times that are none; a row of no run is left to whoever knows better."""
+        """Times that are none; a row without a run has no reference."""
         imported = read_wandb(data("wandb-history.csv"))
         assert "ISO 8601" in reasons(imported)[5]
         assert [each.row for each in imported.events if not each.reference.is_stated] == [6]

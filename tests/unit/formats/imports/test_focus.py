@@ -42,7 +42,7 @@ ROW: Mapping[str, Any] = {
 
 
 def bill(*rows: Mapping[str, Any], line_end: str = "\r\n") -> bytes:
-    """A bill in CSV, each row told by how it differs from the usual one."""
+    """A bill in CSV, each row stated as its difference from the usual one."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(ROW | {name: "" for row in rows for name in row}), lineterminator=line_end)
     writer.writeheader()
@@ -137,12 +137,12 @@ class TestReadingAgain:
 
     @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.randoms(use_true_random=False))
     def test_the_order_of_rows_does_not_matter(self, costs: list[int], shuffle: random.Random) -> None:
-        """Charges alike in everything but their cost are numbered by it, so that a shuffled export tells the same events."""
+        """Charges equal in everything but their cost are numbered by it, so that a shuffled export has the same events."""
         rows = [{"EffectiveCost": str(cost)} for cost in costs]
-        told = {each.event for each in read_focus(bill(*rows)).events}
+        events = {each.event for each in read_focus(bill(*rows)).events}
         shuffle.shuffle(rows)
-        assert {each.event for each in read_focus(bill(*rows)).events} == told
-        assert sum(event.micro_usd or 0 for event in told) == sum(costs) * 10**6
+        assert {each.event for each in read_focus(bill(*rows)).events} == events
+        assert sum(event.micro_usd or 0 for event in events) == sum(costs) * 10**6
 
     @pytest.mark.parametrize("column", sorted(set(IDENTITY) & set(ROW)))
     def test_another_charge_is_another_event(self, column: str) -> None:
@@ -164,7 +164,7 @@ class TestReadingAgain:
 
 class TestCorrections:
     def test_nothing_new_is_no_correction(self) -> None:
-        """An event told again as it is kept needs none."""
+        """An unchanged event needs none."""
         event = only(bill({}))
         assert make_restatement(event, event) is None
 
@@ -319,7 +319,7 @@ class TestParquet:
         assert not imported.events[1].reference.is_stated
 
     def test_columns_that_nobody_needs_are_not_unpacked(self) -> None:
-        """Hundreds of megabytes in a column of the provider's own harm nobody."""
+        """Hundreds of megabytes in a column of the provider do no harm."""
         columns = {name: [value] * 3 for name, value in ROW.items()} | {"x_Blob": ["b" * 10_000_000] * 3}
         assert len(read_focus(parquet_bill(columns, compression="zstd", use_dictionary=False)).events) == 3
 

@@ -18,7 +18,7 @@ START = datetime(2027, 2, 1, tzinfo=UTC)
 
 
 def job(number: int, begin: float, hours: float, gpus: int = 8, state: str = "COMPLETED") -> str:
-    """A job that starts so many hours after midnight and lasts so many."""
+    """A job by start [hours after midnight] and duration [hours]."""
     start = START + timedelta(hours=begin)
     end = start + timedelta(hours=hours)
     seconds = int(hours * 3600)
@@ -34,9 +34,9 @@ def relaunches_summed(events: list[Event]) -> float:
     """The run's accelerator-hours, as running totals are read: each fall begins anew."""
     total = before = 0.0
     for event in sorted(events, key=lambda event: event.at):
-        told = event.accelerator_hours or 0.0
-        total += before if told < before else 0.0
-        before = told
+        hours = event.accelerator_hours or 0.0
+        total += before if hours < before else 0.0
+        before = hours
     return total + before
 
 
@@ -81,13 +81,13 @@ class TestJobs:
 
     @pytest.mark.parametrize("state", ["NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "FAILED", "OUT_OF_MEMORY", "REQUEUED"])
     def test_failures_are_interruptions(self, state: str) -> None:
-        """What nobody wanted is an interruption, with Slurm's word for it."""
+        """An unplanned end is an interruption, with Slurm's state as cause."""
         ended = read_sacct(accounting(job(1, 0, 1, state=state))).events[1].event
         assert (ended.type, ended.cause) == ("interruption", state.lower())
 
     @pytest.mark.parametrize("state", ["COMPLETED", "TIMEOUT", "CANCELLED by 1000", "DEADLINE"])
     def test_ends_that_were_wanted_are_none(self, state: str) -> None:
-        """A time limit and a cancelled job are ends that somebody set."""
+        """A time limit and a cancelled job are planned ends."""
         assert read_sacct(accounting(job(1, 0, 1, state=state))).events[1].event.type == "progress"
 
     def test_hours_in_which_a_job_was_suspended_do_not_count(self) -> None:
@@ -126,7 +126,7 @@ class TestFiles:
         assert words in reasons(read_sacct(accounting(row)))[2]
 
     def test_without_its_header_line(self) -> None:
-        """`--noheader` leaves nobody knowing what the columns are."""
+        """`--noheader` leaves the columns unknown."""
         with pytest.raises(InvalidRequest, match="no column JobID"):
             read_sacct(job(1, 0, 1).encode())
 

@@ -19,7 +19,7 @@ def data(name: str) -> bytes:
 
 
 def content(event: Event) -> dict[str, Any]:
-    """What an event says beside its id and time."""
+    """Content of an event besides id and time."""
     return {name: value for name in CONTENT_FIELDS if (value := getattr(event, name)) is not None}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.engine.tracking.change_point import Quantity
+from service.domain.tracking.status import DriftQuantity
 from service.presets.tracking.forecast import SPLIT, drift_rules, forecast_rules
 
 
@@ -15,7 +15,7 @@ def test_weights_of_wandering_add_up_to_one() -> None:
 
 
 @pytest.mark.parametrize("quantity", SPLIT)
-def test_every_span_of_days_has_a_threshold(quantity: Quantity) -> None:
+def test_every_span_of_days_has_a_threshold(quantity: DriftQuantity) -> None:
     """From the fewest days that can be split on."""
     splits, limits = drift_rules().splits, drift_rules().limits[quantity]
     assert len(limits.days) == len(limits.thresholds)
