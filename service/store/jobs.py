@@ -43,8 +43,8 @@ class JobRows(Database):
         with self._write() as connection:
             new = insert_into(connection, jobs).values(values)
             # the update that changes nothing is what makes the database return the row that stood in the way
-            kept = new.on_conflict_do_update(index_elements=["dedup_key"], set_={"dedup_key": dedup_key}).returning(jobs)
-            job = _job(connection.execute(kept).mappings().one())
+            upsert = new.on_conflict_do_update(index_elements=["dedup_key"], set_={"dedup_key": dedup_key}).returning(jobs)
+            job = _job(connection.execute(upsert).mappings().one())
         return job, job.id == values["id"]
 
     def job(self, job_id: str) -> Job | None:
@@ -88,8 +88,8 @@ class JobRows(Database):
 
     def finish_job(self, job: Job, result: Mapping[str, Any], now: datetime, progress: tuple[int, int] = (0, 0)) -> bool:
         """Store result and last progress; False, and no change, unless the caller holds the job."""
-        told = {"progress_done": progress[0], "progress_total": progress[1]}
-        return self._end(job, now, state="succeeded", result=dict(result), error=None, **told)
+        progress_values = {"progress_done": progress[0], "progress_total": progress[1]}
+        return self._end(job, now, state="succeeded", result=dict(result), error=None, **progress_values)
 
     def cancel_job(self, job: Job, now: datetime) -> bool:
         """The owner stopped after a cancellation."""
@@ -110,8 +110,8 @@ class JobRows(Database):
         over = {"state": "cancelled", "cancel_requested": True, "updated_at": now, "dedup_key": None}
         with self._write() as connection:
             connection.execute(update(jobs).where(jobs.c.id == job_id, jobs.c.state == "queued").values(over))
-            asked = update(jobs).where(jobs.c.id == job_id, jobs.c.state == "running")
-            connection.execute(asked.values(cancel_requested=True, updated_at=now))
+            cancellation = update(jobs).where(jobs.c.id == job_id, jobs.c.state == "running")
+            connection.execute(cancellation.values(cancel_requested=True, updated_at=now))
         return self.job(job_id)
 
     def expire_lease(self, job: Job, now: datetime) -> bool:

@@ -71,14 +71,16 @@ def save_fetched(context: AppContext, attempt: RefreshAttempt, fetched: Fetched,
     at = _SaveContext(context, attempt, now, step)
     fetched = _with_last_good(at, fetched, state.snapshot)
     part = _check_part(at, fetched, state.snapshot)
-    told = replace(_next_state(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(context, name))
+    new_state = replace(
+        _next_state(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(context, name)
+    )
     if name == FILE_PROVIDER:
-        told = replace(
-            told, warnings=_unmatched_discounts(context, fetched.discounts), **_suspicious_fields(at, part), **_unread(fetched, now)
+        new_state = replace(
+            new_state, warnings=_unmatched_discounts(context, fetched.discounts), **_suspicious_fields(at, part), **_unread(fetched, now)
         )
     owned = _team_price_changes(at, fetched) if name == FILE_PROVIDER else None
-    context.store.save_state(told, now, _part_changes(at, part), since=state, owned=owned)
-    return told
+    context.store.save_state(new_state, now, _part_changes(at, part), since=state, owned=owned)
+    return new_state
 
 
 def withdrawal_changes(context: AppContext, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
@@ -151,28 +153,30 @@ def _team_price_changes(at: _SaveContext, shared: Fetched) -> TeamPriceChanges:
             prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
             continue
         part = _check_part(at, fetched, has.snapshot if has else None, team)
-        told = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=_unmatched_discounts(at.context, fetched.discounts))
+        new_state = TeamPrices(
+            team, str(part.snapshot), len(part.checked.offers), warnings=_unmatched_discounts(at.context, fetched.discounts)
+        )
         suspicious = (
             {"suspicious_count": has.suspicious_count, "suspicious": has.suspicious}
             if has and not part.is_news
             else _suspicious_fields(at, part)
         )
-        prices.append(replace(told, **_rejected(fetched), **suspicious))
+        prices.append(replace(new_state, **_rejected(fetched), **suspicious))
         history[team] = _part_changes(at, part)
     return TeamPriceChanges(prices, history)
 
 
-def price_changes(asked: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
+def price_changes(provider_name: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
     """Rows of history: offers that are new, have another price or availability, or are gone."""
     after = {identity(offer): offer for offer in offers}
     news = [offer for key, offer in after.items() if _offer_identity(before.get(key)) != _offer_identity(offer)]
     gone = [replace(offer, observed_at=now) for key, offer in before.items() if key not in after]
-    return [_row(asked, offer) for offer in news] + [_row(asked, offer) | {"usd_per_hour": None} for offer in gone]
+    return [_row(provider_name, offer) for offer in news] + [_row(provider_name, offer) | {"usd_per_hour": None} for offer in gone]
 
 
-def _row(asked: str, offer: Offer) -> dict[str, Any]:
+def _row(provider_name: str, offer: Offer) -> dict[str, Any]:
     columns = (*IDENTITY_COLUMNS[1:], "usd_per_hour", "availability", "observed_at", "source")
-    return {"asked": asked, **{name: getattr(offer, name) for name in columns}}
+    return {"asked": provider_name, **{name: getattr(offer, name) for name in columns}}
 
 
 def _offer_identity(offer: Offer | None) -> tuple[object, ...]:

@@ -54,7 +54,7 @@ def refresh_prices(context: AppContext, payload: Given, step: ReportProgress) ->
         reason = _skip_reason(context, provider, state, payload)
         return {"provider": name, "skipped": reason} if reason else _fetch_and_save(context, provider, state, payload, step)
     except NotConfigured as error:
-        save_unconfigured(context, state, str(error), asked=True)
+        save_unconfigured(context, state, str(error), attempted=True)
         return {"provider": name, "skipped": str(error)}
     except ProviderError as error:
         _save_failure(context, state, str(error))
@@ -65,9 +65,9 @@ def refresh_prices(context: AppContext, payload: Given, step: ReportProgress) ->
 
 def request_refresh(context: AppContext, provider: str, *, by_hand: bool = False, accept_jumps: bool = False) -> Job:
     """A refresh of one provider: the open one, or a new one. Concurrent calls get the same job."""
-    said = {name: True for name, true in (("by_hand", by_hand), ("accept_jumps", accept_jumps)) if true}
+    options = {name: True for name, true in (("by_hand", by_hand), ("accept_jumps", accept_jumps)) if true}
     dedup_key = f"{KIND}:{provider}" + (":accept_jumps" if accept_jumps else "")
-    job, new = context.store.create_unique_job(KIND, {"provider": provider, **said}, context.clock(), dedup_key)
+    job, new = context.store.create_unique_job(KIND, {"provider": provider, **options}, context.clock(), dedup_key)
     if new:
         context.queue.send(job.id)
     return job
@@ -115,11 +115,11 @@ class RefreshTrigger:
             log.warning("no refresh of %s can be requested: %s", provider, error)
 
 
-def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *, asked: bool = False) -> None:
-    """Store what the provider lacks; `asked`: an attempt found it. Prices of files that are no longer named are withdrawn."""
+def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *, attempted: bool = False) -> None:
+    """Store what the provider lacks; `attempted`: an attempt found it. Prices of files that are no longer named are withdrawn."""
     unnamed = state.provider == FILE_PROVIDER
     owned = context.store.team_prices() if unnamed else {}
-    if state.unconfigured == reason and not asked and not (unnamed and (state.snapshot or owned)):
+    if state.unconfigured == reason and not attempted and not (unnamed and (state.snapshot or owned)):
         return
     now = context.clock()
     gone = withdrawal_changes(context, FILE_PROVIDER, state.snapshot, now) if unnamed and state.snapshot else ()
@@ -128,8 +128,8 @@ def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *,
         if owned
         else None
     )
-    told = replace(as_configured(context, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
-    _save_state(context, replace(told, attempted_at=now) if asked else told, state, gone, nothing)
+    new_state = replace(as_configured(context, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
+    _save_state(context, replace(new_state, attempted_at=now) if attempted else new_state, state, gone, nothing)
 
 
 def _skip_reason(context: AppContext, provider: Provider, state: ProviderState, payload: Given) -> str | None:
@@ -144,21 +144,21 @@ def _fetch_and_save(context: AppContext, provider: Provider, state: ProviderStat
     attempt = RefreshAttempt(provider, state, context.clock(), shipped.offers, bool(payload.get("accept_jumps")))
     with wrap_provider_errors(context, provider.name):
         fetched = provider.fetch()
-    told = _save(context, attempt, _redacted(context, fetched), step)
-    counts = {"offers": told.offers, "rejected": told.rejected_count, "quarantined": told.quarantined_count}
-    counts |= {"suspicious": told.suspicious_count} if provider.name == FILE_PROVIDER else {}
-    warnings = [*told.warnings, *_unread_warnings(told, state)]
+    new_state = _save(context, attempt, _redacted(context, fetched), step)
+    counts = {"offers": new_state.offers, "rejected": new_state.rejected_count, "quarantined": new_state.quarantined_count}
+    counts |= {"suspicious": new_state.suspicious_count} if provider.name == FILE_PROVIDER else {}
+    warnings = [*new_state.warnings, *_unread_warnings(new_state, state)]
     warned = {"warnings": warnings} if warnings else {}
-    return {"provider": provider.name, "snapshot": told.snapshot, "new": told.snapshot != state.snapshot, **counts, **warned}
+    return {"provider": provider.name, "snapshot": new_state.snapshot, "new": new_state.snapshot != state.snapshot, **counts, **warned}
 
 
-def _unread_warnings(told: ProviderState, before: ProviderState) -> list[str]:
+def _unread_warnings(new_state: ProviderState, before: ProviderState) -> list[str]:
     """Errors of unreadable price files where others were read; logged as a warning once."""
-    if told.last_error is None:
+    if new_state.last_error is None:
         return []
-    level = logging.INFO if told.last_error == before.last_error else logging.WARNING
-    log.log(level, "the last good prices of files that cannot be read stay: %s", told.last_error)
-    return [told.last_error]
+    level = logging.INFO if new_state.last_error == before.last_error else logging.WARNING
+    log.log(level, "the last good prices of files that cannot be read stay: %s", new_state.last_error)
+    return [new_state.last_error]
 
 
 def _redacted(context: AppContext, fetched: Fetched) -> Fetched:
@@ -179,11 +179,11 @@ def _save(context: AppContext, attempt: RefreshAttempt, fetched: Fetched, step: 
 
 
 def _save_state(
-    context: AppContext, told: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: TeamPriceChanges | None = None
+    context: AppContext, new_state: ProviderState, since: ProviderState, gone: Sequence[Given] = (), owned: TeamPriceChanges | None = None
 ) -> None:
     """Store a state without an answer, unless an answer was stored meanwhile."""
     try:
-        context.store.save_state(told, context.clock(), gone, since=since, owned=owned)
+        context.store.save_state(new_state, context.clock(), gone, since=since, owned=owned)
     except StaleWriteError as error:
         log.info("not noted: %s", error)
 
@@ -191,10 +191,10 @@ def _save_state(
 def _save_failure(context: AppContext, state: ProviderState, error: str) -> None:
     known, now = as_configured(context, state), context.clock()
     failures = known.failures + 1
-    kept = ", its last good prices stay" if state.snapshot else ""
-    log.log(logging.WARNING if failures == 1 else logging.INFO, "%s failed%s: %s", state.provider, kept, error)
-    told = replace(known, attempted_at=now, failures=failures, last_error=error, last_error_at=now, unconfigured=None)
-    _save_state(context, replace(told, retry_at=now + backoff(state.provider, failures)), state)
+    note = ", its last good prices stay" if state.snapshot else ""
+    log.log(logging.WARNING if failures == 1 else logging.INFO, "%s failed%s: %s", state.provider, note, error)
+    new_state = replace(known, attempted_at=now, failures=failures, last_error=error, last_error_at=now, unconfigured=None)
+    _save_state(context, replace(new_state, retry_at=now + backoff(state.provider, failures)), state)
 
 
 def _fetchable(context: AppContext, names: Iterable[str]) -> Iterator[tuple[str, datetime | None]]:
