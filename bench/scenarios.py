@@ -1,4 +1,4 @@
-"""What a million trials of a program take, beside the same program in SimPy and beside drawing their random numbers alone."""
+"""CPU time of a million trials of a program, compared with SimPy and with drawing their random numbers alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NODES_1000: dict[str, Any] = {
 
 
 def scenarios(report: Report) -> None:
-    """All figures of scenarios that need no worker."""
+    """Report the figures of scenarios that need no worker."""
     with tempfile.TemporaryDirectory() as folder:
         context = build_context(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}))
         context.store.migrate()
@@ -73,19 +73,19 @@ def scenarios(report: Report) -> None:
 
 
 def monte_carlo_s(context: AppContext) -> tuple[float, Sampler, float]:
-    """CPU seconds of a million trials from the first chunk to the result, the model made; the sampler; mean USD with all gates passed."""
+    """CPU seconds of a million trials from the first chunk to the result, with a built model; the sampler; mean USD, all gates passed."""
     loaded = ScenarioRequestSchema().load({"kind": "monte_carlo", "base": NODES_1000, "trials": TRIALS, "early_stop": False})
     prepared = replace(monte_carlo.prepare(context, build_request(loaded)), key="bench")
-    monte_carlo.run_chunk(context, replace(prepared, units_per_chunk=1000), 0, _go_on)
+    monte_carlo.run_chunk(context, replace(prepared, units_per_chunk=1000), 0, _noop)
     begun = time.process_time()
-    tallies = [monte_carlo.run_chunk(context, prepared, index, _go_on) for index in range(prepared.chunks)]
+    tallies = [monte_carlo.run_chunk(context, prepared, index, _noop) for index in range(prepared.chunks)]
     result = monte_carlo.finish(context, prepared, tallies)
     spent = time.process_time() - begun
-    return spent, monte_carlo.load_sampler(context, prepared, _go_on)[0], result["completed"]["cost_usd"]["mean"]
+    return spent, monte_carlo.load_sampler(context, prepared, _noop)[0], result["completed"]["cost_usd"]["mean"]
 
 
 def random_numbers_s(sampler: Sampler) -> float:
-    """CPU seconds of drawing the chances of as many trials and doing nothing with them."""
+    """CPU seconds of drawing the random numbers of a million trials."""
     begun = time.process_time()
     for block in range(math.ceil(TRIALS / sampler.block)):
         draw_inputs(sampler.random_spec, sampler.block, block_streams(sampler.seed, block).fixed_rng)
@@ -93,7 +93,7 @@ def random_numbers_s(sampler: Sampler) -> float:
 
 
 def simulated(model: ProgramModel) -> tuple[float, float, float]:
-    """CPU seconds of the same in SimPy, scaled to a million trials; mean USD with every gate passed, and its standard error."""
+    """CPU seconds of a million trials in SimPy, scaled from fewer; mean USD with all gates passed, and its standard error."""
     chances = np.random.default_rng(1)
     begun = time.process_time()
     spent = [_one_trial(model, chances) for _ in range(SIMPY_TRIALS)]
@@ -101,7 +101,7 @@ def simulated(model: ProgramModel) -> tuple[float, float, float]:
 
 
 def _one_trial(model: ProgramModel, chances: np.random.Generator) -> float:
-    """A program in SimPy: its runs one after another, each failing as its nodes do; USD of accelerators, overheads and risks on top."""
+    """One trial of a program in SimPy [USD]: runs in sequence with node failures, overheads and risks."""
     environment = simpy.Environment()
     usd: list[float] = []
     common = chances.standard_normal(2)
@@ -126,7 +126,7 @@ def _program(
 
 
 def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np.random.Generator) -> Iterator[simpy.Event]:
-    """Segments of work, each tried until it passes, each failure with its recovery."""
+    """A run in SimPy: each segment is repeated until it passes, each failure adds a recovery."""
     failures = run.run.failures
     slow = float(range_quantiles(run.slowdown, scores[:1])[0])
     mttf = float(range_quantiles(failures.mttf_hours_per_accelerator, -scores[1:])[0]) / run.run.cluster.count
@@ -145,8 +145,8 @@ def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np
         yield environment.timeout(recovery)
 
 
-def _go_on() -> None:
-    """Nobody asks for the end."""
+def _noop() -> None:
+    """The step of chunks that are never stopped."""
 
 
 if __name__ == "__main__":

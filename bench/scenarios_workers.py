@@ -1,4 +1,4 @@
-"""Scenarios by workers: what a second worker brings, and how many chunks a second the database takes."""
+"""Scenarios on workers: speed-up by a second worker, and chunks per second of the database."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[1]
 TRIALS, MORE_TRIALS = 1_000_000, 8_000_000
 COUNTS, PROMISED = (1, 2), 1.8
 READY_S = 60.0
-LOOK_S = 0.01
+POLL_S = 0.01
 REPEATS, MORE_REPEATS = 9, 3
 CLAIMERS, CHUNKS = 8, 400
 TALLY = "x" * 30_000
@@ -50,16 +50,15 @@ REQUEST: dict[str, Any] = {"kind": "monte_carlo", "base": NODES_1000, "seed": 7,
 
 Report = Callable[..., None]
 Taken = dict[str, dict[int, list[float]]]
-"""Seconds of each repetition, by what was done and by how many."""
-_known: list[Sampler] = []
-"""In a bare process: what it makes chunks with."""
+"""Seconds of each repetition, by measurement and number of processes."""
+_samplers: list[Sampler] = []
+"""The sampler of a bare process."""
 
 
 def workers(report: Report) -> None:
-    """Seconds of a million trials of a program of 1,000 nodes, and of eight, by one worker and by two; and the database's rates.
+    """Report seconds of one and of eight million trials of a program of 1,000 nodes, by one and by two workers, and the database's rates.
 
-    Speed-ups are medians of neighbours' ratios. A second worker cannot bring more than the machine has for a second process at the time:
-    that is told by `bare`.
+    Speed-ups are medians of the ratios of neighbouring runs. `bare` is the speed-up of bare processes: the most that the machine allows.
     """
     taken = _measured()
     for what, seconds in taken.items():
@@ -75,7 +74,7 @@ def workers(report: Report) -> None:
 
 
 def _measured() -> Taken:
-    """Wall-clock seconds: by one and by two in turns, so that what else the machine does befalls both."""
+    """Wall-clock seconds, by one and by two processes in turns, so that other load on the machine affects both."""
     taken: Taken = defaultdict(lambda: defaultdict(list))
     with ExitStack() as stack:
         contexts = {count: stack.enter_context(_service(count)) for count in COUNTS}
@@ -90,13 +89,13 @@ def _measured() -> Taken:
 
 @contextmanager
 def _service(count: int) -> Iterator[AppContext]:
-    """A database with so many workers of one process each, all of them warm."""
+    """A database with `count` workers of one process each, warmed up."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         context = stack.enter_context(_context(folder))
         for _ in range(count):
             stack.enter_context(_worker(context.settings))
         while context.store.workers_alive(context.clock() - WORKER_TIMEOUT) < count:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         _evaluated_s(context, TRIALS)
         yield context
 
@@ -116,7 +115,7 @@ def _evaluated_s(context: AppContext, trials: int) -> float:
     begun = time.perf_counter()
     made = submit(context, EVERYBODY, build_request(ScenarioRequestSchema().load(request)), request)
     while context.store.is_scenario_open(made.id):
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     taken_s = time.perf_counter() - begun
     row = find_scenario(context, EVERYBODY, made.id).row
     if row.state != "succeeded":
@@ -137,7 +136,7 @@ def _worker(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _bare(count: int) -> Iterator[Pool]:
-    """So many processes that make chunks and nothing else: no service, no database, no queue but a pipe."""
+    """`count` processes that only evaluate chunks: no service, no database, a pipe as queue."""
     pool_context = get_context("spawn")
     ready = pool_context.Barrier(count + 1, timeout=READY_S)
     with pool_context.Pool(count, _warm_up, (ready,)) as pool:
@@ -146,10 +145,10 @@ def _bare(count: int) -> Iterator[Pool]:
 
 
 def _warm_up(ready: Barrier) -> None:
-    """In a bare process: what chunks are made with, and one of them."""
+    """Build the sampler in a bare process and evaluate one chunk."""
     with tempfile.TemporaryDirectory() as folder, _context(folder) as context:
-        sampler, _ = monte_carlo.load_sampler(context, _prepared(context), _go_on)
-    _known.append(sampler)
+        sampler, _ = monte_carlo.load_sampler(context, _prepared(context), _noop)
+    _samplers.append(sampler)
     _make(0, monte_carlo.TRIALS_PER_CHUNK)
     ready.wait()
 
@@ -159,7 +158,7 @@ def _prepared(context: AppContext) -> PreparedScenario:
 
 
 def _make(first: int, trials: int) -> None:
-    aggregate_trials(_known[0], first // _known[0].block, trials, _go_on)
+    aggregate_trials(_samplers[0], first // _samplers[0].block, trials, _noop)
 
 
 def _bare_s(pool: Pool) -> float:
@@ -172,7 +171,7 @@ def _bare_s(pool: Pool) -> float:
 
 
 def _chunks_per_s(url: str) -> float:
-    """Chunks claimed and kept a second by several at once, with nothing to do in between."""
+    """Chunks claimed and stored per second by concurrent claimers, without evaluation."""
     with closing(Store(url)) as store, ThreadPoolExecutor(CLAIMERS) as claimers:
         store.migrate()
         store.create_scenario(NEW, OpenWork(1, 10**10), utc_now())
@@ -190,8 +189,8 @@ def _claim_all(url: str, job_key: str) -> None:
             store.save_tally(claim, TALLY, 1, utc_now())
 
 
-def _go_on() -> None:
-    """Nobody asks for the end."""
+def _noop() -> None:
+    """The step of chunks that are never stopped."""
 
 
 if __name__ == "__main__":
