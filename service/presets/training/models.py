@@ -10,13 +10,14 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from service.domain.errors import UnknownName
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 
 Architecture = Literal["transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other"]
 Row = Mapping[str, Any]
+_Shape = TypeVar("_Shape", "ModelPreset", Transformer, Experts, LatentAttention, GenericNetwork)
 
 TRANSFORMERS = frozenset({"transformer", "encoder_decoder", "vit"})
 POINTER = "/model/preset"
@@ -96,42 +97,21 @@ def _near(name: str, count: int = 3) -> tuple[str, ...]:
 
 
 def _preset(row: Row) -> ModelPreset:
-    return ModelPreset(
-        name=row["name"],
-        aliases=tuple(row.get("aliases", ())),
-        architecture=row["architecture"],
-        model=_transformer(row) if row["architecture"] in TRANSFORMERS else _other(row),
-        params=row["params"],
-        active_params=row.get("active_params"),
-        seq_len=row.get("seq_len"),
-        year=row["year"],
-        developer=row["developer"],
-        source=row["source"],
-    )
+    model = _transformer(row) if row["architecture"] in TRANSFORMERS else _build(GenericNetwork, row)
+    optional = {name: row.get(name) for name in ("active_params", "seq_len")}
+    return _build(ModelPreset, row, aliases=tuple(row.get("aliases", ())), model=model, **optional)
 
 
 def _transformer(row: Row) -> Transformer:
-    heads = row["attention_heads"]
-    return Transformer(
-        layers=row["layers"],
-        hidden_size=row["hidden_size"],
-        attention_heads=heads,
-        kv_heads=row.get("kv_heads", heads),
-        head_dim=row.get("head_dim") or _default_head_dim(row),
-        ffn_hidden_size=row["ffn_hidden_size"],
-        vocab_size=row["vocab_size"],
+    return _build(
+        Transformer,
+        row,
         kind=row["architecture"],
+        kv_heads=row.get("kv_heads", row["attention_heads"]),
+        head_dim=row.get("head_dim") or _default_head_dim(row),
         gated_ffn=row["gated_ffn"],
-        tied_embeddings=row.get("tied_embeddings", False),
-        biases=row.get("biases", False),
-        max_positions=row.get("max_positions", 0),
-        sliding_window=row.get("sliding_window"),
-        global_attention_every=row.get("global_attention_every", 0),
-        experts=_experts(row),
-        latent=_latent(row),
-        decoder_layers=row.get("decoder_layers", 0),
-        params=row["params"],
-        active_params=row.get("active_params"),
+        experts=_build(Experts, row, ffn_hidden_size=row["expert_ffn_hidden_size"]) if "experts" in row else None,
+        latent=_build(LatentAttention, row) if "kv_lora_rank" in row else None,
     )
 
 
@@ -142,38 +122,6 @@ def _default_head_dim(row: Row) -> int:
     return int(row["hidden_size"] // row["attention_heads"])
 
 
-def _experts(row: Row) -> Experts | None:
-    if "experts" not in row:
-        return None
-    return Experts(
-        experts=row["experts"],
-        experts_per_token=row["experts_per_token"],
-        ffn_hidden_size=row["expert_ffn_hidden_size"],
-        shared_experts=row.get("shared_experts", 0),
-        shared_ffn_hidden_size=row.get("shared_ffn_hidden_size", 0),
-        dense_layers=row.get("dense_layers", 0),
-        moe_every=row.get("moe_every", 1),
-    )
-
-
-def _latent(row: Row) -> LatentAttention | None:
-    if "kv_lora_rank" not in row:
-        return None
-    return LatentAttention(
-        kv_lora_rank=row["kv_lora_rank"],
-        qk_nope_head_dim=row["qk_nope_head_dim"],
-        qk_rope_head_dim=row["qk_rope_head_dim"],
-        v_head_dim=row["v_head_dim"],
-        q_lora_rank=row.get("q_lora_rank", 0),
-    )
-
-
-def _other(row: Row) -> GenericNetwork:
-    return GenericNetwork(
-        flops_per_sample=row["flops_per_sample"],
-        sample_unit=row["sample_unit"],
-        params=row["params"],
-        frozen_flops_per_sample=row.get("frozen_flops_per_sample", 0.0),
-        frozen_params=row.get("frozen_params", 0.0),
-        activation_bytes_per_sample=row.get("activation_bytes_per_sample"),
-    )
+def _build(kind: type[_Shape], row: Row, /, **values: Any) -> _Shape:
+    """A dataclass of the members of a row that it has, `values` before them."""
+    return kind(**{name: row[name] for name in kind.__dataclass_fields__ if name in row} | values)
