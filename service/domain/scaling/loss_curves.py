@@ -81,16 +81,17 @@ class EndForecast:
 class Extrapolation:
     """Forecasts of a run's loss at its planned end and at other ends.
 
-    The run is at `tokens`, a share `done` of its plan, with a recent loss of `now` [nats/token]. `scatter` is the typical relative distance
-    of the measured loss from the fitted law, `alpha` the fitted exponent, `annealing` the loss that decaying the rate to 0 takes off.
+    The run is at `tokens`, a share `done_share` of its plan [1], with a recent loss of `recent_loss` [nats/token]. `scatter` is the typical
+    relative distance of the measured loss from the fitted law, `alpha` the fitted exponent, `annealing` the loss that decaying the rate to
+    0 takes off.
     """
 
     tokens: float
-    done: float
-    now: float
+    done_share: float
+    recent_loss: float
     state: State
     planned: EndForecast
-    others: tuple[EndForecast, ...]
+    other_ends: tuple[EndForecast, ...]
     alpha: Range
     annealing: Range
     scatter: float

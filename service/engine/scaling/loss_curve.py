@@ -92,11 +92,11 @@ def extrapolate(
     ceiling = recent if state == "diverging" else -np.inf
     return Extrapolation(
         tokens=now,
-        done=min(1.0, now / plan.end),
-        now=recent,
+        done_share=min(1.0, now / plan.end),
+        recent_loss=recent,
         state=state,
         planned=_end_forecast(plan.end, planned, planned, ceiling, target_loss),
-        others=tuple(_end_forecast(end, losses, planned, ceiling, target_loss) for end, losses in zip(other_ends, others, strict=True)),
+        other_ends=tuple(_end_forecast(end, losses, planned, ceiling, target_loss) for end, losses in zip(other_ends, others, strict=True)),
         alpha=_range(fit.rows[:, 1]),
         annealing=_range(np.exp(fit.rows[:, 3])),
         scatter=fit.scatter,

@@ -27,7 +27,7 @@ def advise(extrapolation: Extrapolation, target: float | None, tolerance: float)
         return _advice(
             extrapolation, extrapolation.tokens, "the loss has risen above its lowest level: go back to a checkpoint from before it rose"
         )
-    ends = sorted((*extrapolation.others, extrapolation.planned), key=lambda end: end.tokens)
+    ends = sorted((*extrapolation.other_ends, extrapolation.planned), key=lambda end: end.tokens)
     return _without_target(extrapolation, ends, tolerance) if target is None else _with_target(extrapolation, ends, target)
 
 

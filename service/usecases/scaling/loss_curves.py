@@ -110,8 +110,8 @@ def extrapolate_curve(context: AppContext, request: Request) -> CurveAnswer:
         advice=advise(extrapolation, request["plan"].get("loss"), accepted_tolerance),
         options=options,
         tokens=extrapolation.tokens,
-        done=extrapolation.done,
-        loss_now=extrapolation.now,
+        done=extrapolation.done_share,
+        loss_now=extrapolation.recent_loss,
         state=extrapolation.state,
         alpha=extrapolation.alpha,
         annealing=extrapolation.annealing,
@@ -207,7 +207,7 @@ def _end_options(
 ) -> Iterator[CurveOption]:
     """Every end by tokens, the plan's included."""
     planned = _cost_remaining(context, request, extrapolation, extrapolation.planned, plan_estimate)
-    for end in sorted((*extrapolation.others, extrapolation.planned), key=lambda end: end.tokens):
+    for end in sorted((*extrapolation.other_ends, extrapolation.planned), key=lambda end: end.tokens):
         remaining_cost = _cost_remaining(context, request, extrapolation, end, plan_estimate)
         yield CurveOption(
             action=action_for_end(extrapolation, end.tokens),

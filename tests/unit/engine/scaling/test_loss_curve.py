@@ -50,7 +50,7 @@ def test_the_end_is_foretold(plan: LearningRateSchedule, done: float) -> None:
     found = told(measured(plan, done * END), plan)
     assert found.planned.loss.p50 == pytest.approx(truth, rel=0.02)
     assert found.planned.loss.p10 <= truth <= found.planned.loss.p90
-    assert found.done == pytest.approx(done, rel=0.01)
+    assert found.done_share == pytest.approx(done, rel=0.01)
 
 
 def test_the_nearer_the_end_the_surer() -> None:
@@ -72,7 +72,7 @@ def test_other_ends_are_compared_with_the_plan() -> None:
     """Stopped now is worst, shrunk worse, extended better than the plan; the plan's own end differs from itself by nothing."""
     curve = measured(COSINE, 0.5 * END)
     now = float(curve.tokens[-1])
-    stopped, shrunk, same, extended = told(curve, COSINE, (now, 0.7 * END, END, 1.5 * END)).others
+    stopped, shrunk, same, extended = told(curve, COSINE, (now, 0.7 * END, END, 1.5 * END)).other_ends
     assert stopped.above_plan.p10 > shrunk.above_plan.p90 > shrunk.above_plan.p10 > 0 > extended.above_plan.p90
     assert same.above_plan.p10 == pytest.approx(0, abs=1e-3)
     assert same.loss.p50 == pytest.approx(told(curve, COSINE).planned.loss.p50, rel=1e-4)
@@ -124,7 +124,7 @@ def test_a_diverging_run_is_named_and_may_stay_where_it_is() -> None:
     climbing = LossCurve(curve.tokens, curve.loss * np.interp(curve.tokens, [0.5 * END, 0.6 * END], [1.0, 1.5]))
     found = told(climbing, COSINE)
     assert found.state == "diverging"
-    assert found.planned.loss.p90 >= found.now > 1.2 * curve.loss[-1]
+    assert found.planned.loss.p90 >= found.recent_loss > 1.2 * curve.loss[-1]
     assert any("diverges" in warning for warning in found.warnings)
 
 
