@@ -393,7 +393,7 @@ def test_late_events_change_the_status_as_if_they_had_come_in_time() -> None:
     assert found(life[::-1]) == found(life)
 
 
-def test_loss_ends_are_passed_to_their_runs() -> None:
+def test_loss_projections_are_passed_to_their_runs() -> None:
     """By their place."""
     end = LossProjection(Range(2.0, 2.1, 2.2), 2.05, 0.3, ())
     answer = status(LONG, [(LONG_RUN, run_of(*steadily(5)))], at(5), RULES, {0: end})
