@@ -68,7 +68,7 @@ class TierBlock:
 
     tier: Annotated[TierName, Doc("Name of the tier")]
     cost_usd: Annotated[Decimal, Doc("Cost of the tier's runs", "USD")]
-    overhead_usd: Annotated[Decimal, Doc("Overheads of the tier, beside cost_usd", "USD")]
+    overhead_usd: Annotated[Decimal, Doc("Overheads of the tier, in addition to cost_usd", "USD")]
     use: Annotated[ResourceUse, MERGED]
     runs: Annotated[tuple[RunBlock, ...], Doc("Runs of the tier, with their repeats")]
     failures: Annotated[FailureBudget, Doc("What failures may take of the tier")]

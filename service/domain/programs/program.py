@@ -66,7 +66,7 @@ class Risk:
     probability: Annotated[float, share("Probability that it happens")]
     tier: Annotated[TierName | None, Doc("Tier whose runs it makes more expensive; null: all tiers")] = None
     cost_share_of_tier: Annotated[float, share("Cost where it happens, as part of what the tier's runs cost")] = 0.0
-    cost_usd: Annotated[Decimal, Doc("Cost where it happens, beside that part", "USD")] = Decimal(0)
+    cost_usd: Annotated[Decimal, Doc("Cost where it happens, in addition to that share", "USD")] = Decimal(0)
     addressed_by: Annotated[str | None, Doc("Spend choice that makes it less likely; null: none")] = None
 
 
@@ -98,9 +98,9 @@ class Outcome:
 class GateCriteria:
     """Conditions that all hold: bounds on the metric and on the cost performance index (CPI)."""
 
-    metric_at_least: Annotated[float | None, Doc("Least value of the outcome's metric; null: not asked", "unit of the metric")] = None
-    cpi_at_least: Annotated[float | None, Doc("Least cost performance index; null: not asked", "1")] = None
-    cpi_below: Annotated[float | None, Doc("Cost performance index that it must be below; null: not asked", "1")] = None
+    metric_at_least: Annotated[float | None, Doc("Lower bound of the outcome's metric; null: no condition", "unit of the metric")] = None
+    cpi_at_least: Annotated[float | None, Doc("Lower bound of the cost performance index; null: no condition", "1")] = None
+    cpi_below: Annotated[float | None, Doc("Upper bound of the cost performance index; null: no condition", "1")] = None
 
 
 @dataclass(frozen=True, slots=True)

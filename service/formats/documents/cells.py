@@ -120,23 +120,23 @@ def new_book() -> Book:
     return Book(workbook, looks, out)
 
 
-def exact(amount: float) -> Decimal:
+def to_decimal(amount: float) -> Decimal:
     """The decimal that a JSON number shows."""
     return Decimal(str(amount))
 
 
-def rounded(amount: Decimal) -> Decimal:
+def round_cents(amount: Decimal) -> Decimal:
     """Result of a workbook's ROUND(amount, 2): halves away from zero; the plan rounds them to even."""
     return amount.quantize(CENT, rounding=ROUND_HALF_UP)
 
 
-def off(planned: float, computed: Decimal) -> float:
+def rounding_difference(planned: float, computed: Decimal) -> float:
     """Rounding difference between the plan's amount and its formula's [USD]; nearly always 0."""
-    return float(exact(planned) - computed)
+    return float(to_decimal(planned) - computed)
 
 
 def shortest_share(usd: Decimal, base: Decimal) -> float:
     """The share with the fewest digits that gives the amount to the cent."""
     share = float(usd / base) if base else 0.0
     short = (round(share, digits) for digits in range(2, 12))
-    return next((each for each in short if rounded(exact(each) * base) == usd), share)
+    return next((each for each in short if round_cents(to_decimal(each) * base) == usd), share)

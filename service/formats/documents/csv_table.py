@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
-from service.formats.documents.text import harmless
+from service.formats.documents.text import escape_formula
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
@@ -14,5 +14,5 @@ def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> b
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, columns)
     writer.writeheader()
-    writer.writerows({column: harmless(value) for column, value in row.items()} for row in rows)
+    writer.writerows({column: escape_formula(value) for column, value in row.items()} for row in rows)
     return out.getvalue().encode()

@@ -45,6 +45,6 @@ def text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def harmless(value: object) -> object:
+def escape_formula(value: object) -> object:
     """A CSV field that no spreadsheet evaluates: text that begins like a formula is quoted (OWASP, CSV injection)."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value

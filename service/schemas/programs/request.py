@@ -25,9 +25,9 @@ class OutcomeSchema(Schema):
 class CriteriaSchema(Schema):
     """Conditions that all hold; CPI is the cost performance index."""
 
-    metric_at_least = Number(description="Least value of the outcome's metric [unit of the metric]")
-    cpi_at_least = NotNegative(maximum=100, description="Least cost performance index [1]")
-    cpi_below = NotNegative(maximum=100, description="Cost performance index that it must be below [1]")
+    metric_at_least = Number(description="Lower bound of the outcome's metric [unit of the metric]")
+    cpi_at_least = NotNegative(maximum=100, description="Lower bound of the cost performance index [1]")
+    cpi_below = NotNegative(maximum=100, description="Upper bound of the cost performance index [1]")
 
 
 class MidpointGateSchema(Schema):
@@ -104,7 +104,7 @@ class ProgramRiskSchema(Schema):
     probability = Share(required=True, description="Probability that it happens [1]")
     tier = Choice(TIERS, description="Tier whose runs it makes more expensive; left out: all tiers")
     cost_share_of_tier = Share(description="Cost where it happens, as part of what the tier's runs cost [1]")
-    cost_usd = usd_amount(description="Cost where it happens, beside that part [USD]")
+    cost_usd = usd_amount(description="Cost where it happens, in addition to that share [USD]")
     addressed_by = Text(max_length=MAX_NAME_LENGTH, description="The spend choice that makes it less likely")
 
 

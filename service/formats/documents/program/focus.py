@@ -51,18 +51,18 @@ def _rows(answer: Answer) -> Iterable[dict[str, Any]]:
     periods = _periods(answer["burn_plan"])
     before = {tier: Decimal(0) for tier in TIERS}
     tiers = [line for line in answer["lines"] if line["line"] in before]
-    whole = sum((_exact(line["usd"]) for line in tiers), Decimal(0))
+    whole = sum((_to_decimal(line["usd"]) for line in tiers), Decimal(0))
     spent = Decimal(0)
     for line in answer["lines"]:
-        usd = _exact(line["usd"])
+        usd = _to_decimal(line["usd"])
         used = [period.share for period in periods]
         if line in tiers:
-            used = [_of_tier(share * whole, spent, usd) for share in used]
+            used = [_tier_share(share * whole, spent, usd) for share in used]
             spent += usd
         yield from _line(answer, line, periods, _increases(used))
 
 
-def _of_tier(all_spent: Decimal, before: Decimal, usd: Decimal) -> Decimal:
+def _tier_share(all_spent: Decimal, before: Decimal, usd: Decimal) -> Decimal:
     """Share of a tier spent when `all_spent` is spent on all tiers, and `before` on those before it."""
     return min(max((all_spent - before) / usd, Decimal(0)), Decimal(1)) if usd else Decimal(1)
 
@@ -73,11 +73,11 @@ def _increases(used: Sequence[Decimal]) -> list[Decimal]:
 
 def _periods(weeks: Sequence[Answer]) -> list[Period]:
     """Weeks, divided where a month ends; their shares are not rounded."""
-    whole = sum((_exact(week["usd"]) for week in weeks), Decimal(0))
+    whole = sum((_to_decimal(week["usd"]) for week in weeks), Decimal(0))
     spent, periods = Decimal(0), []
     for week in weeks:
         monday = date.fromisoformat(week["monday"])
-        usd = _exact(week["usd"]) / whole if whole else Decimal(1) / len(weeks)
+        usd = _to_decimal(week["usd"]) / whole if whole else Decimal(1) / len(weeks)
         for first, end in _months(monday, monday + timedelta(weeks=1)):
             periods.append(Period(first, end, spent + usd * (end - monday).days / 7))
         spent += usd
@@ -95,15 +95,15 @@ def _next_month(of: date) -> date:
 
 def _line(answer: Answer, line: Answer, periods: Sequence[Period], shares: Sequence[Decimal]) -> Iterable[dict[str, Any]]:
     """A line's rows, without periods of no cost."""
-    amounts = round_to_total([_exact(line["usd"]) * share for share in shares], _exact(line["usd"]))
+    amounts = round_to_total([_to_decimal(line["usd"]) * share for share in shares], _to_decimal(line["usd"]))
     hours = {tier["tier"]: tier["accelerator_hours"]["p50"] for tier in answer["tiers"]}.get(line["line"])
-    same = _same(answer, line)
+    same = _common_columns(answer, line)
     for period, share, usd in zip(periods, shares, amounts, strict=True):
         if usd:
-            yield same | _charge(period, usd) | ({} if hours is None else _used(hours, share))
+            yield same | _charge(period, usd) | ({} if hours is None else _consumed(hours, share))
 
 
-def _same(answer: Answer, line: Answer) -> dict[str, Any]:
+def _common_columns(answer: Answer, line: Answer) -> dict[str, Any]:
     """Columns that all rows of a line share."""
     issuers = dict.fromkeys(("InvoiceIssuerName", "ProviderName", "PublisherName"), _provider(answer, line["line"]))
     tags = {"program": answer["name"], "forecast": "true", "price_snapshot": answer["price_snapshot"]}
@@ -145,9 +145,9 @@ def _charge(period: Period, usd: Decimal) -> dict[str, Any]:
     return costs | {name: f"{day}T00:00:00Z" for name, day in bounds.items()}
 
 
-def _used(hours: float, share: Decimal) -> dict[str, Any]:
+def _consumed(hours: float, share: Decimal) -> dict[str, Any]:
     return {"ConsumedQuantity": f"{Decimal(repr(hours)) * share:.2f}", "ConsumedUnit": "Accelerator-Hours"}
 
 
-def _exact(usd: float) -> Decimal:
+def _to_decimal(usd: float) -> Decimal:
     return Decimal(str(usd))

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, new_book
-from service.formats.documents.program.workbook_budget import live_sheets
+from service.formats.documents.program.workbook_budget import write_budget
 from service.formats.documents.text import text
 
 Answer = Mapping[str, Any]
@@ -26,7 +26,7 @@ def write(answer: Answer) -> bytes:
     """The workbook. Unchanged, its totals are the plan's to the cent."""
     book = new_book()
     book.workbook.set_properties({"title": answer["name"], "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
-    live_sheets(book, answer)
+    write_budget(book, answer)
     _calendar(book, answer)
     _burn_plan(book, answer)
     _notes(book, answer)

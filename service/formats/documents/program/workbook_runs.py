@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Input, Sheet, exact, off, rounded, shortest_share
+from service.formats.documents.cells import (
+    FIRST_ROW,
+    Book,
+    Column,
+    Formula,
+    Input,
+    Sheet,
+    round_cents,
+    rounding_difference,
+    shortest_share,
+    to_decimal,
+)
 
 Answer = Mapping[str, Any]
-ALL = "all tiers"
+ALL_TIERS = "all tiers"
 FIXED_LINES = frozenset({"storage", "network", "personnel", "electricity"})
 """Lines of a run's cost that do not depend on the price of its accelerator-hours."""
 RUN_COLUMNS = (
@@ -47,26 +58,27 @@ class RunCost:
     @property
     def one(self) -> Decimal:
         """Result of the sheet's formula for one run [USD]."""
-        compute = rounded(self.hours * self.price)
-        return compute + rounded(compute * self.around) + self.other
+        compute = round_cents(self.hours * self.price)
+        return compute + round_cents(compute * self.around) + self.other
 
 
-def runs_sheet(book: Book, answer: Answer) -> Sheet:
+def write_runs(book: Book, answer: Answer) -> Sheet:
+    """Write the sheet of runs."""
     caption = "Change what is yellow: how many whole runs' worth are made, how long one takes, what an hour costs."
     sheet = book.sheet("Runs", ("Runs", caption), RUN_COLUMNS)
     rows = [(tier["tier"], run) for tier in answer["tiers"] for run in tier["runs"]]
     for at, (tier, run) in enumerate(rows, FIRST_ROW):
-        sheet.row(at, (tier, run["name"], *_bought(run["estimate"]["price"]), *_run_cells(sheet, at, run)))
+        sheet.row(at, (tier, run["name"], *_price_cells(run["estimate"]["price"]), *_run_cells(sheet, at, run)))
     return sheet
 
 
-def tier_usd(sheet: Sheet, answer: Answer, tier: str) -> str:
+def tier_cost_formula(sheet: Sheet, answer: Answer, tier: str) -> str:
     """The formula of the cost of a tier's runs."""
-    last = FIRST_ROW + sum(len(each["runs"]) for each in answer["tiers"]) - 1
+    last = FIRST_ROW + sum(len(tier["runs"]) for tier in answer["tiers"]) - 1
     return f'SUMIF({sheet.down(FIRST_ROW, last, 0)},"{tier}",{sheet.down(FIRST_ROW, last, USD)})'
 
 
-def _bought(price: Answer) -> tuple[str, str]:
+def _price_cells(price: Answer) -> tuple[str, str]:
     of = ", ".join(str(price[name]) for name in ("provider", "region", "pricing") if price.get(name))
     return str(price.get("accelerator") or ""), of or str(price.get("source") or "")
 
@@ -74,38 +86,38 @@ def _bought(price: Answer) -> tuple[str, str]:
 def run_cost(run: Answer) -> RunCost:
     """A run's cost by its factors."""
     estimate = run["estimate"]
-    lines = {line["line"]: exact(line["usd"]) for line in estimate["cost"]["lines"]}
+    lines = {line["line"]: to_decimal(line["usd"]) for line in estimate["cost"]["lines"]}
     other = sum((usd for line, usd in lines.items() if line in FIXED_LINES), Decimal(0))
     around = sum(lines.values(), -other - lines["compute"])
-    hours, price = exact(estimate["time"]["accelerator_hours"]["p50"]), exact(estimate["price"]["usd_per_accelerator_hour"])
-    return RunCost(hours, price, exact(shortest_share(around, rounded(hours * price))), other)
+    hours, price = to_decimal(estimate["time"]["accelerator_hours"]["p50"]), to_decimal(estimate["price"]["usd_per_accelerator_hour"])
+    return RunCost(hours, price, to_decimal(shortest_share(around, round_cents(hours * price))), other)
 
 
 def _run_cells(sheet: Sheet, row: int, run: Answer) -> tuple[Input | Formula | float, ...]:
     cost, worth = run_cost(run), run["run_equivalents"]
     hours, price, around, other, one, rounding = (sheet.at(row, column) for column in (HOURS, PRICE, AROUND, OTHER, ONE, ROUNDING))
     compute = f"ROUND({hours}*{price},2)"
-    inputs = (Input(worth), *(Input(float(each)) for each in (cost.hours, cost.price, cost.around, cost.other)))
+    inputs = (Input(worth), *(Input(float(factor)) for factor in (cost.hours, cost.price, cost.around, cost.other)))
     return (
         *inputs,
         Formula(f"={compute}+ROUND({compute}*{around},2)+{other}", float(cost.one)),
-        off(run["cost_usd"], rounded(exact(worth) * cost.one)),
+        rounding_difference(run["cost_usd"], round_cents(to_decimal(worth) * cost.one)),
         Formula(f"=ROUND({sheet.at(row, WORTH)}*{one},2)+{rounding}", run["cost_usd"]),
     )
 
 
-def risks_sheet(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[Sheet, str]:
+def write_risks(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[Sheet, str]:
     """The sheet, and the address of the sum of expected losses. `tiers`: addresses of the cost of each tier's runs."""
     caption = "Change what is yellow: how likely each is, and what it costs where it happens."
     sheet = book.sheet("Risks", ("Risks", caption), RISK_COLUMNS)
-    costs = {tier["tier"]: exact(tier["cost_usd"]) for tier in answer["tiers"]}
+    costs = {tier["tier"]: to_decimal(tier["cost_usd"]) for tier in answer["tiers"]}
     for at, risk in enumerate(answer["risks"], FIRST_ROW):
         of = risk["tier"]
         base = "+".join(tiers.values()) if of is None else tiers[of]
         planned = sum(costs.values(), Decimal(0)) if of is None else costs[of]
-        sheet.row(at, (risk["name"], of or ALL, *_risk_cells(sheet, at, risk, (base, planned))))
+        sheet.row(at, (risk["name"], of or ALL_TIERS, *_risk_cells(sheet, at, risk, (base, planned))))
     last = FIRST_ROW + len(answer["risks"])
-    losses = sum((exact(risk["expected_loss_usd"]) for risk in answer["risks"]), Decimal(0))
+    losses = sum((to_decimal(risk["expected_loss_usd"]) for risk in answer["risks"]), Decimal(0))
     total = Formula(f"=SUM({sheet.down(FIRST_ROW, last - 1, 7)})", float(losses)) if answer["risks"] else 0.0
     sheet.row(last, ("all", None, None, None, None, None, None, total), "total: ")
     return sheet, sheet.at(last, 7)
@@ -113,11 +125,11 @@ def risks_sheet(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[S
 
 def _risk_cells(sheet: Sheet, row: int, risk: Answer, base: tuple[str, Decimal]) -> tuple[Input | Formula | float, ...]:
     part, own_usd = risk["cost_share_of_tier"], risk["cost_usd"]
-    loss = rounded(exact(part) * base[1]) + exact(own_usd)
+    loss = round_cents(to_decimal(part) * base[1]) + to_decimal(own_usd)
     probability, share_of, usd, loss_at, rounding = (sheet.at(row, column) for column in range(2, 7))
     return (
         *(Input(risk["probability"]), Input(part), Input(own_usd)),
         Formula(f"=ROUND({share_of}*({base[0]}),2)+{usd}", float(loss)),
-        off(risk["expected_loss_usd"], rounded(exact(risk["probability"]) * loss)),
+        rounding_difference(risk["expected_loss_usd"], round_cents(to_decimal(risk["probability"]) * loss)),
         Formula(f"=ROUND({probability}*{loss_at},2)+{rounding}", risk["expected_loss_usd"]),
     )
