@@ -94,8 +94,8 @@ class PriceCatalog:
         try:
             return self._recorded_of_team(team, str(name)) if team and TEAM_SEPARATOR in str(name) else self._recorded(str(name))
         except _NotRecordedError:
-            told = f"no price snapshot is called {str(name)[:100]!r}; the current one is {current.name}"
-            raise UnknownName(told, "/price/snapshot", (current.name,)) from None
+            message = f"no price snapshot is called {str(name)[:100]!r}; the current one is {current.name}"
+            raise UnknownName(message, "/price/snapshot", (current.name,)) from None
 
     def _book_of_team(self, team: str | None) -> PriceBook:
         """The current book with the team's own prices."""

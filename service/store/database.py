@@ -87,7 +87,7 @@ def _begin_immediate(connection: Connection) -> None:
             busy = getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > until:
                 raise
-            time.sleep(random.uniform(*_POLL_RANGE_S))  # noqa: S311 - nobody gains by guessing it
+            time.sleep(random.uniform(*_POLL_RANGE_S))  # noqa: S311 - not a secret
         else:
             return
 

@@ -116,7 +116,7 @@ price_snapshots = Table(
     Column("offer_count", Integer, nullable=False),
     Column("complete", Boolean(create_constraint=False), nullable=False),
     Column("discounts", JSON(none_as_null=True)),
-    Column("team", String(200)),  # whose prices alone they are, by its name; null: everybody's
+    Column("team", String(200)),  # name of the only team that sees the prices; null: all teams
     Index("price_snapshots_by_provider", "provider", "taken_at"),
 )
 

@@ -87,8 +87,8 @@ class Api(SmorestApi):  # type: ignore[misc]  # flask-smorest has no types
 
 
 def _problem_response(status: int, description: str) -> dict[str, Any]:
-    told = {request_ids.HEADER: "The request's id", **PROBLEM_HEADERS.get(status, {})}
-    headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in told.items()}
+    texts = {request_ids.HEADER: "The request's id", **PROBLEM_HEADERS.get(status, {})}
+    headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in texts.items()}
     return {"description": description, "headers": headers, "content": {CONTENT_TYPE: {"schema": ProblemSchema}}}
 
 

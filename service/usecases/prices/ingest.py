@@ -100,7 +100,7 @@ def _check_part(at: _SaveContext, fetched: Fetched, known: str | None, team: str
     content = _content(checked.offers, fetched, attempt.began)
     if known and content == _content(last.offers, last, _taken_at(context, known, team)):
         return _Part(checked, before, known, is_news=False)
-    if name == FILE_PROVIDER and not (known or team or content):  # that teams have books is nobody else's business: no new book for it
+    if name == FILE_PROVIDER and not (known or team or content):  # a new book would disclose that teams have price books
         return _Part(checked, before, None, is_news=False)
     snapshot = fetched.snapshot if name == BUILT_IN_PROVIDER else _name(name, [*content, *([team] if team else [])], at.now)
     context.store.save_snapshot(name, replace(fetched, offers=checked.offers, snapshot=snapshot), at.now, at.step, team=team)

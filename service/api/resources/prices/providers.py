@@ -36,7 +36,7 @@ class ProvidersBlueprint(Blueprint):
     ARGUMENTS_PARSER = OptionalBodyParser()
 
 
-blueprint = ProvidersBlueprint("providers", __name__, description="Where prices come from, how fresh they are, and how they moved")
+blueprint = ProvidersBlueprint("providers", __name__, description="Price sources, their freshness, and price history")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -46,9 +46,7 @@ class RowCountSchema(Schema):
     """Rows of the newest answer that did not become offers."""
 
     count = Count(required=True, minimum=0, suffixes=False, description="Number of rows")
-    examples = Items(
-        FreeObject(), max_items=MAX_EXAMPLES_SHOWN, required=True, description="The first of them: row, reason and what was read"
-    )
+    examples = Items(FreeObject(), max_items=MAX_EXAMPLES_SHOWN, required=True, description="The first rows: row, reason and content")
 
 
 class ProviderSchema(Schema):
@@ -63,18 +61,18 @@ class ProviderSchema(Schema):
     )
     credentials = Items(Text(), max_items=20, required=True, description="Environment variables it needs")
     lacks = Text(required=True, allow_none=True, max_length=1000, description="What is missing to fetch from it; no error")
-    fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices count as fresh")
-    snapshot = Text(required=True, allow_none=True, description="Its newest good prices, a price_snapshot of its own")
-    offers = Count(required=True, minimum=0, suffixes=False, description="Offers it has in the newest snapshot")
-    last_success_at = Moment(required=True, allow_none=True, description="When it was last read; null: never")
-    last_attempt_at = Moment(required=True, allow_none=True, description="When it was last asked; null: never")
-    last_error = Text(required=True, allow_none=True, max_length=2000, description="Last error; null: none")
-    last_error_at = Moment(required=True, allow_none=True, description="When that happened; null: none")
+    fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices count as fresh [h]")
+    snapshot = Text(required=True, allow_none=True, description="Newest good snapshot; a name for price_snapshot")
+    offers = Count(required=True, minimum=0, suffixes=False, description="Offers in the newest snapshot")
+    last_success_at = Moment(required=True, allow_none=True, description="Last successful fetch; null: never")
+    last_attempt_at = Moment(required=True, allow_none=True, description="Last fetch; null: never")
+    last_error = Text(required=True, allow_none=True, max_length=2000, description="Error of the last fetch; null: none")
+    last_error_at = Moment(required=True, allow_none=True, description="Time of that error; null: none")
     next_refresh_at = Moment(required=True, allow_none=True, description="Time of the next fetch; null where there is none")
     breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is not fetched until then")
-    refresh = Choice(("queued", "running"), required=True, allow_none=True, description="A refresh that is under way")
-    rejected = Part(RowCountSchema, required=True, description="Rows that could not be read")
-    skipped = FreeObject(required=True, description="Rows that were read and are not for us, by reason")
+    refresh = Choice(("queued", "running"), required=True, allow_none=True, description="State of a running refresh; null: none")
+    rejected = Part(RowCountSchema, required=True, description="Rows that could not be parsed")
+    skipped = FreeObject(required=True, description="Number of rows without a wanted accelerator, by reason")
     quarantined = Part(
         RowCountSchema, required=True, description="Implausible prices that are not served: jumps, placeholders, spot above on-demand"
     )
@@ -92,25 +90,25 @@ class ProviderPageSchema(Schema):
 class RefreshSchema(Schema):
     """What an operator says about a refresh."""
 
-    accept_jumps = Flag(description="Believe prices that have moved tenfold since the last good ones", load_default=False)
+    accept_jumps = Flag(description="Accept prices that moved tenfold since the last good ones", load_default=False)
 
 
 class HistoryQuerySchema(PageQuerySchema):
     """Filters of price history."""
 
     accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
-    provider = Text(description="As /v1/offers writes it")
-    region = Text(description="As /v1/offers writes it")
-    instance_type = Text(description="As /v1/offers writes it")
+    provider = Text(description="As in /v1/offers")
+    region = Text(description="As in /v1/offers")
+    instance_type = Text(description="As in /v1/offers")
     pricing = Choice(PRICINGS, description="Kind of pricing")
     since = Moment(description="Changes from this time on")
     until = Moment(description="Changes before this time")
 
 
 class PriceChangeSchema(Schema):
-    """What a thing cost from `observed_at` on."""
+    """Price of a thing from `observed_at` on."""
 
-    asked = Text(required=True, description="The provider that said so; it need not be the one that sells")
+    asked = Text(required=True, description="The provider that was fetched; it need not be the seller")
     provider = Text(required=True, description="Name of the provider")
     region = Text(required=True, description="Region as the provider names it")
     instance_type = Text(required=True, description="Instance type as the provider names it")
@@ -118,10 +116,10 @@ class PriceChangeSchema(Schema):
     accelerator_count = Count(required=True, suffixes=False, description="Accelerators of the instance")
     pricing = Choice(PRICINGS, required=True, description="Kind of pricing")
     market = Text(required=True, description="Kind of market")
-    usd_per_hour = Number(required=True, allow_none=True, description="Of the whole instance; null: not sold any more")
+    usd_per_hour = Number(required=True, allow_none=True, description="Price of the whole instance [USD per hour]; null: no longer sold")
     usd_per_accelerator_hour = Number(required=True, allow_none=True, description="New price of one accelerator [USD per accelerator-hour]")
-    usd_per_hour_before = Number(required=True, allow_none=True, description="In the row before of the same thing")
-    change = Number(required=True, allow_none=True, description="Share by which the price moved since then: -0.25 is a quarter cheaper")
+    usd_per_hour_before = Number(required=True, allow_none=True, description="Price in the previous row of the same thing [USD per hour]")
+    change = Number(required=True, allow_none=True, description="Relative change from that price [1]: -0.25 is a quarter cheaper")
     availability = Text(required=True, description="What is known of its availability")
     observed_at = Moment(required=True, description="When the price was read")
     source = Text(required=True, max_length=1000, description="Where this comes from")
@@ -140,7 +138,7 @@ class PriceChangePageSchema(Schema):
 def providers(query: dict[str, Any]) -> Response:
     """Price sources and their freshness
 
-    One that lacks its credentials says so and is no error. Of price files you see everybody's and those of your own team.
+    One without its credentials is `not_configured`, which is no error. Of price files you see common ones and those of your own team.
     """
     found, cursor = paginate(list_providers(team_context()), lambda entry: (entry.name,), page_of(query, (str,)))
     return json_response({"items": to_builtins(found), "next_cursor": cursor})
@@ -161,10 +159,10 @@ def provider(name: str) -> Response:
 @blueprint.alt_response(404, response_name(404))
 @blueprint.alt_response(409, response_name(409))
 def refresh(body: dict[str, Any], name: str) -> Response:
-    """Ask a price source now
+    """Fetch from a price source now
 
-    In the background: its entry, at `Location`, tells what came of it. Requests for a refresh that is under way get that one. One that
-    lacks its credentials, or that the settings forbid to ask, is a conflict that names what would be right.
+    In the background: its entry, at `Location`, shows the result. A request during a refresh gets the running one. A source without
+    credentials, or disabled by the settings, is a conflict that states what to set.
     """
     entry = refresh_now(team_context(), name, accept_jumps=body.get("accept_jumps", False))
     return json_response(to_builtins(entry), 202, {"Location": f"/v1/providers/{name}"})
