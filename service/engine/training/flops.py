@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
-from service.engine.training.layouts import Layouts
 from service.engine.training.parameters import count_parameters, expert_layer_count
 
 Floats = NDArray[np.float64]
@@ -300,18 +299,6 @@ def recomputed_flops(model: Model, training: Training) -> tuple[float, float, fl
     head = 2 * ratio * count_parameters(model).head_multiplied
     core = 0.0 if training.flash_attention else forward.attention
     return 0.0, passes * core, passes * (forward.trained + adapters - head)
-
-
-def hardware_flops(model: Model, training: Training, layouts: Layouts) -> Floats:
-    """FLOPs that the machine executes for each token: the model's own and those recomputed.
-
-    Returns
-    -------
-    (layouts,) float array
-        [FLOP per token].
-    """
-    executed: Floats = training_flops(model, training).total + np.array(recomputed_flops(model, training))[layouts.recompute]
-    return executed
 
 
 def auxiliary_networks(model: Model, training: Training) -> tuple[Model, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from service.domain.quantities import Range
 from service.domain.training.footprint import Footprint
 from service.domain.training.hardware import Accelerator
-from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Transformer
+from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import (
     Billing,
     Cluster,
@@ -26,6 +26,7 @@ from service.domain.training.run import (
     Training,
 )
 from service.domain.training.utilisation import Utilisation
+from service.engine.training.flops import recomputed_flops, training_flops
 
 GIB = 2**30
 
@@ -212,3 +213,8 @@ def run(**changes: Any) -> Run:
 
 def with_training(base: Run, **changes: Any) -> Run:
     return replace(base, training=replace(base.training, **changes))
+
+
+def hardware_flops(model: Model, how: Training, recompute: int) -> float:
+    """FLOPs that the machine executes for each token: the model's own and those recomputed."""
+    return training_flops(model, how).total + recomputed_flops(model, how)[recompute]

@@ -175,23 +175,10 @@ def auxiliary_workloads(model: Model, training: Training, cluster: Cluster, layo
 
 
 def _auxiliary_workload(network: Model, plain: Training, cluster: Cluster, layouts: Layouts) -> Workload:
-    forward = forward_flops(network, plain)
-    return Workload(
-        model=network,
-        training=plain,
-        cluster=cluster,
-        layouts=layouts,
-        total=TrainingFlops(forward=forward.trained + forward.frozen, backward=0.0, attention=forward.attention),
-        forward=forward,
-        forward_passes=1.0,
-        backward_passes=0.0,
-        recompute_passes=np.zeros(layouts.tensor.shape),
-        micro_batches=micro_batches(plain, layouts),
-        tokens=layouts.micro_batch * plain.seq_len / layouts.context,
-        layers=_stage_layers(network, layouts),
-        local=local_parameters(network, layouts),
-        internode_gbit_per_s=cluster.internode_gbit_per_s,
-    )
+    workload = trained_workload(network, plain, cluster, layouts)
+    forward = workload.forward
+    total = TrainingFlops(forward=forward.trained + forward.frozen, backward=0.0, attention=forward.attention)
+    return replace(workload, total=total, backward_passes=0.0)
 
 
 def _stage_layers(model: Model, layouts: Layouts) -> Floats:

@@ -11,14 +11,12 @@ from service.domain.training.model import Experts, GenericNetwork, LatentAttenti
 from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, AuxiliaryModels
 from service.engine.training.flops import (
     adapter_parameters,
-    hardware_flops,
     mean_context_tokens,
     recomputed_flops,
     training_flops,
     transformer_forward_flops,
 )
-from service.engine.training.layouts import Layouts
-from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, TINY, llama, training
+from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, TINY, hardware_flops, llama, training
 
 lengths = st.integers(1, 1_000_000)
 shapes = st.builds(
@@ -205,7 +203,7 @@ def test_reinforcement_samples_scores_and_updates(updates: int) -> None:
 def test_recomputation_is_executed_and_never_counted(model, method: Any) -> None:
     """The model's own FLOPs do not know of recomputation; the machine's are the same without it, and grow with it."""
     chosen = training(method=method, lora_rank=8, decoder_seq_len=100)
-    none, selective, full = (float(hardware_flops(model, chosen, Layouts.single(recompute=index))[0]) for index in range(len(RECOMPUTES)))
+    none, selective, full = (hardware_flops(model, chosen, index) for index in range(len(RECOMPUTES)))
     assert none == training_flops(model, chosen).total
     assert none <= selective < full
 

@@ -11,7 +11,7 @@ from service.domain.training.model import Model, Transformer
 from service.domain.training.run import RECOMPUTES, Data, Efficiency, Energy, Training
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.estimate import checkpoint_tb, estimate
-from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, hardware_flops, training_flops, transformer_forward_flops
+from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, training_flops, transformer_forward_flops
 from service.engine.training.layouts import Layouts
 from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
@@ -39,6 +39,7 @@ from tests.unit.engine.builders import (
     cluster,
     failures,
     gpt,
+    hardware_flops,
     run,
     training,
     utilisation,
@@ -140,7 +141,7 @@ def test_megatrons_formulas(layers: int, hidden: int, heads: int) -> None:
     """
     s, vocab, batch = 2048, 51_200, 4
     model, chosen = gpt(layers, hidden, heads, vocab), training(seq_len=s)
-    executed = batch * s * float(hardware_flops(model, chosen, Layouts.single(recompute=FULL))[0])
+    executed = batch * s * hardware_flops(model, chosen, FULL)
     own = batch * s * training_flops(model, chosen).total
     square = batch * s * layers * hidden**2
     assert executed == pytest.approx(96 * square * (1 + s / (6 * hidden) + vocab / (16 * layers * hidden)), rel=0.01)
@@ -150,7 +151,7 @@ def test_megatrons_formulas(layers: int, hidden: int, heads: int) -> None:
 def test_selective_recomputation_executes_attention_once_more() -> None:
     """4 s h a token and layer beside the model's own 72 h^2 + 12 s h (Korthikanti et al. 2022, section 5): under 1 % for their 175B."""
     chosen = training(flash_attention=False)
-    executed = float(hardware_flops(GPT_3, chosen, Layouts.single(recompute=SELECTIVE))[0])
+    executed = hardware_flops(GPT_3, chosen, SELECTIVE)
     own = training_flops(GPT_3, chosen).total
     assert executed - own == pytest.approx(96 * 4 * 2048 * 12_288)
     assert 0.008 < executed / own - 1 < 0.01
@@ -209,7 +210,7 @@ def test_bloom_hours_arithmetic_only() -> None:
     other downtime is not.
     """
     chosen = training(global_batch=2048)
-    own, executed = training_flops(BLOOM, chosen).total, float(hardware_flops(BLOOM, chosen, Layouts.single(recompute=FULL))[0])
+    own, executed = training_flops(BLOOM, chosen).total, hardware_flops(BLOOM, chosen, FULL)
     weekly = failures(
         mttf_hours_per_accelerator=Range.exactly(384 * 168 / 1.5),
         restart_minutes=30,
