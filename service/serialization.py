@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_origin
 
-from service.domain.answer_fields import HIDDEN, MERGED, Doc
+from service.domain.answer_fields import HIDDEN, MERGED, Doc, annotated_fields
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -61,8 +61,7 @@ def _object_hook(kind: type, converter: Converter) -> Callable[[Any], dict[str, 
     """The function that makes JSON objects of a dataclass, laid out as its fields say."""
     from cattrs.gen import make_dict_unstructure_fn, override
 
-    hints = get_type_hints(kind, include_extras=True)
-    marks = {field.name: get_args(hints[field.name])[1:] for field in fields(kind)}
+    marks = {name: below for name, (_, below) in annotated_fields(kind).items()}
     overrides: dict[str, Any] = {
         name: override(omit=HIDDEN in below or None, omit_if_default=True)
         for name, below in marks.items()

@@ -6,8 +6,11 @@ The dataclass of an answer is its one definition: `service.schemas.derive` makes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +51,16 @@ HIDDEN, MERGED = Layout.HIDDEN, Layout.MERGED
 def share(text: str) -> Doc:
     """The documentation of a part of a whole or a probability, 0 to 1."""
     return Doc(text, "1", minimum=0.0, maximum=1.0)
+
+
+@cache
+def annotated_fields(kind: Any) -> Mapping[str, tuple[Any, tuple[Any, ...]]]:
+    """Type and annotations of each field of a dataclass, by name.
+
+    The types are evaluated once, which takes long, and set at the dataclass's fields, where cattrs looks for them.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    split = {name: get_args(hint) if get_origin(hint) is Annotated else (hint,) for name, hint in hints.items()}
+    for field in fields(kind):
+        field.type = split[field.name][0]
+    return {field.name: (split[field.name][0], split[field.name][1:]) for field in fields(kind)}

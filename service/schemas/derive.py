@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from marshmallow.fields import Field
 
-from service.domain.answer_fields import HIDDEN, MERGED, Doc
+from service.domain.answer_fields import HIDDEN, MERGED, Doc, annotated_fields
 from service.domain.quantities import Range
 from service.schemas.base import AnyValue, Choice, Count, Day, Flag, FreeObject, Items, Moment, Number, Part, RangeSchema, Schema, Text
 from service.schemas.fields import MAX_COUNT, MAX_NUMBER, MAX_TEXT
@@ -67,13 +67,11 @@ def derive(
 
 def _members(kind: type) -> Iterator[tuple[str, Any, Doc]]:
     """Name, type and documentation of each member of the JSON object."""
-    hints = get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        hint, *marks = get_args(hints[field.name]) if get_origin(hints[field.name]) is Annotated else [hints[field.name]]
+    for name, (hint, marks) in annotated_fields(kind).items():
         if MERGED in marks:
             yield from _members(hint)
         elif HIDDEN not in marks:
-            yield field.name, hint, next((mark for mark in marks if isinstance(mark, Doc)), NOT_DOCUMENTED)
+            yield name, hint, next((mark for mark in marks if isinstance(mark, Doc)), NOT_DOCUMENTED)
 
 
 def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None = None, **options: Any) -> Field[Any]:
