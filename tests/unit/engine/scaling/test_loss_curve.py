@@ -97,6 +97,7 @@ def test_spikes_do_not_move_the_end() -> None:
     counted = np.sum(curve.tokens[::40] >= 0.1 * curve.tokens[-1])
     said = next(warning for warning in found.warnings if "points spike" in warning)
     assert int(said.split()[0]) == pytest.approx(counted, abs=1)
+    assert "more than 5% above" in said
 
 
 def test_losses_that_are_no_numbers_are_left_out_and_counted() -> None:
