@@ -12,28 +12,11 @@ import numpy as np
 
 from providers.offer import UNREAD_SINCE, Offer
 from service.domain.prices import offer_key
+from service.prices.freshness import FreshnessPolicy, Origin, is_stale
 from service.prices.offer_table import Flags, OfferColumns, make_offer_columns
 
 BUILT_IN_PROVIDER = "snapshot"
-CLOCK_TOLERANCE = timedelta(minutes=5)
-"""A price dated further in the future has an invalid date: its age is unknown."""
 NEVER = datetime.min.replace(tzinfo=UTC)
-
-
-Origin = tuple[str, str, str]
-"""An offer's provider and source, and the team whose own it is: a team's file may name the source of a list price."""
-
-
-@dataclass(frozen=True, slots=True)
-class FreshnessPolicy:
-    """Freshness of one source's offers.
-
-    `provider` fetched them, prices count as fresh for `fresh_for`, `reached`: the last fetch succeeded.
-    """
-
-    provider: str
-    fresh_for: timedelta
-    reached: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,7 +46,7 @@ class PriceBook:
         policy = self.policies.get(offer_origin(offer))
         fresh_for = self.fresh_for if policy is None else policy.fresh_for
         reached = UNREAD_SINCE not in offer.extras and (policy is None or policy.reached)
-        return self.disconnected or not reached or not -CLOCK_TOLERANCE <= now - offer.observed_at <= fresh_for
+        return self.disconnected or not reached or is_stale(offer.observed_at, now, fresh_for)
 
     def stale_mask(self, now: datetime) -> Flags:
         """`is_stale` of every row of `columns`."""

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from providers.offer import Fetched, Offer, Provider
 from service.cache import Cache
 from service.domain.errors import StoreUnavailable
-from service.prices.book import BUILT_IN_PROVIDER, NEVER, FreshnessPolicy, PriceBook, extend_book, make_price_book, offer_origin
+from service.prices.book import BUILT_IN_PROVIDER, NEVER, PriceBook, extend_book, make_price_book, offer_origin
+from service.prices.freshness import FreshnessPolicy
 from service.prices.precedence import FILE_PROVIDER, BookPart, add_team_prices, merge_parts
 from service.prices.snapshot_codec import FORMAT, pack, unpack
 from service.store import BookManifest, SnapshotRef

@@ -23,7 +23,7 @@ RENEW_S = 1.0
 
 JobFunction = Callable[[AppContext, Mapping[str, Any], ReportProgress], Mapping[str, Any]]
 """What one kind of job does: context, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.
-It may be run again from the start after any step, so it must find its own work done and go on."""
+It may be run again from the start after any step: it must detect work already done and continue."""
 
 
 class JobStopped(Exception):
@@ -69,7 +69,11 @@ def submit(context: AppContext, kind: str, payload: Mapping[str, Any]) -> Job:
 
 
 def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], worker: Worker) -> None:
-    """Run the job if it is free; otherwise return. A worker that shuts down leaves it to another."""
+    """Run the job if it is free; otherwise return. A worker that shuts down leaves it to another.
+
+    A killed worker loses the work since the last thing its job stored (a scenario: its unfinished chunks). Its lease expires after
+    `LEASE_S`; then another worker claims the job and runs it again.
+    """
     if worker.stopping():
         context.store.unsend(job_id, context.clock())
         return
@@ -170,12 +174,12 @@ class JobLease:
         while not self._done.wait(RENEW_S):
             asked = time.monotonic()
             try:
-                grip = self._context.store.extend_lease(self._job, self._context.clock(), LEASE_S, self._progress)
+                status = self._context.store.extend_lease(self._job, self._context.clock(), LEASE_S, self._progress)
             except StoreUnavailable as error:
                 log.warning("job %s: lease not renewed: %s", self._job.id, error)
                 self._lost = asked > sure_until
                 continue
             sure_until = asked + LEASE_S
-            self._cancel, self._lost = grip.cancel, not grip.held
+            self._cancel, self._lost = status.cancel, not status.held
             if self._lost:
                 return

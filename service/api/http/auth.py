@@ -1,7 +1,7 @@
 """Authentication, authorisation and rate limits.
 
 Every address under /v1/ needs an API key as soon as one exists (RFC 6750, bearer tokens); the others are open. A view states its scope
-with `needs`; the default is `read`, and a view that changes something must state its scope.
+with `needs`; the default is `read` for GET, HEAD, OPTIONS and POST and `write` otherwise. A POST that changes data must state its scope.
 """
 
 from __future__ import annotations
@@ -70,23 +70,23 @@ def register(app: Flask) -> None:
     app.extensions["counts"] = MemoryCache()
     app.extensions["feedback"] = FeedbackCache(app.extensions["context"].store)
     app.before_request(_admit)
-    app.after_request(_tell_allowance)
+    app.after_request(_add_rate_limit_headers)
 
 
 def _admit() -> None:
     if not request.path.startswith(PREFIX):
         return
     try:
-        _let_in()
+        _authenticate()
     except (HttpError, DomainError):
         request_body.drain()
         raise
 
 
-def _let_in() -> None:
-    doorkeeper: Authenticator = current_app.extensions["authenticator"]
+def _authenticate() -> None:
+    authenticator: Authenticator = current_app.extensions["authenticator"]
     try:
-        g.principal = doorkeeper.admit(_token())
+        g.principal = authenticator.admit(_token())
     except AuthenticationError as error:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
         raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
@@ -124,7 +124,7 @@ def _check_scope() -> None:
     raise HttpError(403, f"This needs an API key with the scope {scope}.", headers={"WWW-Authenticate": challenge})
 
 
-def _tell_allowance(response: Response) -> Response:
+def _add_rate_limit_headers(response: Response) -> Response:
     if allowance := g.get("allowance"):
         quota, window_s = current_app.extensions["context"].settings.quota
         response.headers["RateLimit-Policy"] = f'"{POLICY}";q={quota};w={window_s}'

@@ -59,7 +59,7 @@ def assess_gate(program: ProgramBaseline, found: GateInputs, rules: GateRules) -
     budget = found.earned_value.bac_usd if budget is None else budget
     due_usd = None if budget is None else gate.at_spend_share * budget
     closed = GateStatus(due=False, recommendation="not_due", reasons=(), due_usd=due_usd, metric=metric, pivot_to=gate.pivot_to)
-    decided = max((one for one in found.decisions if _called(one.gate)), key=lambda one: one.at, default=None)
+    decided = max((one for one in found.decisions if _is_midpoint_gate(one.gate)), key=lambda one: one.at, default=None)
     if decided is not None:
         reason = f"decided on {decided.at:%Y-%m-%d}: {decided.verdict}"
         return replace(closed, reasons=(reason,), decided=decided.verdict, decided_at=decided.at), ()
@@ -69,23 +69,23 @@ def assess_gate(program: ProgramBaseline, found: GateInputs, rules: GateRules) -
     if spent < due_usd:
         share = f"{gate.at_spend_share:.0%} of the budget"
         return replace(closed, reasons=(f"{spent:,.0f} USD are spent, the gate is due at {due_usd:,.0f} ({share})",)), ()
-    recommendation, reasons = _judged(gate, metric, found.earned_value, _metric_name(program))
-    said = () if program.midpoint_gate else (_said(rules),)
-    return replace(closed, due=True, recommendation=recommendation, reasons=reasons), said
+    recommendation, reasons = _recommend(gate, metric, found.earned_value, _metric_name(program))
+    warnings = () if program.midpoint_gate else (_default_criteria_warning(rules),)
+    return replace(closed, due=True, recommendation=recommendation, reasons=reasons), warnings
 
 
 def _default(rules: GateRules) -> MidpointGate:
     return MidpointGate(rules.at_spend_share, GateCriteria(cpi_at_least=rules.cpi_at_least), GateCriteria(cpi_below=rules.cpi_below))
 
 
-def _said(rules: GateRules) -> str:
+def _default_criteria_warning(rules: GateRules) -> str:
     return (
         f"the half-spend gate is due and no criteria were decided up front: by default it is continue from a CPI of {rules.cpi_at_least:g} "
         f"on, stop below {rules.cpi_below:g} ({rules.source})"
     )
 
 
-def _judged(gate: MidpointGate, metric: float | None, earned: EarnedValue, name: str) -> tuple[Recommendation, tuple[str, ...]]:
+def _recommend(gate: MidpointGate, metric: float | None, earned: EarnedValue, name: str) -> tuple[Recommendation, tuple[str, ...]]:
     """Stop where all stop criteria hold, continue where all continue criteria hold, otherwise pivot; with reasons in figures."""
     stop, go = (list(_criteria(criteria, metric, earned.cpi, name)) for criteria in (gate.stop_if, gate.continue_if))
     if stop and all(each.holds for each in stop):
@@ -107,14 +107,14 @@ def _criteria(criteria: GateCriteria, metric: float | None, cpi: float | None, n
 
 def _least(name: str, value: float | None, least: float) -> _CriterionResult:
     if value is None:
-        return _CriterionResult(None, f"{name} is not known; at least {least:g} was asked for")
+        return _CriterionResult(None, f"{name} is not known; at least {least:g} is required")
     holds = value >= least
     return _CriterionResult(holds, f"{name} {value:.4g} is {'at least' if holds else 'below'} {least:g}")
 
 
 def _below(cpi: float | None, most: float) -> _CriterionResult:
     if cpi is None:
-        return _CriterionResult(None, f"CPI is not known; below {most:g} the program was to stop")
+        return _CriterionResult(None, f"CPI is not known; the stop criterion is a CPI below {most:g}")
     return _CriterionResult(cpi < most, f"CPI {cpi:.4g} is {'below' if cpi < most else 'not below'} {most:g}")
 
 
@@ -130,5 +130,5 @@ def _metric_name(program: ProgramBaseline) -> str:
     return "the metric" if program.outcome is None else program.outcome.metric
 
 
-def _called(gate: str) -> bool:
+def _is_midpoint_gate(gate: str) -> bool:
     return gate.strip().casefold().replace("-", "_").replace(" ", "_") in NAMES

@@ -157,13 +157,18 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
         hfu=rate.p50 * executed / peak_flops(run.cluster.accelerator, run.training.precision),
         step_time_s=step_time_s(run, timed),
         effective_tokens_per_s=rate.p50 * run.cluster.count * timed.run_over_wall_clock,
-        effective_mfu=mfu(run, timed).p50 * timed.run_over_wall_clock,
+        effective_mfu=effective_mfu(run, timed),
         bound_by=choice.steps.bound_by(0),
         parallelism=choice.layouts.named(0),
         # The model's rates of other layouts do not compare with a speed that was measured.
         alternatives=() if run.efficiency.stated else choice.alternatives,
         source=speed.source,
     )
+
+
+def effective_mfu(run: Run, timed: RunTime) -> float:
+    """MFU of the whole run, over wall-clock time, at the median [1]."""
+    return mfu(run, timed).p50 * timed.run_over_wall_clock
 
 
 def mfu(run: Run, timed: RunTime) -> Range:

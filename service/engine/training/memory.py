@@ -25,7 +25,7 @@ from service.engine.training.dtypes import element_bytes, gradient_bytes, optimi
 from service.engine.training.flops import auxiliary_networks, expert_adapter_parameters, mean_context_tokens, shared_adapter_parameters
 from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
-from service.engine.training.pipeline import (
+from service.engine.training.pipeline_stages import (
     PipelineStage,
     expert_ranks,
     pipeline_stages,

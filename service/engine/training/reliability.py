@@ -17,9 +17,9 @@ from service.domain.training.run import Cluster, Failures, Run
 
 Floats = NDArray[np.float64]
 HOURS_PER_WEEK = 168.0
-# Above it the exponential is no float any more: the job has stood still long before.
+# Larger exponents overflow a float; goodput is then practically zero.
 LARGEST_EXPONENT = 700.0
-# Not even a write that takes no time is made more often than this: nothing is gained and the interval stays above zero.
+# Lower limit of the interval, for checkpoint writes that take no time.
 SHORTEST_INTERVAL_HOURS = 1 / 60
 
 

@@ -96,17 +96,17 @@ def run_times_with_failures(run: Run, timed: Sequence[RunTime], planning: PlanCa
 
 
 def _interrupted(
-    run: Run, flops: TrainingFlops, going: Sequence[tuple[LayoutChoice, Throughput]], planning: PlanCalibration
+    run: Run, flops: TrainingFlops, timed_layouts: Sequence[tuple[LayoutChoice, Throughput]], planning: PlanCalibration
 ) -> list[RunTime]:
     """Layouts and their throughput with the run's interruptions, which are the same in all. Raises InvalidRequest."""
     weekly = run.schedule.maintenance_hours_per_week
     reliable = reliability(run.failures, run.cluster, weekly, run.failures.mttf_hours_per_accelerator.p50)
     _check_goodput(reliable)
-    sustained = run_over_step_speed(run, planning)
+    ratio = run_over_step_speed(run, planning)
     spreads = [_failure_spread(run, reliable), plan_error(run, planning)]
     return [
-        RunTime(flops, choice, speed, sustained, reliable, _wall_clock_hours(run, speed, sustained * reliable.goodput, spreads))
-        for choice, speed in going
+        RunTime(flops, choice, speed, ratio, reliable, _wall_clock_hours(run, speed, ratio * reliable.goodput, spreads))
+        for choice, speed in timed_layouts
     ]
 
 
@@ -189,8 +189,8 @@ def _check_goodput(reliable: Reliability) -> None:
     """Raise InvalidRequest where failures leave no useful time."""
     if reliable.goodput < 1e-3:
         raise InvalidRequest(
-            f"interruptions come every {reliable.mttf_hours * 60:.1f} minutes: the run never gets on; take fewer accelerators, a higher"
-            " MTTF, fewer preemptions, or faster checkpoints and restarts",
+            f"interruptions come every {reliable.mttf_hours * 60:.1f} minutes: the run makes practically no progress; take fewer"
+            " accelerators, a higher MTTF, fewer preemptions, or faster checkpoints and restarts",
             "/failures",
         )
 

@@ -10,7 +10,7 @@ from service.domain.training.run import Training
 from service.engine.training.flops import expert_adapter_parameters, shared_adapter_parameters
 from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.parameters import count_parameters
-from service.engine.training.pipeline import embedding_weights_per_rank, expert_ranks, routed_share, stage_layers
+from service.engine.training.pipeline_stages import embedding_weights_per_rank, expert_ranks, routed_share, stage_layers
 
 Floats = NDArray[np.float64]
 # Weights that every token meets, and weights of experts, on one rank.

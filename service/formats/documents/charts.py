@@ -95,7 +95,7 @@ def fit_chart(runs: Values, answer: Mapping[str, Any], curves: Values) -> alt.To
     predicted = [_predicted(answer["predictions"], across, colour)] if answer["predictions"] else []
     drawn = alt.layer(_curves(curves, across, colour), _measured(runs, across, colour), *predicted)
     law = "L = E + A / N^alpha + B / D^beta: " + ", ".join(f"{name} {value:.4g}" for name, value in answer["parameters"].items())
-    also = "; diamonds: runs foretold, with theirs" if predicted else ""
+    also = "; diamonds: predicted runs, with their intervals" if predicted else ""
     title = alt.Title("Fitted scaling law", subtitle=[f"Lines: sizes of equal FLOPs; bands: intervals of 80 %. Points: runs{also}", law])
     titled: alt.TopLevelMixin = drawn.properties(width=WIDTH + 140, height=HEIGHT + 100, title=title)
     return titled

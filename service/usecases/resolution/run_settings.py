@@ -141,5 +141,5 @@ def _section(given: Section, section: str, names: tuple[str, ...], notes: Assump
     """The fields of a section that costs nothing when left out; then one assumption stands for the section."""
     if given:
         return {name: notes.choose(given, f"{section}.{name}") for name in names}
-    notes.assume(section, None, "none, as none is stated")
+    notes.assume(section, None, "not stated: taken as zero")
     return {name: default(f"{section}.{name}").value for name in names}

@@ -104,7 +104,7 @@ class _ChunkRunner:
     loaded: dict[str, tuple[PreparedScenario, AppContext]] = field(default_factory=dict)
 
     def run(self, claim: ChunkClaim) -> None:
-        """Evaluate a chunk, or review the chunks that are done. Raises what the kind raises, ScenarioClosed and Stopped."""
+        """Evaluate a chunk, or review the chunks that are done. Raises what the kind raises, ScenarioClosed and JobStopped."""
         prepared, context = self._load(claim.scenario)
         kind, step = load_kind(prepared.kind), _StopCheck(self, claim.scenario)
         if claim.number == REVIEW:
@@ -189,5 +189,5 @@ class _Attempt:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    """The value as JSON text. Raises ValueError for NaN and infinities, which JSON has not."""
+    """The value as JSON text. Raises ValueError for NaN and infinities, which JSON does not have."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))

@@ -252,7 +252,7 @@ BAD = [
     ("schedule", {"start": "2027-02-30"}, 422, "/schedule/start", ""),
     ("trainin", {}, 422, "/trainin", "training"),
     ("training.sequence", 5, 422, "/training/sequence", "unknown field"),
-    ("failures", {"preemptions_per_node_hour": 500}, 422, "/failures", "never gets on"),
+    ("failures", {"preemptions_per_node_hour": 500}, 422, "/failures", "practically no progress"),
 ]
 
 

@@ -148,7 +148,7 @@ def test_runs_and_law_are_drawn(settings: Settings, runs: Path, tmp_path: Path) 
     assert "best fit" in text
     drawn = ET.fromstring(file.read_text(encoding="utf-8"))
     words = " ".join(element.text for element in drawn.iter() if element.text)
-    for word in ("parameters", "loss, nats a token", "FLOPs", "diamonds: runs foretold", "alpha 0.3898"):
+    for word in ("parameters", "loss, nats a token", "FLOPs", "diamonds: predicted runs", "alpha 0.3898"):
         assert word in words
     marks = [group for group in drawn.iter() if "role-mark" in group.get("class", "")]
     points = [len(group) for group in marks if "mark-symbol" in group.get("class", "")]

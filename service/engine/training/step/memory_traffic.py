@@ -12,7 +12,7 @@ from service.engine.training.flops import mean_context_tokens
 from service.engine.training.layouts import rounded_batch
 from service.engine.training.memory import key_value_bytes_per_sequence
 from service.engine.training.parameters import expert_layer_count
-from service.engine.training.pipeline import expert_ranks
+from service.engine.training.pipeline_stages import expert_ranks
 from service.engine.training.sharding import zero_sharded
 from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, layer_passes
 

@@ -147,7 +147,7 @@ def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
         memory=count * (traffic + loss) + work.optimizer + work.generation,
         launch=count * (last - (layers + head + loss)),
         network=count * exchange + exposed,
-        pipeline=work.chunk_stages * stage,
+        pipeline=work.bubble_stages * stage,
         input=work.input,
         batch=work.batch,
     )

@@ -111,8 +111,8 @@ class StepWork(MicroBatchWork):
         Exchange of the data ranks.
     optimizer, generation, input
         Optimizer, sampling of text (RL), and input pipeline [s].
-    chunk_stages
-        Pipeline stages before the last, over the chunks that each is cut in [1].
+    bubble_stages
+        Pipeline bubble in stage times, of `pipeline_bubble` [1].
     micro_batches, hidden_batches
         Micro-batches of each data rank, and those that the gradient exchange runs beside [1].
     doublings
@@ -124,7 +124,7 @@ class StepWork(MicroBatchWork):
     gradient: ExchangeTime
     optimizer: Floats
     generation: Floats
-    chunk_stages: Floats
+    bubble_stages: Floats
     micro_batches: Floats
     hidden_batches: Floats
     doublings: Floats
@@ -162,6 +162,29 @@ def step_work(model: Model, training: Training, cluster: Cluster, layouts: Layou
     return functools.reduce(_add_auxiliary, map(_own, jobs))
 
 
+def pipeline_bubble(layouts: Layouts, micro_batches: Floats) -> Floats:
+    """Idle time of the pipeline, in times of one stage for one micro-batch.
+
+    Parameters
+    ----------
+    layouts : Layouts
+        Columns of length (layouts,).
+    micro_batches : (layouts,) float array
+        Micro-batches of a data rank [1].
+
+    Returns
+    -------
+    (layouts,) float array
+        (p - 1) / v, or p - m where there are fewer micro-batches m than stages p: each passes every stage in turn [1].
+
+    References
+    ----------
+    Narayanan et al. 2021 (arXiv 2104.04473), section 2.2: the bubble of the interleaved schedule.
+    """
+    bubble: Floats = np.maximum((layouts.pipeline - 1) / layouts.virtual_pipeline, layouts.pipeline - micro_batches)
+    return bubble
+
+
 def _own(workload: Workload) -> StepWork:
     """Work of one network, without auxiliary ones."""
     model, training, cluster, layouts = workload.model, workload.training, workload.cluster, workload.layouts
@@ -175,8 +198,6 @@ def _own(workload: Workload) -> StepWork:
     costs = product_costs(workload)
     # Embedding, loss and transfers launch about as many kernels as one more layer.
     layers = (workload.layers + 1) * layer_passes(workload)
-    # A pipeline with fewer micro-batches than stages waits for them all the same: each passes every layer in turn.
-    chunk_stages = np.maximum((layouts.pipeline - 1) / layouts.virtual_pipeline, layouts.pipeline - count)
     return StepWork(
         matmul=matmul if flash else matmul + attention,
         routed=routed,
@@ -198,7 +219,7 @@ def _own(workload: Workload) -> StepWork:
         gradient=gradient_exchange(workload),
         optimizer=optimizer_seconds(workload),
         generation=generation_seconds(workload),
-        chunk_stages=chunk_stages,
+        bubble_stages=pipeline_bubble(layouts, count),
         micro_batches=count,
         hidden_batches=np.choose(layouts.zero_stage, [0.0, 1.0, (count + 1) / 2, count]),
         doublings=nothing + np.log2(cluster.nodes),

@@ -74,7 +74,7 @@ def tiles(report: Report) -> tuple[Tile, ...]:
         Tile("Forecast end", finish["p50"] if finish else NONE, f"deadline {program['deadline'] or 'not stated'}"),
         Tile("Cost efficiency, CPI", _ratio(earned["cpi"]), "1 is as planned"),
         Tile("Work done", share(earned["tokens_share"]) or NONE, f"SPI {_ratio(earned['spi'])}"),
-        Tile("Half-spend gate", _gate_word(status["gate"]), f"on {report['gate_date']}" if report["gate_date"] else "no day foretold"),
+        Tile("Half-spend gate", _gate_word(status["gate"]), f"on {report['gate_date']}" if report["gate_date"] else "no date forecast"),
     )
 
 

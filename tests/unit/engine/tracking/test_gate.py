@@ -51,8 +51,8 @@ def test_it_is_due_at_a_share_of_the_whole_budget() -> None:
         (0.8, 0.66, "pivot", "CPI 0.8 is below 0.9"),
         (0.95, 0.6, "pivot", "helpdesk 0.6 is below 0.65"),
         (0.62, 0.66, "stop", "CPI 0.62 is below 0.7"),
-        (0.95, None, "pivot", "helpdesk is not known; at least 0.65 was asked for"),
-        (None, 0.66, "pivot", "CPI is not known; at least 0.9 was asked for"),
+        (0.95, None, "pivot", "helpdesk is not known; at least 0.65 is required"),
+        (None, 0.66, "pivot", "CPI is not known; at least 0.9 is required"),
     ],
 )
 def test_the_criteria_decide(cpi: float | None, metric: float | None, recommendation: str, reason: str) -> None:

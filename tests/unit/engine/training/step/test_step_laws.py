@@ -20,7 +20,7 @@ from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, Auxili
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.flops import training_flops
 from service.engine.training.layouts import Layouts, layer_count
-from service.engine.training.pipeline import expert_ranks
+from service.engine.training.pipeline_stages import expert_ranks
 from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.matmul import FLASH_BACKWARD
 from service.engine.training.step.step_time import PARTS, StepTime, step_time, time_step

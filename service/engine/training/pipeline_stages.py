@@ -1,4 +1,4 @@
-"""The pipeline stages of which one is the fullest: the first and the last."""
+"""First and last pipeline stage; one of them needs the most memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PipelineStage:
-    """What bytes of one pipeline stage go with; weights before tensor and expert ranks divide them. Every field: (layouts,) float array.
+    """Quantities that determine the memory of one pipeline stage, before division by tensor and expert ranks.
+
+    Every field: (layouts,) float array.
 
     Attributes
     ----------
