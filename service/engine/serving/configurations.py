@@ -65,7 +65,8 @@ def token_costs(
     """
     request = setup.request
     usd_per_s = usd_per_accelerator_hour / SECONDS_PER_HOUR * replicas.accelerators
-    usd_per_request = usd_per_s / (load_factor * speed.requests_per_s)
+    with np.errstate(divide="ignore", over="ignore"):  # infinite where no number holds it
+        usd_per_request = usd_per_s / (load_factor * speed.requests_per_s)
     return TokenCosts(
         usd_per_million_input=1e6 * usd_per_request * speed.prompt_share / max(request.prompt_tokens, 1.0),
         usd_per_million_output=1e6 * usd_per_request * (1 - speed.prompt_share) / request.output_tokens,

@@ -253,6 +253,13 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
+@pytest.mark.parametrize("load_factor", [0.0, 5e-324])
+def test_a_service_that_is_never_used_has_no_cost_to_state(client: FlaskClient, load_factor: float) -> None:
+    """An infinite cost of a request is a problem, not an error of ours."""
+    answer = client.post("/v1/optimal", json={**VALID, "serving": {"load_factor": load_factor}})
+    assert (answer.status_code, ProblemSchema().validate(answer.json)) == (422, {})
+
+
 @given(request_=requests())
 def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: FlaskClient, request_: dict[str, Any]) -> None:
     """An answer as described, or a problem with pointers."""
