@@ -284,8 +284,8 @@ def _minimise_size(objective: Callable[[Floats], Floats], centre: Floats) -> Flo
     low, high = np.log(centre) - DECADES * np.log(10), np.log(centre) + DECADES * np.log(10)
     for _ in range(NARROWINGS):
         grid = low + (high - low) * steps
-        interpolate = np.expand_dims(np.argmin(objective(np.exp(grid)), axis=0), 0)
-        low, high, best_size = (np.take_along_axis(grid, np.clip(interpolate + move, 0, SIZES - 1), axis=0)[0] for move in (-1, 1, 0))
+        at_minimum = np.expand_dims(np.argmin(objective(np.exp(grid)), axis=0), 0)
+        low, high, best_size = (np.take_along_axis(grid, np.clip(at_minimum + move, 0, SIZES - 1), axis=0)[0] for move in (-1, 1, 0))
     return np.asarray(np.exp(best_size))
 
 
