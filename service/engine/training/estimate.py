@@ -156,7 +156,7 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
         mfu=mfu(run, timed),
         hfu=rate.p50 * executed / peak_flops(run.cluster.accelerator, run.training.precision),
         step_time_s=step_time_s(run, timed),
-        effective_tokens_per_s=rate.p50 * run.cluster.count * timed.run_over_wall_clock,
+        effective_tokens_per_s=effective_tokens_per_s(run, timed),
         effective_mfu=effective_mfu(run, timed),
         bound_by=choice.steps.bound_by(0),
         parallelism=choice.layouts.named(0),
@@ -164,6 +164,11 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
         alternatives=() if run.efficiency.stated else choice.alternatives,
         source=speed.source,
     )
+
+
+def effective_tokens_per_s(run: Run, timed: RunTime) -> float:
+    """Speed of the whole run: trained tokens over wall-clock time, at the median [tokens/s]."""
+    return timed.speed.tokens_per_s_per_accelerator.p50 * run.cluster.count * timed.run_over_wall_clock
 
 
 def effective_mfu(run: Run, timed: RunTime) -> float:

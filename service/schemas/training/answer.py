@@ -22,7 +22,7 @@ derive(domain.LineBlock, "CostLine")
 derive(domain.CostBlock, "Cost")
 derive(domain.EnergyBlock, "EnergyAnswer")
 derive(domain.EstimateLever, "Lever")
-PriceSchema = derive(Price, "Price")
+derive(Price, "Price")
 AssumptionSchema = derive(Assumption, "Assumption")
 EstimateAnswerSchema = derive(EstimateAnswer, "EstimateAnswer")
 

@@ -71,7 +71,7 @@ def approaches(context: AppContext, request: Request) -> ApproachesAnswer:
     """The answer to a validated request. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    setup = resolve_setup(context, request, of_mixtures=False)
+    setup = resolve_setup(context, request, book, of_mixtures=False)
     if setup is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")
     serving = resolve_lifetime_serving(setup, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)

@@ -12,7 +12,7 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import probability_below
 from service.engine.training.cost import overhead_share, paid_hours, spare_accelerators
-from service.engine.training.estimate import date_after, effective_mfu, mfu, step_time_s
+from service.engine.training.estimate import date_after, effective_mfu, effective_tokens_per_s, mfu, step_time_s
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
 from service.usecases.comparison.option_table import OptionTable, deadline_hours, linked_accelerators
@@ -152,7 +152,7 @@ def _figures(configuration: TimedConfiguration, finish_hours: float, constraints
             tokens_per_s_per_accelerator=timing.speed.tokens_per_s_per_accelerator,
             mfu=mfu(run, timing),
             step_time_s=step_time_s(run, timing),
-            effective_tokens_per_s=timing.speed.tokens_per_s_per_accelerator.p50 * configuration.count * timing.run_over_wall_clock,
+            effective_tokens_per_s=effective_tokens_per_s(run, timing),
             effective_mfu=effective_mfu(run, timing),
             inter_node_gbps=configuration.inter_node_gbps,
             bound_by=choice.steps.bound_by(0),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from service.context import AppContext
 from service.domain.training.run import Cluster
 from service.presets.hardware.accelerators import find_accelerator
+from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.price import Price, find_price
@@ -27,8 +29,13 @@ class Machine:
 
 def resolve_machine(context: AppContext, request: Request, notes: AssumptionLog) -> Machine:
     """The machine of a request. Raises UnknownName, InvalidRequest, NoOffer, with pointers into the request."""
-    hardware, price_filter = request["hardware"], request.get("price", {})
-    book = context.book(price_filter.get("snapshot"))
+    book = context.book(request.get("price", {}).get("snapshot"))
+    return resolve_machine_in_book(request, book, context.clock(), notes)
+
+
+def resolve_machine_in_book(request: Request, book: PriceBook, now: datetime, notes: AssumptionLog) -> Machine:
+    """The machine of a request at the prices of a book: for callers that name this book in their answer. Raises as `resolve_machine`."""
+    hardware = request["hardware"]
     found = find_accelerator(hardware["accelerator"])
-    price = find_price(price_filter, found.accelerator.name, hardware["count"], book, context.clock(), notes)
+    price = find_price(request.get("price", {}), found.accelerator.name, hardware["count"], book, now, notes)
     return Machine(resolve_cluster(found, hardware, notes, price), price, book.name)

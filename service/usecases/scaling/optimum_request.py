@@ -53,7 +53,7 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
     law, law_draws = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
-    setup = resolve_setup(context, request, of_mixtures=law.name == MIXTURE)
+    setup = resolve_setup(context, request, book, of_mixtures=law.name == MIXTURE)
     inference = request.get("lifetime_inference_tokens")
     return OptimumRequest(
         law=law,

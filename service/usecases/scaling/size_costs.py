@@ -33,7 +33,7 @@ from service.presets.serving import default_shape, find_format, serving_defaults
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.machine import resolve_machine
+from service.usecases.resolution.machine import resolve_machine_in_book
 from service.usecases.resolution.price import Price, find_price
 from service.usecases.resolution.resolve import assemble_run
 from service.usecases.resolution.training import resolve_training
@@ -149,7 +149,7 @@ def default_model(params: float, *, of_mixtures: bool) -> Transformer:
     return infer_shape({"params": params, **default_shape()}).model
 
 
-def resolve_setup(context: AppContext, request: Request, *, of_mixtures: bool) -> TrainingSetup | None:
+def resolve_setup(context: AppContext, request: Request, book: PriceBook, *, of_mixtures: bool) -> TrainingSetup | None:
     """The machine and its price; None where no hardware is stated. The estimate reports their assumptions.
 
     Raises UnknownName, NoOffer with pointers.
@@ -157,7 +157,7 @@ def resolve_setup(context: AppContext, request: Request, *, of_mixtures: bool) -
     if "hardware" not in request:
         return None
     notes = AssumptionLog()
-    machine = resolve_machine(context, request, notes)
+    machine = resolve_machine_in_book(request, book, context.clock(), notes)
     return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
 
 

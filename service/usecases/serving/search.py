@@ -61,11 +61,13 @@ def replicas_on(
     """Every configuration on an accelerator in a format, computed once per `cache`."""
     key = (accelerator.name, weight_format.name)
     if key not in cache:
-        cache[key] = time_replicas(ServingSetup(requirements.model, weight_format, resolve_machine(accelerator), requirements.mean_request))
+        cache[key] = time_replicas(
+            ServingSetup(requirements.model, weight_format, resolve_serving_machine(accelerator), requirements.mean_request)
+        )
     return cache[key]
 
 
-def resolve_machine(accelerator: Accelerator) -> ServingMachine:
+def resolve_serving_machine(accelerator: Accelerator) -> ServingMachine:
     """The accelerator with what engines reach; of a large pod at most the largest replica that is tried."""
     machine = serving_machine(accelerator)
     limit = machine.limits.max_accelerators

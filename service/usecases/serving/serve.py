@@ -32,7 +32,7 @@ from service.usecases.serving.search import (
     ServingRequirements,
     ServingResult,
     best_of_each_offer,
-    resolve_machine,
+    resolve_serving_machine,
     search_configurations,
 )
 from service.usecases.training.estimate import MAX_ACCELERATOR_HOURS, MAX_USD, estimate
@@ -207,7 +207,7 @@ def _sum(first: Range, second: Range) -> Range:
 
 def _machine_assumptions(shown: list[ServingResult]) -> tuple[Assumption, ...]:
     """Engine settings, and what engines reach on each accelerator family shown."""
-    machines = {machine.achieved.family: machine for machine in (resolve_machine(each.priced.accelerator) for each in shown)}
+    machines = {machine.achieved.family: machine for machine in (resolve_serving_machine(each.priced.accelerator) for each in shown)}
     assumptions: dict[str, Assumption] = {}
     for family, machine in machines.items():
         achieved, *limits = serving_assumptions(machine)
@@ -228,7 +228,7 @@ def _warn(
     tokens = requirements.mean_request.prompt_tokens + requirements.mean_request.output_tokens
     if published_seq_len is not None and tokens > published_seq_len:
         notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {published_seq_len:,} that the model is published with")
-    if resolve_machine(result.priced.accelerator).achieved.family == BORROWED:
+    if resolve_serving_machine(result.priced.accelerator).achieved.family == BORROWED:
         name = best.configuration.accelerator
         notes.warn(f"no serving throughput of {name} is published: that of other accelerators is used, with a wider range")
     if np.greater(requirements.model.weights.routed, 0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer
 from service.engine.training.parameters import count_parameters
 from service.presets.scaling.laws import default_law, load_laws, load_mixture_law
 from service.presets.scaling.optimum import published_plans
+from service.prices.book import make_price_book
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
 from service.usecases.scaling.size_costs import (
     SizeCost,
@@ -123,9 +125,21 @@ def test_no_layout_of_a_toy_is_suggested(context: AppContext) -> None:
     assert any("no layout is suggested" in warning for warning in found.warnings)
 
 
+def test_a_setup_is_priced_from_the_book_that_its_answer_names(context: AppContext) -> None:
+    """Prices that are refreshed while an answer is made change nothing in it."""
+    current, request = context.catalog.current, {"hardware": MACHINE["hardware"]}
+    doubled = make_price_book("doubled", [replace(each, usd_per_hour=2 * each.usd_per_hour) for each in current.offers], current.fresh_for)
+    prices = []
+    for book in (current, doubled):
+        setup = resolve_setup(context, request, book, of_mixtures=False)
+        assert setup is not None
+        prices.append(setup.price.usd_per_accelerator_hour)
+    assert prices[1] == pytest.approx(2 * prices[0])
+
+
 def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
     """Dollars are fixed and by the token, hours by the token alone."""
-    rig = resolve_setup(context, MACHINE, of_mixtures=False)
+    rig = resolve_setup(context, MACHINE, context.catalog.current, of_mixtures=False)
     assert rig is not None
     model = default_model(7e9, of_mixtures=False)
     row = cost_size(rig, 7e9, model)
@@ -137,7 +151,7 @@ def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
 
 def test_a_table_meets_its_rows_and_ends_where_memory_does(context: AppContext) -> None:
     """A size beyond the largest that fits cannot be had at any price."""
-    rig = resolve_setup(context, MACHINE, of_mixtures=False)
+    rig = resolve_setup(context, MACHINE, context.catalog.current, of_mixtures=False)
     assert rig is not None
     table = refine_cost_table(rig, coarse_cost_table(rig), [3e9])
     row = table.rows[len(table.rows) // 2]
