@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-_FILE = Path(__file__).parent / "data" / "defaults.toml"
+from service.presets.documents import load_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +22,15 @@ def default(path: str) -> Default:
     """The default of a request field by its path, such as `failures.restart_minutes`. KeyError names the file for an unknown one."""
     section, _, field = path.partition(".")
     try:
-        entry = _document()[section][field]
+        entry = load_document("defaults")[section][field]
     except KeyError:
-        raise KeyError(f"{path} has no default in {_FILE.name}") from None
+        raise KeyError(f"{path} has no default in defaults.toml") from None
     return Default(entry["value"], entry["source"])
 
 
 def batch_tokens(params: float) -> Default:
     """Tokens a step for pre-training a model of `params` parameters."""
-    row = next(row for row in _document()["training"]["batch"] if params <= row["up_to_params"])
+    row = next(row for row in load_document("defaults")["training"]["batch"] if params <= row["up_to_params"])
     return Default(row["tokens"], row["source"])
 
 
@@ -45,8 +43,3 @@ def flash_attention(precision: str, family: str) -> Default:
     if precision == "fp16" and family in old.value:
         return Default(value=False, source=old.source)
     return default("training.flash_attention")
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,8 +15,8 @@ from service.domain.quantities import Assumption, Range
 from service.domain.serving.requirements import CompressionMethod, EngineLimits, ServingMachine, ServingRates, WeightFormat
 from service.domain.training.hardware import Accelerator
 from service.presets.defaults import Default
+from service.presets.documents import build, dated_source, load_document
 
-_FILE = Path(__file__).parent / "data" / "serving.toml"
 BORROWED = "any"
 
 
@@ -31,16 +29,14 @@ def serving_machine(accelerator: Accelerator) -> ServingMachine:
 @functools.cache
 def load_achieved() -> Mapping[str, ServingRates]:
     """What engines reach, by accelerator family; `any` for families that were not measured."""
-    return MappingProxyType({row["family"]: _achieved(row) for row in _document()["achieved"]})
+    return MappingProxyType({row["family"]: _achieved(row) for row in load_document("serving")["achieved"]})
 
 
 @functools.cache
 def load_formats() -> Mapping[str, WeightFormat]:
     """Weight formats by name, from the widest on."""
-    rows = _document()["format"]
-    return MappingProxyType(
-        {name: WeightFormat(name=name, **{**row, "arithmetic": tuple(row["arithmetic"])}) for name, row in rows.items()}
-    )
+    rows = load_document("serving")["format"]
+    return MappingProxyType({name: build(WeightFormat, row, name=name) for name, row in rows.items()})
 
 
 def find_format(name: str) -> WeightFormat:
@@ -54,28 +50,25 @@ def find_format(name: str) -> WeightFormat:
 @functools.cache
 def load_compression_methods() -> Mapping[str, CompressionMethod]:
     """Quantisation and distillation methods by name."""
-    return MappingProxyType({name: _lever(name, row) for name, row in _document()["lever"].items()})
+    return MappingProxyType(
+        {
+            name: build(CompressionMethod, row, name=name, quality_loss=Range(*row["quality_loss"]))
+            for name, row in load_document("serving")["lever"].items()
+        }
+    )
 
 
 @functools.cache
 def serving_limits() -> EngineLimits:
     """Settings of serving engines."""
-    value = {name: default.value for name, default in serving_defaults().items()}
-    return EngineLimits(
-        cache_share=value["cache_share"],
-        reserve_bytes=value["reserve_bytes"],
-        max_batch=value["max_batch"],
-        chunk_tokens=value["chunk_tokens"],
-        max_accelerators=int(value["max_accelerators"]),
-    )
+    values = {name: default.value for name, default in serving_defaults().items()}
+    return build(EngineLimits, values, max_accelerators=int(values["max_accelerators"]))
 
 
 @functools.cache
 def serving_defaults() -> Mapping[str, Default]:
     """Defaults of limits, load and proportions."""
-    return MappingProxyType(
-        {name: Default(row["value"], f"{row['source']}, {row['date']}") for name, row in _document()["default"].items()}
-    )
+    return MappingProxyType({name: Default(row["value"], dated_source(row)) for name, row in load_document("serving")["default"].items()})
 
 
 def default_shape() -> Mapping[str, Any]:
@@ -93,14 +86,4 @@ def serving_assumptions(machine: ServingMachine) -> tuple[Assumption, ...]:
 
 def _achieved(row: Mapping[str, Any]) -> ServingRates:
     times = {f"{name}_s": row[f"{name}_us"] * 1e-6 for name in ("layer", "hop", "host")}
-    shares = {name: row[name] for name in ("family", "bandwidth_share", "compute_share", "routed_share", "link_share", "source")}
-    return ServingRates(**shares, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))
-
-
-def _lever(name: str, row: Mapping[str, Any]) -> CompressionMethod:
-    return CompressionMethod(name=name, **{**row, "formats": tuple(row["formats"]), "quality_loss": Range(*row["quality_loss"])})
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return build(ServingRates, row, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))

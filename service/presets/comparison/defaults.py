@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import tomllib
-from pathlib import Path
-from typing import Any
-
 from service.domain.errors import UnknownName
 from service.presets.defaults import Default
+from service.presets.documents import load_document
 from service.presets.hardware.regions import find_region
-
-_FILE = Path(__file__).parents[1] / "data" / "compare.toml"
 
 
 def default_counts(accelerators: int, most: int) -> Default:
     """Numbers of accelerators to compare: a finer grid for few kinds of accelerators, at most `most` numbers where possible."""
-    document = _document()
+    document = load_document("compare")
     grids = [Default(**row) for row in document["counts"]]
     fine = grids if accelerators <= document["few_accelerators"] else grids[1:]
     return next((grid for grid in fine if len(grid.value) <= most), grids[-1])
@@ -24,18 +18,18 @@ def default_counts(accelerators: int, most: int) -> Default:
 
 def default_horizon_days() -> Default:
     """Longest run that is an option where the caller states no end [days]."""
-    return Default(**_document()["horizon"])
+    return Default(**load_document("compare")["horizon"])
 
 
 def is_plausible(name: str, value: float) -> bool:
     """Whether an input of owned hardware could have that value."""
-    low, high = _document()["plausible"].get(name, (value, value))
+    low, high = load_document("compare")["plausible"].get(name, (value, value))
     return bool(low <= value <= high)
 
 
 def countries_of(jurisdiction: str) -> frozenset[str]:
     """ISO alpha-3 codes of a country (alpha-2 or alpha-3, case-blind) or of a group such as EU. Raises UnknownName."""
-    groups = _document()["jurisdictions"]
+    groups = load_document("compare")["jurisdictions"]
     members = groups.get(jurisdiction.strip().upper())
     if members is not None:
         return frozenset().union(*(countries_of(member) if member in groups else {member} for member in members))
@@ -46,8 +40,3 @@ def countries_of(jurisdiction: str) -> frozenset[str]:
             f"unknown jurisdiction {jurisdiction[:50]!r}: take an ISO 3166 country code, such as DE or DEU, or one of {', '.join(groups)}",
             near=tuple(groups),
         ) from None
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -7,10 +7,8 @@ The data are in `data/ownership.toml`; rated power, its load and electricity com
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -18,10 +16,9 @@ from service.domain.comparison.ownership import OwnedCluster
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.training.hardware import Accelerator
+from service.presets.documents import build, dated_source, load_document
 from service.presets.hardware.energy import electricity_price, find_power
 from service.presets.hardware.regions import load_regions
-
-_FILE = Path(__file__).parents[1] / "data" / "ownership.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +71,10 @@ def input_ranges(cluster: OwnedCluster, stated: Mapping[str, Range] = MappingPro
 
     An input that is 0 or not set is certain, except cloud prices, whose future is unknown.
     """
-    published = {
-        name: _scale_range(cluster, name, input_range)
+    published = {  # factors need a value to scale; a range of values replaces 0, as a stated decline of cloud prices is the owner's own
+        name: input_range.quantity.scaled(getattr(cluster, name)) if input_range.factors else input_range.quantity
         for name, input_range in load_input_ranges().items()
-        if _is_uncertain(cluster, name, input_range)
+        if bool(getattr(cluster, name)) == input_range.factors
     }
     return published | dict(stated)
 
@@ -85,22 +82,22 @@ def input_ranges(cluster: OwnedCluster, stated: Mapping[str, Range] = MappingPro
 @functools.cache
 def load_input_ranges() -> Mapping[str, InputRange]:
     """Published uncertainty of each input."""
-    return MappingProxyType({name: _input_range(row) for name, row in _document()["range"].items()})
+    return MappingProxyType({name: _input_range(row) for name, row in load_document("ownership")["range"].items()})
 
 
 @functools.cache
 def _defaults() -> Mapping[str, ClusterDefault]:
-    return MappingProxyType({name: _default(row) for name, row in _document()["default"].items()})
+    return MappingProxyType({name: _default(row) for name, row in load_document("ownership")["default"].items()})
 
 
 def _default(row: Mapping[str, Any]) -> ClusterDefault:
-    return ClusterDefault(row["value"], f"{row['source']}, {row['date']}", row["date"], row.get("typical"))
+    return build(ClusterDefault, row, source=dated_source(row))
 
 
 def _site_defaults(accelerator: Accelerator, stated: Collection[str]) -> dict[str, ClusterDefault]:
     """Power and building: rated power with its load or, where power is stated or was measured, power as drawn."""
     power, price, site = find_power(accelerator), electricity_price(), load_regions()["on_prem"]
-    full_load = _default(_document()["load_factor_as_drawn"])
+    full_load = _default(load_document("ownership")["load_factor_as_drawn"])
     kw, load = ClusterDefault(power.watts.p50 / 1000, power.source, ""), full_load
     if power.load_factor is not None and "kw_per_accelerator" not in stated:
         kw = ClusterDefault(power.watts.p50 / power.load_factor.p50 / 1000, power.source, "")
@@ -115,18 +112,3 @@ def _site_defaults(accelerator: Accelerator, stated: Collection[str]) -> dict[st
 
 def _input_range(row: Mapping[str, Any]) -> InputRange:
     return InputRange(Range(row["p10"], row.get("p50", 1.0), row["p90"]), row["of"] == "value", row["source"], row["date"])
-
-
-def _is_uncertain(cluster: OwnedCluster, name: str, input_range: InputRange) -> bool:
-    """Whether the published range applies; a stated decline of cloud prices is the owner's own."""
-    value = getattr(cluster, name)
-    return bool(value) if input_range.factors else value == 0
-
-
-def _scale_range(cluster: OwnedCluster, name: str, input_range: InputRange) -> Range:
-    return input_range.quantity.scaled(getattr(cluster, name)) if input_range.factors else input_range.quantity
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -8,17 +8,15 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from service.domain.errors import UnknownName
 from service.domain.training.hardware import Accelerator
+from service.presets.documents import build, load_document
 
-_FILE = Path(__file__).parents[1] / "data" / "accelerators.toml"
 _GIB = 2**30
 _LONGEST_NAME = 80
 _MEMORY_TOLERANCE = 0.08  # GB against GiB is 7.4 %
@@ -49,7 +47,7 @@ class _Entry:
 @functools.cache
 def load_accelerators() -> Mapping[str, Accelerator]:
     """Every accelerator by canonical name, in the order of the data file."""
-    return MappingProxyType({row["name"]: _accelerator(row) for row in _document()["accelerator"]})
+    return MappingProxyType({row["name"]: _accelerator(row) for row in load_document("accelerators")["accelerator"]})
 
 
 def find_accelerator(name: str) -> ResolvedAccelerator:
@@ -88,25 +86,20 @@ def _memory_error(part: Accelerator, memory_gb: float) -> float:
     return min(abs(memory_gb - figure) / figure for figure in own)
 
 
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
-
-
-def _accelerator(row: Mapping[str, Any]) -> Accelerator:
-    unpublished: dict[str, Any] = {"link_gb_per_s": None, "internode_gbit_per_s": None, "tdp_w": None}
-    fields = unpublished | dict(row)
-    return Accelerator(
-        usable_memory_bytes=fields.pop("usable_memory_gib") * _GIB,
-        peak_tflops=MappingProxyType({precision: float(peak) for precision, peak in fields.pop("peak_tflops").items()}),
-        aliases=(*_usual_for(row["name"]), *fields.pop("aliases")),
-        **fields,
+def _accelerator(row: dict[str, Any]) -> Accelerator:
+    unpublished = {"link_gb_per_s": None, "internode_gbit_per_s": None, "tdp_w": None}
+    return build(
+        Accelerator,
+        unpublished | row,
+        usable_memory_bytes=row["usable_memory_gib"] * _GIB,
+        peak_tflops=MappingProxyType({precision: float(peak) for precision, peak in row["peak_tflops"].items()}),
+        aliases=(*_usual_for(row["name"]), *row["aliases"]),
     )
 
 
 def _usual_for(canonical: str) -> tuple[str, ...]:
     """The ambiguous names that mean this part by default."""
-    return tuple(alias for row in _document()["ambiguous"] if row["usual"] == canonical for alias in row["aliases"])
+    return tuple(alias for row in load_document("accelerators")["ambiguous"] if row["usual"] == canonical for alias in row["aliases"])
 
 
 def _entry(name: str) -> _Entry | None:
@@ -142,13 +135,13 @@ def _index() -> Mapping[str, _Entry]:
 
 
 def _plain_entries() -> Iterable[_Entry]:
-    for row in _document()["accelerator"]:
+    for row in load_document("accelerators")["accelerator"]:
         for shown in (row["name"], *row["aliases"]):
             yield _Entry(row["name"], shown)
 
 
 def _ambiguous_entries() -> Iterable[_Entry]:
-    for row in _document()["ambiguous"]:
+    for row in load_document("accelerators")["ambiguous"]:
         for shown in row["aliases"]:
             yield _Entry(row["usual"], shown, tuple(row["others"]), row["why"], row.get("exact_in_catalogues", False))
 

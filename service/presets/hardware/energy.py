@@ -6,16 +6,13 @@ The data are in `data/energy.toml`. Left out: cooling and conversion losses of t
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-
-_FILE = Path(__file__).parents[1] / "data" / "energy.toml"
+from service.presets.documents import load_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def find_power(accelerator: Accelerator) -> PowerModel:
 
     Raises LookupError for an accelerator with neither a TDP nor an estimate of one: the data are incomplete.
     """
-    for row in _document()["measured"]:
+    for row in load_document("energy")["measured"]:
         if accelerator.name in row["accelerators"]:
             return PowerModel(Range(**row["watts"]), None, None, None, estimated=False, source=f"{row['basis']}; {row['source']}")
     return _rated(accelerator)
@@ -70,7 +67,7 @@ def find_power(accelerator: Accelerator) -> PowerModel:
 @functools.cache
 def electricity_price() -> ElectricityPrice:
     """Electricity price where neither the caller nor the region states one."""
-    table = _document()["electricity"]
+    table = load_document("energy")["electricity"]
     year = max(table["usd_per_kwh"], key=int)
     return ElectricityPrice(table["usd_per_kwh"][year], int(year), f"{table['source']}, {year}")
 
@@ -87,17 +84,17 @@ def _rated(accelerator: Accelerator) -> PowerModel:
 def _tdp(accelerator: Accelerator) -> tuple[Range, str]:
     if accelerator.tdp_w is not None:
         return Range.exactly(accelerator.tdp_w), f"TDP {accelerator.tdp_w:g} W ({accelerator.source})"
-    row = _first(row for row in _document()["estimated_tdp"] if row["accelerator"] == accelerator.name)
+    row = _first(row for row in load_document("energy")["estimated_tdp"] if row["accelerator"] == accelerator.name)
     if row is None:
-        raise LookupError(f"{accelerator.name} has no tdp_w and no estimate in {_FILE.name}")
+        raise LookupError(f"{accelerator.name} has no tdp_w and no estimate in energy.toml")
     return Range(**row["tdp_w"]), f"TDP not published: {row['basis']} ({row['source']})"
 
 
 def _system(accelerator: Accelerator) -> Mapping[str, Any]:
-    systems: list[dict[str, Any]] = _document()["system"]
+    systems: list[dict[str, Any]] = load_document("energy")["system"]
     by_name = (row for row in systems if accelerator.name in row.get("accelerators", ()))
     by_family = (row for row in systems if accelerator.family in row.get("families", ()))
-    return _first(by_name) or _first(by_family) or _document()["default_system"]
+    return _first(by_name) or _first(by_family) or load_document("energy")["default_system"]
 
 
 def _first(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -105,19 +102,14 @@ def _first(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _load(system: Mapping[str, Any]) -> Range:
-    shares = system.get("load_factor", _document()["load_factor"])
+    shares = system.get("load_factor", load_document("energy")["load_factor"])
     return Range(shares["p10"], shares["p50"], shares["p90"])
 
 
 def _load_source(system: Mapping[str, Any]) -> str:
-    source: str = (system if "load_factor" in system else _document()["load_factor"])["source"]
+    source: str = (system if "load_factor" in system else load_document("energy")["load_factor"])["source"]
     return source
 
 
 def _points(quantity: Range) -> tuple[float, float, float]:
     return quantity.p10, quantity.p50, quantity.p90
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-_FILE = Path(__file__).parents[1] / "data" / "networks.toml"
+from service.presets.documents import load_document
+
 _ETHERNET = "Ethernet"
 _REMEMBERED = 4096  # instance types: more than all clouds sell together
 
@@ -77,7 +76,7 @@ def network_note(provider: str, instance_type: str, network: InstanceNetwork | N
 def load_networks() -> Mapping[str, tuple[InstancePattern, ...]]:
     """Every row by provider, in the order of precedence."""
     found: dict[str, tuple[InstancePattern, ...]] = {}
-    for table in _document()["network"]:
+    for table in load_document("networks")["network"]:
         found[table["provider"]] = (*found.get(table["provider"], ()), *_rows(table))
     return MappingProxyType(found)
 
@@ -102,20 +101,15 @@ def _published(table: Mapping[str, Any], gbit_per_s: float) -> InstanceNetwork:
 
 
 def _unpublished(table: Mapping[str, Any]) -> InstanceNetwork:
-    usual = _document()["unpublished"]
+    usual = load_document("networks")["unpublished"]
     source = f"{table['source']}, {table['date']}; {usual['source']}"
     return InstanceNetwork(float(usual["gbit_per_s"]), source, table["fabric"], verified=False)
 
 
 def _why_unknown(provider: str, instance_type: str) -> str:
-    rows = (row for row in _document()["unknown"] if row["provider"] == provider.casefold())
+    rows = (row for row in load_document("networks")["unknown"] if row["provider"] == provider.casefold())
     return next((row["why"] for row in rows if _compiled(row["types"]).fullmatch(instance_type)), "no figure for this instance type")
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -8,26 +8,16 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from service.domain.errors import UnknownName
+from service.presets.documents import build, load_document
 
-_FILE = Path(__file__).parents[1] / "data" / "regions.toml"
 _LONGEST_KEY = 100
 _CONTINENTS = frozenset({"EU", "EUR", "NA", "AS", "AP", "OC", "SA", "AF", "SEA"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    gco2_per_kwh: float
-    year: int | None
-    source: str
-    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +70,8 @@ def region_of_offer(provider: str, region: str) -> Region:
 def load_regions() -> Mapping[str, Region]:
     """Every region, country, `on_prem` and `world` by its key in lower case."""
     regions = {"world": _world("world", "World", "cloud"), "on_prem": _world("on_prem", "Own data centre", "on_prem")}
-    regions |= {f"country:{row['code']}".casefold(): _country(row) for row in _document()["country"]}
-    rows = _document()["region"]
+    regions |= {f"country:{row['code']}".casefold(): _country(row) for row in load_document("regions")["country"]}
+    rows = load_document("regions")["region"]
     own = {row["key"].casefold(): _region(row) for row in rows if "grid" in row}
     regions |= own
     derived = {row["key"].casefold(): _derived(row, regions) for row in rows if "grid" not in row and "same_grid_as" in row}
@@ -90,33 +80,26 @@ def load_regions() -> Mapping[str, Region]:
 
 
 def _world(key: str, place: str, pue_of: str) -> Region:
-    row = _document()["world"]
-    grid = _Grid(row["grid"], row["year"], f"world average: {_source(row['source'])}", exact=False)
-    return _at(key, place, "", grid, _provider_pue(pue_of))
+    row = load_document("regions")["world"]
+    source = f"world average: {_source(row['source'])}"
+    return Region(key, place, "", row["grid"], row["year"], source, exact=False, **_provider_pue(pue_of))
 
 
 def _country(row: Mapping[str, Any]) -> Region:
-    grid = _Grid(row["grid"], row["year"], f"average of {row['name']}: {_source('codecarbon')}", exact=False)
-    return _at(f"country:{row['code']}", row["name"], row["code"], grid, _provider_pue("cloud"))
+    key, source = f"country:{row['code']}", f"average of {row['name']}: {_source('codecarbon')}"
+    return Region(key, row["name"], row["code"], row["grid"], row["year"], source, exact=False, **_provider_pue("cloud"))
 
 
 def _region(row: Mapping[str, Any]) -> Region:
-    grid = _Grid(row["grid"], row.get("year"), _source(row["source"]), exact=True)
-    return _at(row["key"], row["place"], row["country"], grid, _pue(row))
-
-
-def _at(key: str, place: str, country: str, grid: _Grid, pue: tuple[float, str]) -> Region:
-    return Region(key, place, country, grid.gco2_per_kwh, grid.year, grid.source, grid.exact, *pue)
+    grid = {"grid_gco2_per_kwh": row["grid"], "year": row.get("year"), "source": _source(row["source"])}
+    return build(Region, row, **grid, exact=True, **_pue(row))
 
 
 def _derived(row: Mapping[str, Any], known: Mapping[str, Region]) -> Region:
     """A place without a figure of its own: that of a place on the same grid, else its country's."""
-    pue, pue_source = _pue(row)
     like = known[row.get("same_grid_as", f"country:{row['country']}").casefold()]
     source = f"same grid as {like.key}: {like.source}" if "same_grid_as" in row else like.source
-    return replace(
-        like, key=row["key"], place=row["place"], country=row["country"], source=source, exact=False, pue=pue, pue_source=pue_source
-    )
+    return replace(like, key=row["key"], place=row["place"], country=row["country"], source=source, exact=False, **_pue(row))
 
 
 def _is_zone_of(zone: str, region: str) -> bool:
@@ -126,26 +109,24 @@ def _is_zone_of(zone: str, region: str) -> bool:
 
 def _standing_in(region: Region, provider: str, name: str, why: str) -> Region:
     own = region.key.casefold().startswith(f"{provider}:".casefold())
-    pue, pue_source = (region.pue, region.pue_source) if own else _provider_pue(provider)
-    return replace(
-        region, key=f"{provider}:{name}", place=name, source=f"{why}: {region.source}", exact=False, pue=pue, pue_source=pue_source
-    )
+    pue = {} if own else _provider_pue(provider)
+    return replace(region, key=f"{provider}:{name}", place=name, source=f"{why}: {region.source}", exact=False, **pue)
 
 
-def _pue(row: Mapping[str, Any]) -> tuple[float, str]:
+def _pue(row: Mapping[str, Any]) -> dict[str, Any]:
     if "pue" in row:
-        return row["pue"], _source(row["pue_source"])
+        return {"pue": row["pue"], "pue_source": _source(row["pue_source"])}
     return _provider_pue(row["key"].split(":")[0])
 
 
-def _provider_pue(provider: str) -> tuple[float, str]:
-    table: Mapping[str, Any] = _document()["pue"]
+def _provider_pue(provider: str) -> dict[str, Any]:
+    table: Mapping[str, Any] = load_document("regions")["pue"]
     row = table.get(provider.casefold().split(":")[0], table["cloud"])
-    return row["value"], _source(row["source"])
+    return {"pue": row["value"], "pue_source": _source(row["source"])}
 
 
 def _source(name: str) -> str:
-    source: str = _document()["sources"][name]
+    source: str = load_document("regions")["sources"][name]
     return source
 
 
@@ -164,16 +145,11 @@ def _country_in(region: str) -> str:
     if codes:
         return _iso2().get(codes[0].casefold(), "")
     words = set(re.split(r"[^a-z]+", region.casefold()))
-    return next((row["code"].casefold() for row in _document()["country"] if row["name"].casefold() in words), "")
+    return next((row["code"].casefold() for row in load_document("regions")["country"] if row["name"].casefold() in words), "")
 
 
 @functools.cache
 def _iso2() -> Mapping[str, str]:
     """Alpha-2 to alpha-3 code, both in lower case."""
-    rows = [row for row in _document()["country"] if "iso2" in row]
+    rows = [row for row in load_document("regions")["country"] if "iso2" in row]
     return MappingProxyType({row["iso2"].casefold(): row["code"].casefold() for row in rows} | {"uk": "gbr"})
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

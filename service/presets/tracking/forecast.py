@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import functools
-import tomllib
-from pathlib import Path
 from typing import Any
 
 from service.domain.tracking.status import DriftQuantity
 from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, SplitRules
 from service.engine.tracking.forecast import ForecastRules
+from service.presets.documents import load_document
 
 # Quantities with a split test.
 SPLIT: tuple[DriftQuantity, ...] = ("throughput", "goodput")
-_FILE = Path(__file__).parents[1] / "data" / "tracking.toml"
 
 
 @functools.cache
 def forecast_rules() -> ForecastRules:
     """Rules of forecasts."""
-    return ForecastRules(**_document()["forecast"])
+    return ForecastRules(**load_document("tracking")["forecast"])
 
 
 @functools.cache
 def drift_rules() -> DriftRules:
     """Rules of drift tests, with calibrated thresholds."""
-    rows = dict(_document()["drift"])
+    rows = dict(load_document("tracking")["drift"])
     limits = {name: _limits(rows.pop(name)) for name in SPLIT}
     return DriftRules(**rows | {"splits": SplitRules(**rows["splits"]), "limits": limits, "failures": _failures(rows["failures"])})
 
@@ -36,8 +34,3 @@ def _limits(rows: dict[str, Any]) -> DriftThresholds:
 
 def _failures(rows: dict[str, Any]) -> FailureRules:
     return FailureRules(**rows | {"ratios": tuple(rows["ratios"])})
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from service.domain.training.footprint import Footprint
 from service.domain.training.hardware import Accelerator
+from service.presets.documents import load_document
 
-_FILE = Path(__file__).parents[1] / "data" / "memory.toml"
 _GIB = 2**30
 
 
@@ -23,7 +21,7 @@ def find_footprint(accelerator: Accelerator) -> Footprint:
 
 @functools.cache
 def _footprint(vendor: str) -> Footprint:
-    document = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    document = load_document("memory")
     return Footprint(
         moment_bytes=_bytes(document["moments"]),
         master_bytes=document["master"]["bytes"],

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import date
@@ -23,11 +22,11 @@ from service.domain.errors import UnknownName
 from service.domain.quantities import Range
 from service.domain.training.hardware import PRECISIONS, Precision
 from service.domain.training.utilisation import BadMeasurement
+from service.presets.documents import load_document
 from service.presets.hardware.accelerators import find_accelerator
 
 FILE = "measured.json"
 LARGEST_SIZE = 10_000_000
-_REMAINING = Path(__file__).parents[1] / "data" / "measured.toml"
 Key = tuple[str, str]
 
 
@@ -210,5 +209,5 @@ class ResidualSpread:
 @functools.cache
 def residual_spread() -> ResidualSpread:
     """Spread of published rows about the share of their own set-up, from `data/measured.toml`."""
-    row = tomllib.loads(_REMAINING.read_text(encoding="utf-8"))["remaining"]
+    row = load_document("measured")["remaining"]
     return ResidualSpread(Range(row["p10"], 1.0, row["p90"]), row["least"], row["source"])

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib import resources
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from service.domain.errors import UnknownName
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
+from service.presets.documents import build, load_document
 
 Architecture = Literal["transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other"]
 Row = Mapping[str, Any]
-_Shape = TypeVar("_Shape", "ModelPreset", Transformer, Experts, LatentAttention, GenericNetwork)
 
 TRANSFORMERS = frozenset({"transformer", "encoder_decoder", "vit"})
 POINTER = "/model/preset"
@@ -35,22 +33,21 @@ class ModelPreset:
     """
 
     name: str
-    aliases: tuple[str, ...]
     architecture: Architecture
     model: Model
     params: float
-    active_params: float | None
-    seq_len: int | None
     year: int
     developer: str
     source: str
+    aliases: tuple[str, ...] = ()
+    active_params: float | None = None
+    seq_len: int | None = None
 
 
 @cache
 def load_models() -> Mapping[str, ModelPreset]:
     """All presets by canonical name, in the order of the data file."""
-    text = resources.files("service.presets").joinpath("data", "models.toml").read_text(encoding="utf-8")
-    presets = (_preset(row) for row in tomllib.loads(text)["model"])
+    presets = (_preset(row) for row in load_document("models")["model"])
     return MappingProxyType({preset.name: preset for preset in presets})
 
 
@@ -97,21 +94,20 @@ def _near(name: str, count: int = 3) -> tuple[str, ...]:
 
 
 def _preset(row: Row) -> ModelPreset:
-    model = _transformer(row) if row["architecture"] in TRANSFORMERS else _build(GenericNetwork, row)
-    optional = {name: row.get(name) for name in ("active_params", "seq_len")}
-    return _build(ModelPreset, row, aliases=tuple(row.get("aliases", ())), model=model, **optional)
+    model = _transformer(row) if row["architecture"] in TRANSFORMERS else build(GenericNetwork, row)
+    return build(ModelPreset, row, model=model)
 
 
 def _transformer(row: Row) -> Transformer:
-    return _build(
+    return build(
         Transformer,
         row,
         kind=row["architecture"],
         kv_heads=row.get("kv_heads", row["attention_heads"]),
         head_dim=row.get("head_dim") or _default_head_dim(row),
         gated_ffn=row["gated_ffn"],
-        experts=_build(Experts, row, ffn_hidden_size=row["expert_ffn_hidden_size"]) if "experts" in row else None,
-        latent=_build(LatentAttention, row) if "kv_lora_rank" in row else None,
+        experts=build(Experts, row, ffn_hidden_size=row["expert_ffn_hidden_size"]) if "experts" in row else None,
+        latent=build(LatentAttention, row) if "kv_lora_rank" in row else None,
     )
 
 
@@ -120,8 +116,3 @@ def _default_head_dim(row: Row) -> int:
     if "kv_lora_rank" in row:
         return int(row["qk_nope_head_dim"] + row["qk_rope_head_dim"])
     return int(row["hidden_size"] // row["attention_heads"])
-
-
-def _build(kind: type[_Shape], row: Row, /, **values: Any) -> _Shape:
-    """A dataclass of the members of a row that it has, `values` before them."""
-    return kind(**{name: row[name] for name in kind.__dataclass_fields__ if name in row} | values)

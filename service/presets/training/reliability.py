@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import functools
 import statistics
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
+from service.presets.documents import load_document
 
-_FILE = Path(__file__).parents[1] / "data" / "reliability.toml"
 _ENOUGH_SYSTEMS = 5
 
 
@@ -64,18 +61,13 @@ def find_failure_rate(accelerator: Accelerator) -> FailureRate:
 @functools.cache
 def load_failure_systems() -> tuple[FailureSystem, ...]:
     """Every published system that states accelerator-hours per interruption."""
-    return tuple(FailureSystem(**row) for row in _document()["system"])
+    return tuple(FailureSystem(**row) for row in load_document("reliability")["system"])
 
 
 @functools.cache
 def recovery_defaults() -> Mapping[str, RecoveryDefault]:
     """Defaults of `detection_minutes`, `restart_minutes`, `checkpoint_write_minutes` and `spare_share`, each with its source."""
-    return MappingProxyType({name: RecoveryDefault(**row) for name, row in _document()["defaults"].items()})
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return MappingProxyType({name: RecoveryDefault(**row) for name, row in load_document("reliability")["defaults"].items()})
 
 
 def _shown(system: FailureSystem) -> str:

@@ -6,21 +6,21 @@ The data, with the rows behind every figure, are in `data/utilisation.toml`.
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
 from service.domain.training.utilisation import PlanCalibration, Utilisation
+from service.presets.documents import build, load_document
 
-_FILE = Path(__file__).parents[1] / "data" / "utilisation.toml"
 Key = tuple[str, str]
 LayoutKnowledge = Literal["layout", "goal"]
 Kernels = Literal["own", "earlier"]
+LAUNCH_OVERHEADS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
+"""Times that a step which is one program does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def find_utilisation(accelerator: Accelerator, precision: str, known: LayoutKnow
 
 def plan_calibration() -> PlanCalibration:
     """Accelerator-hours of published runs against plans made of their steps alone (tools/calibration/spreads.py)."""
-    row = _document()["planning"]
+    row = load_document("utilisation")["planning"]
     return PlanCalibration(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
 
 
@@ -169,35 +169,22 @@ def utilisation(
     parameters: FittedParameters, accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1
 ) -> Utilisation:
     """Parameters of the step model for one accelerator and precision. The arguments are those of `find_utilisation`."""
-    shared = parameters.shared
     wanted = (accelerator.family, parameters.classes[precision])
     key = nearest(parameters, parameters.matmul, wanted)
-    found = parameters.matmul[key]
+    measured = parameters.matmul[key]
     borrowed = key != wanted
-    kin = accelerator.name not in found.accelerators
+    kin = accelerator.name not in measured.accelerators
     power = parameters.borrowed_power if borrowed else parameters.kin_power if kin else 1.0
-    eager = accelerator.family not in parameters.compiled
+    compiled, overlapping = accelerator.family in parameters.compiled, accelerator.family in parameters.overlapping
+    absent = dict.fromkeys((*(LAUNCH_OVERHEADS if compiled else ()), *(() if overlapping else ("tensor_overlap",))), 0.0)
     kernels: Kernels = "earlier" if wanted in parameters.earlier_attention else "own"
-    return Utilisation(
-        matmul_share=min(found.share * _power_factor(parameters, found, accelerator, borrowed=borrowed), parameters.largest_share),
+    return build(
+        Utilisation,
+        {**parameters.shared, **absent},
+        matmul_share=min(measured.share * _power_factor(parameters, measured, accelerator, borrowed=borrowed), parameters.largest_share),
         attention_share=attention_share(parameters, accelerator.family, kernels),
-        routed_share=shared["routed_share"],
-        operand_share=shared["operand_share"],
-        tile_s=shared["tile_s"],
-        activation_passes=shared["activation_passes"],
-        link_share=shared["link_share"],
-        network_share=shared["network_share"],
-        hop_s=shared["hop_s"],
-        overlap_share=shared["overlap_share"],
-        tensor_overlap=shared["tensor_overlap"] if accelerator.family in parameters.overlapping else 0.0,
-        layer_overhead_s=shared["layer_overhead_s"] if eager else 0.0,
-        routing_overhead_s=shared["routing_overhead_s"] if eager else 0.0,
-        expert_overhead_s=shared["expert_overhead_s"] if eager else 0.0,
-        call_overhead_s=shared["call_overhead_s"] if eager else 0.0,
-        straggler_share=shared["straggler_share"],
-        launch_power=shared["launch_power"],
         spread=raise_range(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
-        source=f"borrowed from {key[0]} at {key[1]}: {found.source}" if borrowed or kin else found.source,
+        source=f"borrowed from {key[0]} at {key[1]}: {measured.source}" if borrowed or kin else measured.source,
         borrowed=borrowed or kin,
         other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
     )
@@ -259,10 +246,10 @@ def nearest(parameters: FittedParameters, known: Mapping[Key, Any], key: Key) ->
 @functools.cache
 def load_parameters() -> FittedParameters:
     """The fitted parameters of the data file."""
-    document = _document()
+    document = load_document("utilisation")
     return FittedParameters(
         shared=MappingProxyType({name: row["value"] for name, row in document["shared"].items()}),
-        matmul=MappingProxyType({_key(row): _share(row) for row in document["matmul"]}),
+        matmul=MappingProxyType({_key(row): build(MatmulShare, row) for row in document["matmul"]}),
         attention=MappingProxyType({(row["family"], row["kernels"]): row["share"] for row in document["attention"]}),
         other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
         spreads=tuple(ThroughputSpread(**row) for row in document["spread"]),
@@ -290,14 +277,5 @@ def _key(row: Mapping[str, Any]) -> Key:
     return row["family"], row["precision"]
 
 
-def _share(row: Mapping[str, Any]) -> MatmulShare:
-    return MatmulShare(row["share"], row["watts_per_tflop"], row["source"], tuple(row["accelerators"]))
-
-
 def _orders(table: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType({name: tuple(order) for name, order in table.items()})
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ import pytest
 
 from service.domain.errors import UnknownName
 from service.domain.training.hardware import PRECISIONS, Accelerator
+from service.presets.documents import load_document
 from service.presets.hardware import accelerators as presets
 from service.presets.hardware.accelerators import canonical_accelerator, find_accelerator, load_accelerators
 
@@ -219,7 +220,7 @@ def test_no_name_belongs_to_two_parts() -> None:
 
 def test_every_ambiguous_name_names_known_parts_and_its_reason() -> None:
     """Usual and other parts are canonical names, and the choice is explained."""
-    for row in presets._document()["ambiguous"]:
+    for row in load_document("accelerators")["ambiguous"]:
         assert {row["usual"], *row["others"]} <= set(load_accelerators())
         assert row["usual"] not in row["others"]
         assert row["why"]
