@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from datetime import date, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from service.domain.programs.program import MidpointGate, Outcome, TierName
 from service.domain.quantities import Range
@@ -75,6 +75,7 @@ class EventFields:
 
 API_NAMES: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
 """API names, in dollars, of the fields that count micro-dollars."""
+CONTENT_FIELDS = tuple(field.name for field in fields(Event) if field.name not in {"id", "type", "at", "supersedes"})
 PROGRESS_FIELDS = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
 EVENT_FIELDS: Mapping[EventType, EventFields] = {
     "progress": EventFields(PROGRESS_FIELDS, any_of=PROGRESS_FIELDS),
@@ -88,29 +89,19 @@ EVENT_FIELDS: Mapping[EventType, EventFields] = {
     "utilisation": EventFields(("share", "accelerators", "text"), ("share",)),
     "decision": EventFields(("gate", "verdict", "text"), ("gate", "verdict")),
     "note": EventFields(("text",), ("text",)),
-    "correction": EventFields(
-        (
-            "supersedes",
-            *PROGRESS_FIELDS,
-            "cause",
-            "bytes",
-            "to_step",
-            "from_step",
-            "name",
-            "metric",
-            "value",
-            "micro_usd",
-            "line",
-            "billed_until",
-            "share",
-            "gate",
-            "verdict",
-            "text",
-        ),
-        ("supersedes",),
-    ),
+    "correction": EventFields(("supersedes", *CONTENT_FIELDS), ("supersedes",)),
 }
 """A correction without further fields retracts the event; with fields it replaces those of the event, at that event's time."""
+
+
+def stated_fields(event: Event) -> dict[str, Any]:
+    """Content of an event by the fields that it states."""
+    return {name: value for name in CONTENT_FIELDS if (value := getattr(event, name)) is not None}
+
+
+def api_names(names: Iterable[str]) -> str:
+    """Names of fields as the API has them, sorted, in one text."""
+    return ", ".join(sorted(API_NAMES.get(name, name) for name in names))
 
 
 @dataclass(frozen=True, slots=True)

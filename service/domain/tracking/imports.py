@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, EventType
+from service.domain.tracking.events import EVENT_FIELDS, Event, EventType, api_names, stated_fields
 
-IDENTITY_FIELDS = frozenset({"id", "type", "at", "supersedes"})
-CONTENT_FIELDS = tuple(field.name for field in fields(Event) if field.name not in IDENTITY_FIELDS)
 DIGEST_CHARACTERS = 32
 
 
@@ -66,7 +64,7 @@ def drop_foreign_fields(event: Event, stored_type: EventType) -> Event:
 
 def foreign_fields_text(event: Event, stored_type: EventType) -> str:
     """Names the fields that `drop_foreign_fields` drops; empty where there are none."""
-    names = ", ".join(sorted(API_NAMES.get(name, name) for name in _foreign(event, stored_type)))
+    names = api_names(_foreign(event, stored_type))
     return f"{names} of an event stored as {stored_type}, which has no such field" if names else ""
 
 
@@ -88,14 +86,12 @@ def make_retraction(stored: Event) -> Event:
 
 
 def _foreign(event: Event, stored_type: EventType) -> list[str]:
-    takes = EVENT_FIELDS[stored_type].takes
-    return [name for name in CONTENT_FIELDS if name not in takes and getattr(event, name) is not None]
+    return [name for name in stated_fields(event) if name not in EVENT_FIELDS[stored_type].takes]
 
 
 def _content_text(event: Event) -> str:
     """Content of an event besides id, type and time, as text, in which NaN equals NaN."""
-    content = {name: getattr(event, name) for name in CONTENT_FIELDS}
-    return "|".join(f"{name}={value!r}" for name, value in content.items() if value is not None)
+    return "|".join(f"{name}={value!r}" for name, value in stated_fields(event).items())
 
 
 def digest(*parts: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.tracking.events import EVENT_FIELDS, Event, EventType
+from service.domain.tracking.events import EVENT_FIELDS, Event, EventType, stated_fields
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000
@@ -216,19 +216,12 @@ def _corrected(event: Event, named: Mapping[str, Sequence[Event]]) -> Event | No
 def _applied(event: Event, corrections: Sequence[Event]) -> Event | None:
     changes: dict[str, Any] = {}
     for correction in sorted(corrections, key=lambda each: (each.at, each.id)):
-        given = _given(correction)
+        given = stated_fields(correction)
         changes = {**changes, **given} if given else {}
     if corrections and not changes:
         return None
     taken = EVENT_FIELDS[event.type].takes
     return replace(event, **{name: value for name, value in changes.items() if name in taken})
-
-
-def _given(correction: Event) -> dict[str, Any]:
-    """The fields that a correction states."""
-    takes = EVENT_FIELDS["correction"].takes
-    reported = ((name, getattr(correction, name)) for name in takes if name != "supersedes")
-    return {name: value for name, value in reported if value is not None}
 
 
 def _microseconds(span: timedelta) -> int:

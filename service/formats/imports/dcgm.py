@@ -14,8 +14,8 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow, digest
-from service.formats.imports.rows import RowRefused, check_rows, json_value, measured, name_of, since_1970
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, digest
+from service.formats.imports.rows import Row, RowRefused, check_rows, json_value, measured, name_of, since_1970, take_rows
 from service.formats.imports.tags import reference_of
 
 WHOLE = {"DCGM_FI_DEV_GPU_UTIL": 100.0, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": 1.0}
@@ -45,15 +45,11 @@ def read_dcgm(content: bytes) -> ImportedFile:
     Raises InvalidRequest for anything but an answer of query_range.
     """
     hours: dict[Key, Hour] = {}
-    unmatched: list[UnmatchedRow] = []
-    for number, series in enumerate(_series(json_value(content, "the document")), start=1):
-        try:
-            _add(hours, number, series)
-        except RowRefused as refused:
-            unmatched.append(UnmatchedRow(number, str(refused)))
+    numbered = (Row(number, series) for number, series in enumerate(_series(json_value(content, "the document")), start=1))
+    unmatched = take_rows(numbered, lambda row: _add(hours, row.number, row.cells))
     kept = {key: hour for key, hour in hours.items() if not _is_second(key, hours)}
     notes = () if len(kept) == len(hours) else (f"{METRICS[1]} is left out in the hours that have {METRICS[0]} as well",)
-    return ImportedFile(tuple(_matched(key, hour) for key, hour in kept.items()), tuple(unmatched), notes)
+    return ImportedFile(tuple(_matched(key, hour) for key, hour in kept.items()), unmatched, notes)
 
 
 def _series(document: Any) -> list[Any]:

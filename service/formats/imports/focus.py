@@ -7,17 +7,16 @@ names are case-insensitive, because query engines lower them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
 from decimal import ROUND_HALF_EVEN
 from typing import Any, Literal
 
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow, digest
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, digest
 from service.formats.imports.parquet import is_parquet, parquet_rows
-from service.formats.imports.rows import Row, RowRefused, exact, moment, said, table
+from service.formats.imports.rows import Row, RowRefused, exact, moment, said, table, take_rows
 from service.formats.imports.tags import reference_of
 
 CostBasis = Literal["effective", "billed"]
@@ -40,23 +39,6 @@ MAX_TEXT_CHARACTERS = 200
 USD = "USD"
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """A row of an invoice: its run, its identity, and its cost in micro-USD.
-
-    `until` is the end of the use that is paid for; None for purchases, taxes and credits.
-    """
-
-    row: int
-    reference: RunReference
-    identity: str
-    start: datetime
-    until: datetime | None
-    micro_usd: int
-    line: str
-    text: str | None
-
-
 def read_focus(content: bytes, basis: CostBasis = "effective") -> ImportedFile:
     """Charges of an invoice, each at the start of its charge period; usage has `billed_until`, the period's end. Credits are negative.
 
@@ -65,24 +47,18 @@ def read_focus(content: bytes, basis: CostBasis = "effective") -> ImportedFile:
     USD or with unreadable cells are listed with the reason. Raises InvalidRequest for a file that is no such invoice.
     """
     cost = COST_COLUMNS[basis]
-    charges: list[Charge] = []
-    unmatched: list[UnmatchedRow] = []
-    for row in _rows(content, (*NEEDED, cost)):
-        try:
-            charges.append(_charge(row, basis))
-        except RowRefused as refused:
-            unmatched.append(UnmatchedRow(row.number, str(refused)))
+    charges: list[ImportedEvent] = []
+    unmatched = take_rows(_rows(content, (*NEEDED, cost)), lambda row: charges.append(_charge(row, basis)))
     note = f"costs are the bill's {cost}, rounded to millionths of a dollar row by row"
-    return ImportedFile(tuple(_numbered(charges)), tuple(unmatched), (note,))
+    return ImportedFile(tuple(_numbered(charges)), unmatched, (note,))
 
 
 def _rows(content: bytes, needed: Sequence[str]) -> Iterable[Row]:
     return parquet_rows(content, needed, WANTED) if is_parquet(content) else table(content, needed)
 
 
-def _charge(row: Row, basis: CostBasis) -> Charge:
-    if row.trouble:
-        raise RowRefused(row.trouble)
+def _charge(row: Row, basis: CostBasis) -> ImportedEvent:
+    """A row's cost; its id is the charge's identity. `billed_until` is None for purchases, taxes and credits."""
     cells = {name: row.cells.get(name.lower()) for name in WANTED}
     reference = reference_of(cells["Tags"], cells["AllocatedTags"])
     currency = said(cells["BillingCurrency"])
@@ -92,7 +68,9 @@ def _charge(row: Row, basis: CostBasis) -> Charge:
     if end <= start:
         raise RowRefused("ChargePeriodEnd is not after ChargePeriodStart")
     until = end if said(cells["ChargeCategory"]) == "Usage" else None
-    return Charge(row.number, reference, _identity(cells), start, until, _usd(cells, basis), _line(cells), _text(cells))
+    identity, usd = digest(*(_same(name, cells[name]) for name in IDENTITY)), _usd(cells, basis)
+    event = Event(identity, "cost", start, micro_usd=usd, line=_line(cells), billed_until=until, text=_text(cells))
+    return ImportedEvent(row.number, reference, event)
 
 
 def _usd(cells: Mapping[str, Any], basis: CostBasis) -> int:
@@ -103,10 +81,6 @@ def _usd(cells: Mapping[str, Any], basis: CostBasis) -> int:
         raise RowRefused(f"{column} is {usd:.3g} USD, more than a row can cost")
     covered = basis == "effective" and said(cells["ChargeCategory"]) == "Purchase" and said(cells["CommitmentDiscountId"])
     return 0 if covered else int((usd * 10**6).to_integral_value(ROUND_HALF_EVEN))
-
-
-def _identity(cells: Mapping[str, Any]) -> str:
-    return digest(*(_same(name, cells[name]) for name in IDENTITY))
 
 
 def _same(name: str, value: Any) -> str:
@@ -131,25 +105,11 @@ def _text(cells: Mapping[str, Any]) -> str | None:
     return " ".join(" · ".join(part for part in parts if part).split())[:MAX_TEXT_CHARACTERS] or None
 
 
-def _numbered(charges: Sequence[Charge]) -> Iterator[ImportedEvent]:
-    """Charges as events in the order of rows. Equal charges are numbered by reference and cost, independent of the file's order."""
-    by_identity: dict[str, list[Charge]] = defaultdict(list)
-    for charge in charges:
-        by_identity[charge.identity].append(charge)
+def _numbered(charges: Sequence[ImportedEvent]) -> Iterator[ImportedEvent]:
+    """The charges in the order of rows. Equal ones are numbered by reference and cost, independent of the file's order."""
+    seen: Counter[str] = Counter()
     numbers: dict[int, int] = {}
-    for group in by_identity.values():
-        ordered = sorted(group, key=lambda charge: (charge.reference, charge.micro_usd))
-        numbers |= {charge.row: number for number, charge in enumerate(ordered)}
-    return (ImportedEvent(charge.row, charge.reference, _event(charge, numbers[charge.row])) for charge in charges)
-
-
-def _event(charge: Charge, number: int) -> Event:
-    return Event(
-        id=f"focus-{charge.identity}-{number}",
-        type="cost",
-        at=charge.start,
-        micro_usd=charge.micro_usd,
-        line=charge.line,
-        billed_until=charge.until,
-        text=charge.text,
-    )
+    for charge in sorted(charges, key=lambda charge: (charge.reference, charge.event.micro_usd)):
+        numbers[charge.row] = seen[charge.event.id]
+        seen[charge.event.id] += 1
+    return (replace(charge, event=replace(charge.event, id=f"focus-{charge.event.id}-{numbers[charge.row]}")) for charge in charges)

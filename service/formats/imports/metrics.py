@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -13,31 +13,19 @@ from service.domain.tracking.events import Event
 from service.domain.tracking.imports import digest
 from service.formats.imports.rows import LARGEST, MAX_NAME_CHARACTERS
 
-FIELDS: Mapping[str, str] = {
-    "loss": "loss",
-    "train_loss": "loss",
-    "training_loss": "loss",
-    "train_loss_step": "loss",
-    "lm_loss": "loss",
-    "tokens": "tokens_done",
-    "tokens_done": "tokens_done",
-    "tokens_seen": "tokens_done",
-    "consumed_tokens": "tokens_done",
-    "num_input_tokens_seen": "tokens_done",
-    "train_tokens": "tokens_done",
-    "train_num_input_tokens_seen": "tokens_done",
-    "time_token": "tokens_done",
-    "accelerator_hours": "accelerator_hours",
-    "gpu_hours": "accelerator_hours",
-    "cost_usd": "cost_micro_usd",
+METRICS: Mapping[str, str] = {
+    "loss": "loss train_loss training_loss train_loss_step lm_loss",
+    "tokens_done": "tokens tokens_done tokens_seen train_tokens consumed_tokens time_token num_input_tokens_seen"
+    " train_num_input_tokens_seen",
+    "accelerator_hours": "accelerator_hours gpu_hours",
+    "cost_micro_usd": "cost_usd",
     "accelerators": "accelerators",
-    "mfu": "mfu",
-    "train_mfu": "mfu",
-    "perf_mfu": "mfu",
-    "throughput_device_mfu": "mfu",
+    "mfu": "mfu train_mfu perf_mfu throughput_device_mfu",
 }
-"""The event field of a metric, by its name with `_` between its parts. Beside plain names those that Hugging Face's Trainer
+"""Metrics of an event field, by their names with `_` between the parts. Beside plain names those that Hugging Face's Trainer
 (num_input_tokens_seen), Lightning (train_loss_step), Megatron-LM (lm loss) and Composer (time/token, throughput/device/mfu) log."""
+FIELDS = {name: target for target, names in METRICS.items() for name in names.split()}
+"""The event field of a metric."""
 EVALUATION = re.compile(r"(?:eval|evaluation|val|valid|validation|test)_.+")
 SEPARATORS = re.compile(r"[/. -]")
 WHOLE = frozenset({"tokens_done", "cost_micro_usd", "accelerators"})
@@ -55,15 +43,6 @@ class Point:
     value: float
 
 
-@dataclass(slots=True)
-class Moment:
-    """Fields of a progress event under construction."""
-
-    at: datetime
-    step: int | None
-    fields: dict[str, Any] = field(default_factory=dict)
-
-
 def events_of(points: Sequence[Point], key: str) -> Iterator[Event]:
     """Progress of the known metrics, and an evaluation for each metric named like one; other metrics are ignored.
 
@@ -75,8 +54,8 @@ def events_of(points: Sequence[Point], key: str) -> Iterator[Event]:
         if _metric(point) == "evaluation":
             name = point.name[:MAX_NAME_CHARACTERS]
             yield Event(f"{_id(key, point)}-{digest(name)}", "evaluation", point.at, step=point.step, metric=name, value=point.value)
-    for moment in _moments(ordered):
-        yield Event(_id(key, moment), "progress", moment.at, step=moment.step, **moment.fields)
+    for first, fields in _moments(ordered):
+        yield Event(_id(key, first), "progress", first.at, step=first.step, **fields)
 
 
 def known(name: str) -> bool:
@@ -98,19 +77,17 @@ def _metric(point: Point) -> str:
     return target if target == "loss" or 0 <= point.value <= MOST.get(target, LARGEST) else ""
 
 
-def _moments(points: Sequence[Point]) -> Iterator[Moment]:
-    moment: Moment | None = None
+def _moments(points: Sequence[Point]) -> list[tuple[Point, dict[str, Any]]]:
+    """The first point and the fields of each progress event."""
+    moments: list[tuple[Point, dict[str, Any]]] = []
     for point in points:
         target = _metric(point)
         if target in ("", "evaluation"):
             continue
-        if moment is None or moment.step != point.step or target in moment.fields:
-            if moment:
-                yield moment
-            moment = Moment(point.at, point.step)
-        moment.fields[target] = _value(target, point.value)
-    if moment:
-        yield moment
+        if not moments or moments[-1][0].step != point.step or target in moments[-1][1]:
+            moments.append((point, {}))
+        moments[-1][1][target] = _value(target, point.value)
+    return moments
 
 
 def _value(target: str, value: float) -> float | int:
@@ -118,6 +95,6 @@ def _value(target: str, value: float) -> float | int:
     return round(scaled) if target in WHOLE else value
 
 
-def _id(key: str, point: Point | Moment) -> str:
+def _id(key: str, point: Point) -> str:
     step = "" if point.step is None else f"-{point.step}"
     return f"{key}{step}-{point.at:%Y%m%dT%H%M%S%f}"

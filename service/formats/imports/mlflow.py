@@ -12,9 +12,10 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference
 from service.formats.imports.metrics import Point, events_of
 from service.formats.imports.rows import (
+    Row,
     RowRefused,
     check_rows,
     json_value,
@@ -24,6 +25,7 @@ from service.formats.imports.rows import (
     said,
     since_1970,
     step_of,
+    take_rows,
 )
 from service.formats.imports.tags import reference_of
 
@@ -46,17 +48,13 @@ def read_mlflow(content: bytes) -> ImportedFile:
         raise InvalidRequest("`histories` has to be an object that has a list of metrics for each run_id")
     check_rows(sum(len(listed(history, f"histories/{run_id[:80]}")) for run_id, history in histories.items()))
     matched: list[ImportedEvent] = []
-    unmatched: list[UnmatchedRow] = []
-    for number, run in enumerate(listed(document["runs"], "`runs`"), start=1):
-        try:
-            matched += _run(number, run, histories)
-        except RowRefused as refused:
-            unmatched.append(UnmatchedRow(number, str(refused)))
-    return ImportedFile(tuple(matched), tuple(unmatched))
+    runs = (Row(number, run) for number, run in enumerate(listed(document["runs"], "`runs`"), start=1))
+    unmatched = take_rows(runs, lambda row: matched.extend(_run(row, histories)))
+    return ImportedFile(tuple(matched), unmatched)
 
 
-def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[ImportedEvent]:
-    info, data = (_object(run, name) for name in ("info", "data"))
+def _run(row: Row, histories: Mapping[str, list[Any]]) -> Iterator[ImportedEvent]:
+    info, data = (_object(row.cells, name) for name in ("info", "data"))
     run_id = name_of(info.get("run_id") or info.get("run_uuid"))
     if not run_id or len(run_id) > MAX_ID_CHARACTERS:
         raise RowRefused(f"has no info.run_id of at most {MAX_ID_CHARACTERS} characters")
@@ -65,7 +63,7 @@ def _run(number: int, run: Any, histories: Mapping[str, list[Any]]) -> Iterator[
     if not isinstance(metrics, list):
         raise RowRefused("data.metrics is no list")
     events = [*_bounds(run_id, info), *events_of([_point(metric) for metric in metrics], f"mlflow-{run_id}")]
-    return (ImportedEvent(number, reference, event) for event in events)
+    return (ImportedEvent(row.number, reference, event) for event in events)
 
 
 def _object(run: Any, name: str) -> Mapping[str, Any]:

@@ -7,13 +7,15 @@ import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 from service.domain.errors import InvalidRequest
+from service.domain.tracking.imports import UnmatchedRow
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 500
@@ -32,11 +34,25 @@ class RowRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row's number and its cells by column name; `trouble` gives the reason where there are none."""
+    """A row's number and its cells, in tables by column name; `trouble` gives the reason where there are none."""
 
     number: int
-    cells: Mapping[str, Any]
+    cells: Any
     trouble: str = ""
+
+
+def take_rows(rows: Iterable[Row], take: Callable[[Row], object]) -> tuple[UnmatchedRow, ...]:
+    """Call `take` with each row; returns those that have trouble or that it refuses, with the reason."""
+    reasons = ((row.number, row.trouble or _refusal(row, take)) for row in rows)
+    return tuple(UnmatchedRow(number, reason) for number, reason in reasons if reason)
+
+
+def _refusal(row: Row, take: Callable[[Row], object]) -> str:
+    try:
+        take(row)
+    except RowRefused as refused:
+        return str(refused)
+    return ""
 
 
 def decoded(content: bytes) -> str:
@@ -58,10 +74,7 @@ def table(content: bytes, needed: Collection[str], delimiter: str = ",", *, quot
     Raises InvalidRequest for a file without a header, without a needed column, with unclosed quotes or above the limits.
     """
     lines = io.StringIO(decoded(content), newline="")
-    if quoted:
-        records = _records(csv.reader(lines, delimiter=delimiter, strict=True))
-    else:
-        records = _records(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE))
+    records = _records(csv.reader(lines, delimiter=delimiter, strict=quoted, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE))
     header = _header(next(records, (1, []))[1], needed)
     names = [name.lower() for name in header] if lower else header
     for number, cells in records:
@@ -77,9 +90,7 @@ def check_rows(count: int) -> None:
 
 
 def _records(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         try:
             yield number, next(reader)
         except StopIteration:

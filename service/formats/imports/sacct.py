@@ -7,14 +7,14 @@ line. Formats of fields and names of states: the manual page of sacct, Slurm 25.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow
-from service.formats.imports.rows import Row, RowRefused, moment, name_of, said, table
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference
+from service.formats.imports.rows import Row, RowRefused, moment, name_of, said, table, take_rows
 
 NEEDED = ("JobID", "JobName", "State", "Start", "End", "AllocTRES")
 JOB = re.compile(r"\d{1,20}(?:_\d{1,10}|\+\d{1,10})?")
@@ -22,6 +22,7 @@ STEP = re.compile(r"[^.]+\..+")
 ELAPSED = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,2}):)?(\d{1,2}):(\d{2})(?:\.\d+)?")
 GPUS = re.compile(r"gres/gpu=(\d{1,7})$")
 TYPED_GPUS = re.compile(r"gres/gpu:[^=]+=(\d{1,7})$")
+UNZONED = re.compile(r"[\d-]{10}T[\d:]{5,8}")
 TAG = re.compile(r"(outlay_run|outlay_program)=([^\s,;]+)")
 FAILED = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED", "REVOKED"})
 """States of an unplanned end. TIMEOUT, DEADLINE and CANCELLED are ends that were set or requested."""
@@ -62,32 +63,25 @@ def read_sacct(content: bytes) -> ImportedFile:
     job's row includes their time. Raises InvalidRequest for any other table.
     """
     jobs: list[Job] = []
-    unmatched: list[UnmatchedRow] = []
-    left_out: dict[str, int] = defaultdict(int)
-    zoned = True
-    for row in table(content, NEEDED, "|", quoted=False):
-        zoned = zoned and _has_zone(row)
-        try:
-            why = _left_out(row)
-            if why:
-                left_out[why] += 1
-            else:
-                jobs.append(_job(row))
-        except RowRefused as refused:
-            unmatched.append(UnmatchedRow(row.number, str(refused)))
+    left_out: Counter[str] = Counter()
+    unzoned: list[Row] = []
+
+    def take(row: Row) -> None:
+        if UNZONED.fullmatch(said(row.cells["start"])):
+            unzoned.append(row)
+        if why := _left_out(row):
+            left_out[why] += 1
+        else:
+            jobs.append(_job(row))
+
+    unmatched = take_rows(table(content, NEEDED, "|", quoted=False), take)
     notes = [f"left out: {why} ({count})" for why, count in sorted(left_out.items())]
-    notes += [] if zoned else ["times without a zone are taken as UTC: ask sacct with TZ=UTC"]
-    return ImportedFile(tuple(_launches(jobs)), tuple(unmatched), tuple(notes))
-
-
-def _has_zone(row: Row) -> bool:
-    return not re.fullmatch(r"[\d-]{10}T[\d:]{5,8}", said(row.cells.get("start")))
+    notes += ["times without a zone are taken as UTC: ask sacct with TZ=UTC"] if unzoned else []
+    return ImportedFile(tuple(_launches(jobs)), unmatched, tuple(notes))
 
 
 def _left_out(row: Row) -> str:
     """Why a valid row makes no event; empty where it makes one."""
-    if row.trouble:
-        raise RowRefused(row.trouble)
     if STEP.fullmatch(said(row.cells["jobid"])):
         return "job steps, whose time their job's row has"
     return "" if said(row.cells["start"]) else "jobs that have not started"
@@ -170,13 +164,10 @@ def _started(job: Job, together: Sequence[Job]) -> Event:
 def _ended(job: Job, together: Sequence[Job]) -> Event:
     """The end of a job; of a running job its present state, with an id for each import."""
     hours, gpus = _standing(job.end, together)
-    accelerators = gpus or job.gpus
-    if job.state in LASTING:
-        passed = int((job.end - job.start).total_seconds())
-        return Event(f"{job.key}-after-{passed}", "progress", job.end, accelerator_hours=hours, accelerators=accelerators)
-    if job.state in FAILED:
-        return Event(f"{job.key}-end", "interruption", job.end, accelerator_hours=hours, accelerators=accelerators, cause=job.state.lower())
-    return Event(f"{job.key}-end", "progress", job.end, accelerator_hours=hours, accelerators=accelerators)
+    passed = int((job.end - job.start).total_seconds())
+    end_id = f"{job.key}-after-{passed}" if job.state in LASTING else f"{job.key}-end"
+    event = Event(end_id, "progress", job.end, accelerator_hours=hours, accelerators=gpus or job.gpus)
+    return replace(event, type="interruption", cause=job.state.lower()) if job.state in FAILED else event
 
 
 def _standing(at: datetime, together: Sequence[Job]) -> tuple[float, int]:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, UnmatchedRow, digest
+from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, digest
 from service.formats.imports.metrics import Point, events_of
-from service.formats.imports.rows import Row, RowRefused, check_rows, decoded, measured, moment, name_of, said, since_1970, step_of, table
+from service.formats.imports.rows import Row, check_rows, decoded, measured, moment, name_of, said, since_1970, step_of, table, take_rows
 
 TIME, STEP = "_timestamp", "_step"
 RUN_COLUMNS = ("outlay_run", "run_id", "run_name", "run")
@@ -28,14 +28,9 @@ def read_wandb(content: bytes, run: str = "") -> ImportedFile:
     JSON lines.
     """
     points: dict[RunReference, list[tuple[int, Point]]] = defaultdict(list)
-    unmatched: list[UnmatchedRow] = []
-    for row in _rows(content):
-        try:
-            points[_reference(row, run)] += [(row.number, point) for point in _points(row)]
-        except RowRefused as refused:
-            unmatched.append(UnmatchedRow(row.number, str(refused)))
+    unmatched = take_rows(_rows(content), lambda row: points[_reference(row, run)].extend([(row.number, point) for point in _points(row)]))
     matched = [event for reference, of_run in points.items() for event in _matched(reference, of_run)]
-    return ImportedFile(tuple(matched), tuple(unmatched))
+    return ImportedFile(tuple(matched), unmatched)
 
 
 def _rows(content: bytes) -> Iterable[Row]:
@@ -67,8 +62,6 @@ def _json_row(number: int, line: str) -> Row:
 
 
 def _reference(row: Row, default: str) -> RunReference:
-    if row.trouble:
-        raise RowRefused(row.trouble)
     named = (name_of(row.cells.get(column)) for column in RUN_COLUMNS)
     return RunReference(next((name for name in named if name), default))
 

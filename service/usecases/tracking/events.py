@@ -1,18 +1,22 @@
-"""Append events to a run: accepted, duplicate, or rejected with a reason."""
+"""Append events to a run: accepted, duplicate, or rejected with a reason.
+
+Of corrections, those with fields that the corrected event's type does not have are rejected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from service.context import AppContext
-from service.domain.tracking.events import Event
+from service.domain.tracking.events import EVENT_FIELDS, Event, api_names, stated_fields
 from service.domain.tracking.records import LoggedEvent, RunRecord
-from service.usecases.tracking.corrections import invalid_corrections
 
 MAX_CLOCK_LEAD = timedelta(hours=24)
 """Accepted lead of a sender's clock."""
+MAX_CHAIN_LENGTH = 50
+"""Longest chain of corrections that is followed; beyond it a correction is accepted, and foreign fields have no effect."""
 CONFLICT = "an event of this id is stored with another content; send a correction that supersedes it"
 AHEAD = "lies more than 24 h ahead of the server's clock, {now:%Y-%m-%dT%H:%M:%SZ}"
 ITSELF = "a correction cannot supersede itself"
@@ -51,9 +55,49 @@ def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) 
     in_time = [event for event in events if event.at <= latest]
     rejected += [RejectedEvent(event.id, ITSELF) for event in in_time if event.supersedes == event.id]
     consistent = [event for event in in_time if event.supersedes != event.id]
-    foreign = invalid_corrections(context, run, consistent)
+    foreign = _invalid_corrections(context, run, consistent)
     rejected += [RejectedEvent(consistent[place].id, reason) for place, reason in foreign.items()]
     valid = [event for place, event in enumerate(consistent) if place not in foreign]
     added = context.store.append_events(run, valid, now)
     rejected += [RejectedEvent(event_id, CONFLICT) for event_id in added.conflicts]
     return AppendResult(len(added.accepted), len(added.duplicates), tuple(rejected))
+
+
+def _invalid_corrections(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[int, str]:
+    """Reasons to reject corrections of a batch, by index. Known corrections and those of unknown events are accepted."""
+    stating = [(place, event) for place, event in enumerate(events) if event.type == "correction" and stated_fields(event)]
+    if not stating:
+        return {}
+    stored = _stored_corrections(context, run, events)
+    # Of several events with one id the log keeps the first.
+    known = {event.id: event for event in reversed(events)} | stored
+    return {place: reason for place, event in stating if event.id not in stored for reason in _reasons(event, known)}
+
+
+def _stored_corrections(context: AppContext, run: RunRecord, events: Sequence[Event]) -> dict[str, Event]:
+    """Corrections of the batch that the log holds, and the events that these correct."""
+    corrections = [event for event in events if event.type == "correction"]
+    wanted = {name for event in corrections for name in (event.id, str(event.supersedes))}
+    found: dict[str, Event] = {}
+    for _ in range(MAX_CHAIN_LENGTH):
+        new = context.store.find_events(run, sorted(wanted))
+        found |= new
+        wanted = {event.supersedes for event in new.values() if event.supersedes} - found.keys()
+        if not wanted:
+            break
+    return found
+
+
+def _reasons(correction: Event, known: Mapping[str, Event]) -> Iterator[str]:
+    """At most one reason."""
+    corrected: Event | None = correction
+    for _ in range(MAX_CHAIN_LENGTH):
+        if corrected is None or corrected.type != "correction":
+            break
+        corrected = known.get(str(corrected.supersedes))
+    if corrected is None or corrected.type == "correction":
+        return
+    takes = EVENT_FIELDS[corrected.type].takes
+    foreign = [name for name in stated_fields(correction) if name not in takes]
+    if foreign:
+        yield f"{api_names(foreign)}: not taken by an event of type {corrected.type}, which takes {api_names(takes)}"

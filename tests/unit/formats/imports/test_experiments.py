@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
+from service.domain.tracking.events import stated_fields
 from service.domain.tracking.imports import ImportedFile, RunReference, make_restatement
 from service.formats.imports import rows
 from service.formats.imports.dcgm import read_dcgm
 from service.formats.imports.mlflow import read_mlflow
 from service.formats.imports.wandb import read_wandb
-from tests.unit.formats.imports.track_data import assert_takable, content, data, of_run, reasons
+from tests.unit.formats.imports.track_data import assert_takable, data, of_run, reasons
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5),
@@ -43,7 +44,7 @@ class TestMlflow:
         events = of_run(imported, "main-7b")
         assert [event.type for event in events] == ["restart", "evaluation", *["progress"] * 4]
         assert [(event.step, event.tokens_done) for event in events[2:]] == [(1, 4194304), (2, 8388608), (3, 12582912), (4, None)]
-        assert content(events[1]) == {"metric": "eval/helpdesk", "value": 0.61, "step": 3}
+        assert stated_fields(events[1]) == {"metric": "eval/helpdesk", "value": 0.61, "step": 3}
 
     def test_a_loss_that_is_no_number_stays_one(self) -> None:
         """MLflow says NaN in words, and stores infinity as the largest double."""
@@ -135,7 +136,7 @@ class TestWandb:
         imported = read_wandb(data("wandb-history.csv"))
         assert_takable(imported)
         events = of_run(imported, "main-7b")
-        assert [content(event) for event in events] == [
+        assert [stated_fields(event) for event in events] == [
             {"step": 2, "metric": "eval/HelpDesk", "value": 0.61},
             {"step": 0, "tokens_done": 4194304, "loss": 11.2, "mfu": 0.38},
             {"step": 1, "tokens_done": 8388608},
@@ -186,7 +187,7 @@ class TestDcgm:
     def test_the_slurm_job_stands_for_the_run_without_a_tag(self) -> None:
         """The exporter's label of the job, and the tensor cores' share where nothing else is known."""
         (event,) = of_run(read_dcgm(data("dcgm.json")), "1003")
-        assert content(event) == {"share": 0.5, "accelerators": 1, "text": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}
+        assert stated_fields(event) == {"share": 0.5, "accelerators": 1, "text": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}
 
     def test_series_that_are_refused(self) -> None:
         """Another metric, a share above all."""

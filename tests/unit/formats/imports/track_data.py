@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from service.domain.tracking.events import EVENT_FIELDS, Event
-from service.domain.tracking.imports import CONTENT_FIELDS, ImportedFile
+from service.domain.tracking.events import EVENT_FIELDS, Event, stated_fields
+from service.domain.tracking.imports import ImportedFile
 
 FOLDER = Path(__file__).parents[3] / "data" / "tracking"
 MAX_ID_CHARACTERS = 200
@@ -16,11 +15,6 @@ MAX_ID_CHARACTERS = 200
 def data(name: str) -> bytes:
     """A file of the recorded imports."""
     return (FOLDER / name).read_bytes()
-
-
-def content(event: Event) -> dict[str, Any]:
-    """Content of an event besides id and time."""
-    return {name: value for name in CONTENT_FIELDS if (value := getattr(event, name)) is not None}
 
 
 def of_run(imported: ImportedFile, run: str) -> list[Event]:
@@ -36,7 +30,7 @@ def reasons(imported: ImportedFile) -> dict[int, str]:
 def assert_takable(imported: ImportedFile) -> None:
     """Every event holds what its type takes and needs, its id is short enough, and no id is there twice for one run."""
     for each in imported.events:
-        rule, given = EVENT_FIELDS[each.event.type], content(each.event)
+        rule, given = EVENT_FIELDS[each.event.type], stated_fields(each.event)
         assert set(given) <= set(rule.takes)
         assert set(rule.required) <= set(given)
         assert not rule.any_of or set(rule.any_of) & set(given)
