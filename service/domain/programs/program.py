@@ -33,6 +33,11 @@ class Tier:
     runs: tuple[PlannedRun, ...]
     gate: TierGate | None = None
 
+    @property
+    def pass_probability(self) -> float:
+        """Probability that the program goes on after this tier, 1 without a gate [1]."""
+        return 1.0 if self.gate is None else self.gate.pass_probability
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramOverhead:

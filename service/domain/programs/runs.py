@@ -98,3 +98,8 @@ class PlannedRun:
     use: ResourceUse
     reliability: RunReliability
     repetition: RunRepetition = RunRepetition()
+
+    @property
+    def compute_usd(self) -> Decimal:
+        """Cost of one run's accelerator-hours [USD]."""
+        return sum((line.usd for line in self.lines if line.line == COMPUTE_LINE), Decimal(0))

@@ -22,7 +22,7 @@ from service.domain.programs.plan import (
     TierBlock,
 )
 from service.domain.programs.program import EXPLORATION_TIERS, Outcome, Program, ProgramOverhead, Tier
-from service.domain.programs.runs import COMPUTE_LINE, PlannedRun, ResourceUse, Rung, RunRepetition
+from service.domain.programs.runs import PlannedRun, ResourceUse, Rung, RunRepetition
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
@@ -202,12 +202,8 @@ def _failures(runs: Sequence[RunBlock], accelerator_hours: float, rollback_share
         goodput=useful / accelerator_hours,
         checkpoint_interval_minutes=min(block.run.reliability.checkpoint_interval_minutes for block in runs),
         rollback_allowance_accelerator_hours=rollback_share * accelerator_hours,
-        rollback_allowance_usd=sum_usd(share_usd(rollback_share * block.run_equivalents, _compute_usd(block.run)) for block in runs),
+        rollback_allowance_usd=sum_usd(share_usd(rollback_share * block.run_equivalents, block.run.compute_usd) for block in runs),
     )
-
-
-def _compute_usd(run: PlannedRun) -> Decimal:
-    return sum_usd(line.usd for line in run.lines if line.line == COMPUTE_LINE)
 
 
 def _overhead_by_tier(overhead: ProgramOverhead, tiers: Sequence[TierBlock]) -> list[Decimal]:
@@ -232,12 +228,12 @@ def _overhead_block(overhead: ProgramOverhead, by_tier: Sequence[Decimal], tiers
 
 def _lines(program: Program, tiers: Sequence[TierBlock], overheads: Sequence[OverheadBlock]) -> list[BudgetLine]:
     """Every line except the reserves. Lines of 0 USD are left out, except the tiers'."""
-    rows = [
-        *((f"overhead: {block.line}", block.usd, f"{block.share:.1%} of what the runs cost: {block.basis}") for block in overheads),
-        *((line.line, line.usd, line.basis) for line in program.other_lines),
+    share_basis = "{:.1%} of what the runs cost: {}"
+    lines = [
+        *(BudgetLine(f"overhead: {block.line}", block.usd, share_basis.format(block.share, block.basis)) for block in overheads),
+        *(BudgetLine(line.line, line.usd, line.basis) for line in program.other_lines),
     ]
-    lines = [BudgetLine(tier.tier, tier.cost_usd, _tier_basis(tier)) for tier in tiers]
-    return lines + [BudgetLine(*row) for row in rows if row[1]]
+    return [BudgetLine(tier.tier, tier.cost_usd, _tier_basis(tier)) for tier in tiers] + [line for line in lines if line.usd]
 
 
 def _reserve_lines(program: Program, debugging: Decimal, contingency: Decimal) -> list[BudgetLine]:

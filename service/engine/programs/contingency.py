@@ -51,7 +51,12 @@ def assess_risks(risks: Sequence[Risk], tiers: Sequence[TierBlock]) -> tuple[Ris
     tuple of RiskBlock
         Loss where it happens, and that times the probability [USD, whole cents].
     """
-    return tuple(_assess_risk(risk, tiers) for risk in risks)
+    blocks = []
+    for risk in risks:
+        base = sum_usd(tier.cost_usd for tier in tiers if risk.tier in {None, tier.tier})
+        loss = share_usd(risk.cost_share_of_tier, base) + risk.cost_usd
+        blocks.append(RiskBlock(risk, loss, share_usd(risk.probability, loss)))
+    return tuple(blocks)
 
 
 def expected_loss_usd(risks: Sequence[RiskBlock]) -> Decimal:
@@ -106,23 +111,13 @@ def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[R
         p10 and p90 lie around the cost with its expected losses, without the contingency's margin, and never both on one side of the
         budget [USD].
     """
-    deviation = math.sqrt(sum(_variance(block) for block in risks)) * P90_Z_SCORE
+    variance = sum(block.risk.probability * (1 - block.risk.probability) * float(block.loss_usd) ** 2 for block in risks)
+    deviation = math.sqrt(variance) * P90_Z_SCORE
     loss = float(expected_loss_usd(risks))
     middle, whole = float(without_contingency) + loss, float(budget)
     below = math.hypot(spread.p50 - spread.p10, min(deviation, loss))
     above = math.hypot(spread.p90 - spread.p50, deviation)
     return Range(min(max(0.0, middle - below), whole), whole, max(middle + above, whole))
-
-
-def _assess_risk(risk: Risk, tiers: Sequence[TierBlock]) -> RiskBlock:
-    base = sum_usd(tier.cost_usd for tier in tiers if risk.tier in {None, tier.tier})
-    loss = share_usd(risk.cost_share_of_tier, base) + risk.cost_usd
-    return RiskBlock(risk, loss, share_usd(risk.probability, loss))
-
-
-def _variance(block: RiskBlock) -> float:
-    probability = block.risk.probability
-    return probability * (1 - probability) * float(block.loss_usd) ** 2
 
 
 def _combined_deviation(sides: Sequence[float], correlation: float) -> float:

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from service.domain.programs.plan import CAUSES, CostVariance, ProgramPlan, RunBlock, TierBlock, VarianceCause
-from service.domain.programs.program import TierName
-from service.domain.programs.runs import COMPUTE_LINE
 from service.engine.numerics.money import round_to_total, sum_usd
 
 
@@ -32,8 +30,9 @@ def explain_difference(before: ProgramPlan, after: ProgramPlan) -> CostVariance:
         Later less earlier budget, and its causes [USD, whole cents].
     """
     parts: dict[str, float] = defaultdict(float)
-    for tier in {tier.tier for plan in (before, after) for tier in plan.tiers}:
-        _add_tier(parts, _find_tier(before, tier), _find_tier(after, tier))
+    old, new = ({tier.tier: tier for tier in plan.tiers} for plan in (before, after))
+    for name in old | new:
+        _add_tier(parts, old.get(name), new.get(name))
     parts["reserves"] += float(after.envelope.reserve_usd - before.envelope.reserve_usd)
     parts["other lines"] += float(_other_lines_usd(after) - _other_lines_usd(before))
     return round_causes(_budget_usd(after) - _budget_usd(before), parts)
@@ -70,22 +69,23 @@ def logarithmic_mean(one: float, other: float) -> float:
 def _add_tier(parts: dict[str, float], before: TierBlock | None, after: TierBlock | None) -> None:
     """Add a tier's runs by cause, with the overheads that follow them; a change of the overheads' share is a cause of its own."""
     runs: dict[str, float] = defaultdict(float)
-    for name in dict.fromkeys(block.run.name for tier in (before, after) if tier for block in tier.runs):
-        _add_run(runs, _find_run(before, name), _find_run(after, name))
+    old_runs, new_runs = ({block.run.name: block for block in tier.runs} if tier else {} for tier in (before, after))
+    for name in old_runs | new_runs:
+        _add_run(runs, old_runs.get(name), new_runs.get(name))
     old, new = _overhead_share(before, after), _overhead_share(after, before)
     mean_share = (old + new) / 2
     for cause, usd in runs.items():
         parts[cause] += usd * (1 + mean_share)
-    parts["overheads"] += (_tier_usd(before) + _tier_usd(after)) / 2 * (new - old) + _unshared_usd(after) - _unshared_usd(before)
+    parts["overheads"] += (_cost_usd(before) + _cost_usd(after)) / 2 * (new - old) + _unshared_usd(after) - _unshared_usd(before)
 
 
 def _add_run(parts: dict[str, float], before: RunBlock | None, after: RunBlock | None) -> None:
     if before is None or after is None:
-        parts["scope"] += _run_usd(after) - _run_usd(before)
+        parts["scope"] += _cost_usd(after) - _cost_usd(before)
         return
     old, new = _factors(before), _factors(after)
     old_usd, new_usd = _compute_usd(before), _compute_usd(after)
-    parts["other lines"] += _run_usd(after) - new_usd - (_run_usd(before) - old_usd)
+    parts["other lines"] += _cost_usd(after) - new_usd - (_cost_usd(before) - old_usd)
     if not (old_usd and new_usd):
         parts["scope"] += new_usd - old_usd
         return
@@ -123,7 +123,7 @@ def _short(usd: Decimal) -> str:
 
 def _compute_usd(block: RunBlock) -> float:
     """Compute cost of a run with its repeats [USD]."""
-    return float(sum_usd(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.run_equivalents
+    return float(block.run.compute_usd) * block.run_equivalents
 
 
 def _overhead_share(tier: TierBlock | None, other: TierBlock | None) -> float:
@@ -139,20 +139,9 @@ def _unshared_usd(tier: TierBlock | None) -> float:
     return float(tier.overhead_usd) if tier is not None and not tier.cost_usd else 0.0
 
 
-def _tier_usd(tier: TierBlock | None) -> float:
-    return 0.0 if tier is None else float(tier.cost_usd)
-
-
-def _run_usd(block: RunBlock | None) -> float:
+def _cost_usd(block: TierBlock | RunBlock | None) -> float:
+    """Cost of a tier's runs, or of a run with its repeats [USD]; 0 where a plan has no such."""
     return 0.0 if block is None else float(block.cost_usd)
-
-
-def _find_tier(plan: ProgramPlan, name: TierName) -> TierBlock | None:
-    return next((tier for tier in plan.tiers if tier.tier == name), None)
-
-
-def _find_run(tier: TierBlock | None, name: str) -> RunBlock | None:
-    return None if tier is None else next((block for block in tier.runs if block.run.name == name), None)
 
 
 def _budget_usd(plan: ProgramPlan) -> Decimal:

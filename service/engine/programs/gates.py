@@ -48,7 +48,7 @@ def spending_by_tier(program: Program, tiers: Sequence[TierBlock], reserves: Dec
     common = allocate(sum_usd(line.usd for line in lines if line.tier is None), weights)
     own = [weight + sum_usd(line.usd for line in lines if line.tier == tier.tier) for weight, tier in zip(weights, tiers, strict=True)]
     rows = zip(program.tiers, own, common, allocate(reserves, weights), strict=True)
-    return [TierSpending(tier.tier, _pass_probability(tier.gate), usd, usd + share, reserve) for tier, usd, share, reserve in rows]
+    return [TierSpending(tier.tier, tier.pass_probability, usd, usd + share, reserve) for tier, usd, share, reserve in rows]
 
 
 def gate_tree(spending: Sequence[TierSpending]) -> tuple[ProgramEnding, ...]:
@@ -90,7 +90,3 @@ def _price_gate(gate: TierGate, spending: Sequence[TierSpending], index: int) ->
     cost = spending[index].own_usd
     decision = f"whether to spend {later:,.0f} USD more" if later else "what becomes of the result"
     return GateBlock(gate, cost, spent, reached, f"{cost:,.0f} USD are spent to decide {decision} ({gate.decides})")
-
-
-def _pass_probability(gate: TierGate | None) -> float:
-    return 1.0 if gate is None else gate.pass_probability

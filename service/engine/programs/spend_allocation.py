@@ -15,7 +15,6 @@ import numpy as np
 from service.domain.errors import InvalidRequest
 from service.domain.programs.spending import Allocation, PublishedEffect, SpendChoice, SpendCurve
 from service.domain.scaling.laws import ScalingLaw
-from service.engine.scaling.laws import Floats
 from service.engine.scaling.optimum import optimum_for_flops
 
 # 1 - e^-3: 95 % of the effect is reached at `full_at_share`.
@@ -57,7 +56,7 @@ def published_curve(effect: PublishedEffect, compute_usd: float, flops: float, e
         raise InvalidRequest("this law gives no losses to compare by: choose one with E, A, B, alpha and beta", "/law")
     gain = np.asarray(losses)[0] - np.asarray(losses)
     avoided = effect.risk_reduction * expected_loss_usd * reached
-    return SpendCurve(effect.choice, _floats(usd), _floats(gain), _floats(avoided), "nats a token", effect.basis)
+    return SpendCurve(effect.choice, tuple(usd.tolist()), tuple(gain.tolist()), tuple(avoided.tolist()), "nats a token", effect.basis)
 
 
 def rank_choices(curves: Sequence[SpendCurve], allocation: Allocation | None = None) -> tuple[SpendChoice, ...]:
@@ -81,12 +80,8 @@ def rank_choices(curves: Sequence[SpendCurve], allocation: Allocation | None = N
         For curves that do not rise from 0 USD, or have different units or equal names.
     """
     _check_curves(curves)
-    choices = [
-        SpendChoice(
-            curve.choice, *_slopes(curve, 0.0), curve.unit, curve.basis, None if allocation is None else allocation.usd[curve.choice]
-        )
-        for curve in curves
-    ]
+    allocated = {} if allocation is None else allocation.usd
+    choices = [SpendChoice(curve.choice, *_slopes(curve, 0.0), curve.unit, curve.basis, allocated.get(curve.choice)) for curve in curves]
     return tuple(sorted(choices, key=lambda choice: choice.gain_per_usd, reverse=True))
 
 
@@ -116,11 +111,8 @@ def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_lo
     spent = {curve.choice: 0.0 for curve in curves}
     left = budget_usd
     while left > 0:
-        offers = [
-            (_value_per_usd(curve, spent[curve.choice], gain_per_usd_of_loss), curve)
-            for curve in curves
-            if spent[curve.choice] < curve.usd[-1]
-        ]
+        growing = [curve for curve in curves if spent[curve.choice] < curve.usd[-1]]
+        offers = [(_value_per_usd(curve, spent[curve.choice], gain_per_usd_of_loss), curve) for curve in growing]
         value, best = max(offers, key=lambda offer: offer[0], default=(0.0, None))
         if best is None or value <= 0:
             break
@@ -161,7 +153,3 @@ def _check_curves(curves: Sequence[SpendCurve]) -> None:
             raise InvalidRequest(f"the curve of {curve.choice} begins at 0 USD and rises from point to point", f"{pointer}/usd")
         if curve.unit != curves[0].unit:
             raise InvalidRequest(f"gains in {curve.unit} and in {curves[0].unit} do not compare: state one unit", f"{pointer}/unit")
-
-
-def _floats(values: Floats) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)

@@ -11,7 +11,6 @@ from service.domain.programs.plan import ProgramPlan
 from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, Outcome, ProgramOverhead, Reserves, Risk, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
-from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import development_shares, overhead_shares
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.runs import EstimatedRun
@@ -84,11 +83,6 @@ def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> No
             f"earlier tiers and overheads are {development / final.cost_usd:.0%} of what the production runs cost; the least that a"
             f" published program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
         )
-
-
-def hours_to_months(hours: float) -> float:
-    """Wall-clock hours in months."""
-    return hours / HOURS_PER_MONTH
 
 
 def _overhead(line: str, entry: Request, notes: AssumptionLog) -> ProgramOverhead:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.programs.program import Tier, TierGate, TierName
+from service.domain.programs.program import Tier, TierName
 from service.domain.programs.runs import PlannedRun
 from service.domain.programs.schedule import ActivityKind, ReportingPlan
 from service.domain.quantities import Range
@@ -32,13 +32,9 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 RELEASE = "release"
 MAX_NAME_LENGTH = 80
 
-
-@dataclass(frozen=True, slots=True)
-class ProgramNetwork:
-    """A program's network, and the kind and tier of each activity."""
-
-    network: ActivityNetwork
-    kinds: Mapping[str, tuple[ActivityKind, TierName | None]]
+ActivityKinds = Mapping[str, tuple[ActivityKind, TierName | None]]
+"""Kind and tier of each activity, by its name."""
+Entry = tuple[Activity, ActivityKind, TierName | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +51,6 @@ class ActivityGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramActivity:
-    """An activity, its kind and tier."""
-
-    activity: Activity
-    kind: ActivityKind
-    tier: TierName | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SchedulingContext:
     """What all activities are scheduled by: named groups, the machine's and people's calendars, and the error that runs share."""
 
@@ -76,7 +63,7 @@ class SchedulingContext:
 
 def build_network(
     request: Request, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], EstimatedRun], start: date, notes: AssumptionLog
-) -> ProgramNetwork:
+) -> tuple[ActivityNetwork, ActivityKinds]:
     """The program's network from a start on. Raises InvalidRequest and UnknownName, with pointers."""
     schedule = request.get("schedule", {})
     groups = _index_names(request, tiers)
@@ -86,11 +73,9 @@ def build_network(
     people = business_calendar(schedule.get("holidays", ()))
     context = SchedulingContext(schedule, groups, _machine_calendar(schedule), people, share)
     entries = (*_runs_and_gates(request, tiers, runs, context, notes), *_milestones(context), *_release(context, tiers[-1]))
-    activities = (
-        replace(entry.activity, predecessors=_unique((*entry.activity.predecessors, *blockers[entry.activity.name]))) for entry in entries
-    )
-    kinds = {entry.activity.name: (entry.kind, entry.tier) for entry in entries}
-    return ProgramNetwork(ActivityNetwork(start, tuple(activities)), kinds)
+    activities = [activity for activity, _, _ in entries]
+    blocked = (replace(activity, predecessors=_unique((*activity.predecessors, *blockers[activity.name]))) for activity in activities)
+    return ActivityNetwork(start, tuple(blocked)), {activity.name: (kind, tier) for activity, kind, tier in entries}
 
 
 def activity_name(tier: str, run: str) -> str:
@@ -121,16 +106,17 @@ def _runs_and_gates(
     runs: Mapping[tuple[str, str], EstimatedRun],
     context: SchedulingContext,
     notes: AssumptionLog,
-) -> Iterator[ProgramActivity]:
+) -> Iterator[Entry]:
     """Tier by tier the runs, then the gate that waits for them."""
     before: tuple[str, ...] = ()
     for index, tier in enumerate(tiers):
         for place, run in enumerate(tier.runs):
             estimated = runs[tier.tier, run.name]
             predecessors = _run_predecessors(request["tiers"][index]["runs"], place, tier, before, context.groups, estimated.pointer)
-            yield ProgramActivity(_run_activity(tier, run, estimated, predecessors, context, notes), "run", tier.tier)
+            yield _run_activity(tier, run, estimated, predecessors, context, notes), "run", tier.tier
         if tier.gate is not None:
-            yield _gate(tier, tier.gate, context, f"/tiers/{index}/gate")
+            name, days, waits_for = gate_name(tier.tier), Range.exactly(tier.gate.sign_off_days), context.groups[tier.tier].first
+            yield _office_activity(name, days, waits_for, context, f"/tiers/{index}/gate"), "gate", tier.tier
         before = context.groups[tier.tier].last
 
 
@@ -149,13 +135,12 @@ def _run_activity(
     )
 
 
-def _gate(tier: Tier, gate: TierGate, context: SchedulingContext, pointer: str) -> ProgramActivity:
-    days, predecessors = Range.exactly(gate.sign_off_days), context.groups[tier.tier].first
-    activity = Activity(gate_name(tier.tier), days, "days", predecessors, calendar=context.people, pointer=pointer)
-    return ProgramActivity(activity, "gate", tier.tier)
+def _office_activity(name: str, days: Range, predecessors: tuple[str, ...], context: SchedulingContext, pointer: str) -> Activity:
+    """Work of people, in their working days."""
+    return Activity(name, days, "days", predecessors, calendar=context.people, pointer=pointer)
 
 
-def _milestones(context: SchedulingContext) -> Iterator[ProgramActivity]:
+def _milestones(context: SchedulingContext) -> Iterator[Entry]:
     for index, milestone in enumerate(context.schedule.get("milestones", ())):
         pointer = f"/schedule/milestones/{index}"
         if "date" not in milestone and "days" not in milestone:
@@ -163,16 +148,14 @@ def _milestones(context: SchedulingContext) -> Iterator[ProgramActivity]:
         days = milestone.get("days", Range.exactly(0.0))
         predecessors = _predecessors(context.groups, milestone.get("after", ()), f"{pointer}/after")
         calendar = context.people if days.p90 else WorkCalendar()
-        activity = Activity(milestone["name"], days, "days", predecessors, milestone.get("date"), calendar, pointer=pointer)
-        yield ProgramActivity(activity, "milestone")
+        yield Activity(milestone["name"], days, "days", predecessors, milestone.get("date"), calendar, pointer=pointer), "milestone", None
 
 
-def _release(context: SchedulingContext, last: Tier) -> Iterator[ProgramActivity]:
+def _release(context: SchedulingContext, last: Tier) -> Iterator[Entry]:
     """The release process, after the last tier."""
     if "release_days" in context.schedule:
         days, predecessors = context.schedule["release_days"], context.groups[last.tier].last
-        activity = Activity(RELEASE, days, "days", predecessors, calendar=context.people, pointer="/schedule/release_days")
-        yield ProgramActivity(activity, "release")
+        yield _office_activity(RELEASE, days, predecessors, context, "/schedule/release_days"), "release", None
 
 
 def _index_names(request: Request, tiers: Sequence[Tier]) -> dict[str, ActivityGroup]:
@@ -234,21 +217,17 @@ def _machine_calendar(schedule: Request) -> WorkCalendar:
     windows = tuple(
         WeeklyWindow(WEEKDAYS.index(window["weekday"]), window["start_hour"], window["hours"]) for window in schedule.get("maintenance", ())
     )
-    _check_windows(windows)
-    upgrades = schedule.get("upgrades", ())
-    for index, upgrade in enumerate(upgrades):
-        first, last = upgrade["first"], upgrade["last"]
-        if last < first:
-            raise InvalidRequest(f"the last day {last} is before the first, {first}", f"/schedule/upgrades/{index}/last")
-    return WorkCalendar(windows, tuple(Closure(upgrade["first"], upgrade["last"]) for upgrade in upgrades))
-
-
-def _check_windows(windows: tuple[WeeklyWindow, ...]) -> None:
-    """Raises InvalidRequest for windows out of range or that leave no hour open; the origin does not matter."""
     try:
+        # Raises for windows out of range or that leave no hour open; the origin does not matter.
         start_clock(WorkCalendar(windows), date.min)
     except InvalidRequest as problem:
         raise problem.below("/schedule/maintenance") from problem
+    upgrades = tuple(Closure(upgrade["first"], upgrade["last"]) for upgrade in schedule.get("upgrades", ()))
+    for index, upgrade in enumerate(upgrades):
+        if upgrade.last < upgrade.first:
+            message = f"the last day {upgrade.last} is before the first, {upgrade.first}"
+            raise InvalidRequest(message, f"/schedule/upgrades/{index}/last")
+    return WorkCalendar(windows, upgrades)
 
 
 def _run_calendar(machine: WorkCalendar, estimated: EstimatedRun, notes: AssumptionLog) -> WorkCalendar:

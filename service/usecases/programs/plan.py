@@ -20,11 +20,10 @@ from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
 from service.presets.version import engine_version
-from service.usecases.programs.deadline import draw_durations
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
-from service.usecases.programs.resolve import resolve_program
+from service.usecases.programs.resolve import draw_durations, resolve_program
 from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
 from service.usecases.programs.schedule import date_gates, date_midpoint, plan_schedule, plan_spending
 from service.usecases.programs.tokens import plan_tokens, rank_spend_choices

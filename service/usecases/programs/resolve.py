@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.programs.plan import ProgramPlan
-from service.domain.programs.program import Program, Tier, TierName
-from service.domain.programs.schedule import ActivityKind
+from service.domain.programs.program import Program, Tier
 from service.domain.schedule import ActivityNetwork
 from service.engine.programs.budget import plan_budget
 from service.engine.programs.validation import check_program
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
-from service.engine.scheduling.critical_path import forward_pass, median_durations, network_end
+from service.engine.scheduling.critical_path import deadline_hours, forward_pass, latest_network_start, median_durations, network_end
+from service.engine.scheduling.durations import DurationDraws, draw_deviations
+from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import find_program_default
 from service.usecases.programs import lines
-from service.usecases.programs.deadline import ProgramDraft, resolve_start
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache
-from service.usecases.programs.network import build_network
+from service.usecases.programs.network import ActivityKinds, build_network
 from service.usecases.programs.runs import EstimatedRun, resolve_tiers
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -30,6 +30,7 @@ Runs = Mapping[tuple[str, str], EstimatedRun]
 
 # A program of more than half a century is a typing error, and the weeks of its burn plan are no plan.
 MAX_MONTHS = 600
+DRAWS_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,9 @@ class ResolvedProgram:
     runs: Runs
     program: Program
     network: ActivityNetwork
-    kinds: Mapping[str, tuple[ActivityKind, TierName | None]]
+    kinds: ActivityKinds
     ordered: OrderedNetwork
     plan: ProgramPlan
-
-    @property
-    def draft(self) -> ProgramDraft:
-        """The plan with its network."""
-        return ProgramDraft(self.plan, self.network)
 
 
 def resolve_program(estimates: EstimateCache, request: Request, today: date, notes: AssumptionLog) -> ResolvedProgram:
@@ -55,20 +51,53 @@ def resolve_program(estimates: EstimateCache, request: Request, today: date, not
     tiers, runs = resolve_tiers(estimates, request, notes)
     program = _program(request, tiers, notes)
     check_program(program)
-    start = resolve_start(request, today, lambda day: build_network(request, tiers, runs, day, AssumptionLog()).network, notes)
+    start = resolve_start(request, today, lambda day: build_network(request, tiers, runs, day, AssumptionLog())[0], notes)
     return assemble_program(request, program, runs, start, notes)
 
 
 def assemble_program(request: Request, program: Program, runs: Runs, start: date, notes: AssumptionLog) -> ResolvedProgram:
     """A program's network from a start on, with the lines that depend on its duration, and its plan."""
-    built = build_network(request, program.tiers, runs, start, notes)
-    ordered = order_network(built.network)
-    months = lines.hours_to_months(float(network_end(forward_pass(ordered, median_durations(ordered)))[0]))
+    network, kinds = build_network(request, program.tiers, runs, start, notes)
+    ordered = order_network(network)
+    months = float(network_end(forward_pass(ordered, median_durations(ordered)))[0]) / HOURS_PER_MONTH
     if months > MAX_MONTHS:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
-    other_lines = lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes)
-    whole = replace(program, other_lines=other_lines)
-    return ResolvedProgram(request, runs, whole, built.network, built.kinds, ordered, plan_budget(whole))
+    whole = replace(program, other_lines=lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes))
+    return ResolvedProgram(request, runs, whole, network, kinds, ordered, plan_budget(whole))
+
+
+def draw_durations(network: ActivityNetwork) -> DurationDraws:
+    """The draws that a program and its alternatives are compared on; they do not depend on the start."""
+    return draw_deviations(network.activities, DRAWS_SEED)
+
+
+def resolve_target_probability(request: Request, notes: AssumptionLog) -> float:
+    """The probability with which the deadline is to be met."""
+    probability: float = take_or_default(request.get("schedule", {}), "schedule.target_probability", notes)
+    return probability
+
+
+def resolve_start(request: Request, today: date, network: Callable[[date], ActivityNetwork], notes: AssumptionLog) -> date:
+    """The stated day; else the last that meets the deadline with the target probability; else today.
+
+    Raises InvalidRequest for a deadline before the start, and one that no start meets.
+    """
+    stated, deadline = request.get("start"), request.get("deadline")
+    if deadline is None:
+        return notes.assume("start", today, "not stated: today") if stated is None else stated  # type: ignore[no-any-return]
+    if stated is not None:
+        deadline_hours(stated, deadline)
+        return stated  # type: ignore[no-any-return]
+    earliest = network(min(today, deadline))
+    latest = latest_network_start(earliest, draw_durations(earliest), deadline, resolve_target_probability(request, notes))
+    if latest.start is None:
+        raise InvalidRequest(
+            f"no start meets the deadline with that probability, fixed dates leave {latest.best_probability:.0%}: move one of them",
+            "/deadline",
+        )
+    if latest.start < today:
+        notes.warn(f"backwards from the deadline the program had to start on {latest.start}, before today")
+    return notes.assume("start", latest.start, f"the last day that meets the deadline with {latest.probability:.0%}")  # type: ignore[no-any-return]
 
 
 def _program(request: Request, tiers: tuple[Tier, ...], notes: AssumptionLog) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from service.domain.errors import DomainError, InvalidRequest, NoOffer, UnknownName
@@ -157,12 +157,11 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
 
 
 def _repetition(request: Request, run: Request, count: int, pointer: str, notes: AssumptionLog) -> RunRepetition:
-    repeat, grid, seeds = run.get("repeat", 1), tuple(run.get("grid", {}).values()), run.get("seeds", 1)
-    whole = RunRepetition(repeat, grid, seeds)
+    whole = RunRepetition(run.get("repeat", 1), tuple(run.get("grid", {}).values()), run.get("seeds", 1))
     if whole.runs > MAX_RUNS_PER_ENTRY:
         raise InvalidRequest(f"{whole.runs:,} runs are more than the {MAX_RUNS_PER_ENTRY:,} of one entry: sample the grid", pointer)
     rungs = _rungs(run, whole.candidates, pointer)
-    return RunRepetition(repeat, grid, seeds, rungs, _concurrency(request, run, count, whole.runs, notes))
+    return replace(whole, rungs=rungs, concurrency=_concurrency(request, run, count, whole.runs, notes))
 
 
 def _concurrency(request: Request, run: Request, count: int, runs: int, notes: AssumptionLog) -> int:
@@ -192,7 +191,7 @@ def _rungs(run: Request, candidates: int, pointer: str) -> tuple[Rung, ...]:
     if stopping.keys() not in ({"rungs"}, {"factor", "least_share"}):
         raise InvalidRequest("state rungs, or factor and least_share of successive halving", f"{pointer}/early_stopping")
     if "rungs" in stopping:
-        return tuple(Rung(rung["at"], rung["keep"]) for rung in stopping["rungs"])
+        return tuple(Rung(**rung) for rung in stopping["rungs"])
     return successive_halving(candidates, stopping["factor"], stopping["least_share"])
 
 

@@ -1,24 +1,31 @@
-"""A resolved program in time: its calendar, gate dates, deadline, spending by week, and midpoint gate."""
+"""A resolved program in time: its calendar, gate dates, deadline with options, spending by week, and midpoint gate.
+
+Deadline options are more accelerators, less scope and an earlier start, each planned and priced as a whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
-from service.domain.programs.program import TierName
+from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.programs.program import Program, Tier, TierName
+from service.domain.programs.runs import PlannedRun, RunCostLine
 from service.domain.programs.schedule import CalendarEntry, GateDates, MidpointDate, ProgramSchedule
-from service.domain.schedule import BurnWeek, NetworkSchedule, PlannedSpending
-from service.engine.numerics.money import allocate, sum_usd
+from service.domain.schedule import BurnWeek, DeadlineOption, NetworkSchedule, PlannedSpending, ScheduleAlternative
+from service.engine.numerics.money import allocate, share_usd, sum_usd
 from service.engine.programs.gates import spending_by_tier
 from service.engine.scheduling.calendar import next_working_day
 from service.engine.scheduling.critical_path import latest_network_start
-from service.engine.scheduling.deadline_options import DeadlineTarget
+from service.engine.scheduling.deadline_options import DeadlineTarget, rank_options, start_earlier
 from service.engine.scheduling.durations import DurationDraws
-from service.usecases.programs.deadline import AlternativePlanner, find_deadline_options, resolve_target_probability
+from service.presets.programs import find_program_default
+from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.network import activity_name, earliest_finishes, gate_name
-from service.usecases.programs.resolve import ResolvedProgram, assemble_program, resolve_program
+from service.usecases.programs.resolve import ResolvedProgram, assemble_program, resolve_program, resolve_target_probability
+from service.usecases.programs.runs import merge_requests
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 
@@ -26,30 +33,25 @@ def plan_schedule(
     resolved: ResolvedProgram, timed: NetworkSchedule, draws: DurationDraws, estimates: EstimateCache, notes: AssumptionLog
 ) -> ProgramSchedule:
     """The program's schedule, with its deadline options where the deadline is at risk."""
-    request, network = resolved.request, resolved.network
-    deadline = request.get("deadline")
-    target = None if deadline is None else DeadlineTarget(deadline, resolve_target_probability(request, notes), draws)
-    planner = AlternativePlanner(
-        lambda changed: resolve_program(estimates, {**changed, "start": network.start}, network.start, AssumptionLog()).draft,
-        lambda tiers: (
-            assemble_program(request, replace(resolved.program, tiers=tiers), resolved.runs, network.start, AssumptionLog()).draft
-        ),
-        lambda day: assemble_program(request, resolved.program, resolved.runs, day, AssumptionLog()).draft,
-    )
-    at_risk = target is not None and timed.deadline_probability is not None and timed.deadline_probability < target.probability
-    return ProgramSchedule(
+    network, deadline = resolved.network, resolved.request.get("deadline")
+    schedule = ProgramSchedule(
         start=network.start,
         deadline=deadline,
         critical_path=timed.critical_path,
         calendar=_calendar(resolved, timed),
         finish=timed.finish,
         deadline_probability=timed.deadline_probability,
-        target_probability=None if target is None else target.probability,
-        latest_start=None if target is None else latest_network_start(network, draws, target.deadline, target.probability),
-        deadline_options=find_deadline_options(request, resolved.draft, resolved.program.tiers, target, planner, notes)
-        if target is not None and at_risk
-        else (),
+        target_probability=None,
+        latest_start=None,
+        deadline_options=(),
     )
+    if deadline is None:
+        return schedule
+    target = DeadlineTarget(deadline, resolve_target_probability(resolved.request, notes), draws)
+    latest = latest_network_start(network, draws, deadline, target.probability)
+    at_risk = timed.deadline_probability is not None and timed.deadline_probability < target.probability
+    options = _deadline_options(resolved, target, estimates, notes) if at_risk else ()
+    return replace(schedule, target_probability=target.probability, latest_start=latest, deadline_options=options)
 
 
 def date_gates(resolved: ResolvedProgram, timed: NetworkSchedule) -> dict[str, GateDates]:
@@ -100,6 +102,74 @@ def date_midpoint(resolved: ResolvedProgram, timed: NetworkSchedule, weeks: Sequ
     holidays = resolved.request.get("schedule", {}).get("holidays", ())
     day = next_working_day(max(week.monday, resolved.network.start), holidays)
     return MidpointDate(day, midpoint.at_usd, _current_tier(resolved, timed, day))
+
+
+def scale_run(run: PlannedRun, share: float) -> PlannedRun:
+    """A run on a share of its tokens; all it uses falls in proportion."""
+    return replace(
+        run,
+        lines=tuple(RunCostLine(line.line, share_usd(share, line.usd)) for line in run.lines),
+        use=run.use.scaled(share),
+        reliability=replace(
+            run.reliability, interruptions=run.reliability.interruptions * share, lost_hours=run.reliability.lost_hours * share
+        ),
+    )
+
+
+def _deadline_options(
+    resolved: ResolvedProgram, target: DeadlineTarget, estimates: EstimateCache, notes: AssumptionLog
+) -> tuple[DeadlineOption, ...]:
+    """What each alternative does to the deadline, and its price."""
+    planned, program = _alternative("", "", resolved), resolved.program
+    alternatives = [*_accelerator_alternatives(resolved, estimates, notes), *_scope_alternatives(resolved, notes)]
+
+    def usd_of_earlier_start(days: int) -> float:
+        return _replan(resolved, program, resolved.network.start - timedelta(days=days)).plan.total_usd.p50
+
+    earlier = start_earlier(planned, target, usd_of_earlier_start)
+    return rank_options(planned, [*alternatives, *([earlier] if earlier else [])], target)
+
+
+def _accelerator_alternatives(resolved: ResolvedProgram, estimates: EstimateCache, notes: AssumptionLog) -> Iterator[ScheduleAlternative]:
+    """The program on more accelerators, where its runs take their number from the defaults."""
+    request, start = resolved.request, resolved.network.start
+    count = request.get("defaults", {}).get("hardware", {}).get("count")
+    if count is None:
+        return
+    factor = find_program_default("accelerators_factor")
+    for other in notes.take(request.get("schedule", {}), "schedule.accelerators", [count * factor.value], factor.source):
+        changed = merge_requests(request, {"start": start, "defaults": {"hardware": {"count": other}}})
+        try:
+            alternative = resolve_program(estimates, changed, start, AssumptionLog())
+        except (DoesNotFit, InvalidRequest) as problem:
+            notes.warn(f"the deadline cannot be bought back with {other:,} accelerators: {problem.message}")
+            continue
+        yield _alternative("accelerators", f"{other:,} accelerators instead of {count:,}", alternative)
+
+
+def _scope_alternatives(resolved: ResolvedProgram, notes: AssumptionLog) -> Iterator[ScheduleAlternative]:
+    """The program with one tier's runs on fewer tokens, and with half of one tier's repeats."""
+    share = take_or_default(resolved.request.get("schedule", {}), "schedule.scope_share", notes)
+    for tier in resolved.program.tiers:
+        smaller = _with_runs(resolved, tier, [scale_run(run, share) for run in tier.runs])
+        yield _alternative("scope", f"{share:.0%} of the tokens of tier {tier.tier}", smaller)
+        if any(run.repetition.repeat > 1 for run in tier.runs):
+            halved = [replace(run, repetition=replace(run.repetition, repeat=-(-run.repetition.repeat // 2))) for run in tier.runs]
+            yield _alternative("scope", f"half of the repeats of tier {tier.tier}", _with_runs(resolved, tier, halved))
+
+
+def _with_runs(resolved: ResolvedProgram, tier: Tier, runs: Sequence[PlannedRun]) -> ResolvedProgram:
+    """The program with other runs in one tier."""
+    tiers = tuple(replace(tier, runs=tuple(runs)) if known is tier else known for known in resolved.program.tiers)
+    return _replan(resolved, replace(resolved.program, tiers=tiers), resolved.network.start)
+
+
+def _replan(resolved: ResolvedProgram, program: Program, start: date) -> ResolvedProgram:
+    return assemble_program(resolved.request, program, resolved.runs, start, AssumptionLog())
+
+
+def _alternative(lever: str, change: str, resolved: ResolvedProgram) -> ScheduleAlternative:
+    return ScheduleAlternative(lever, change, resolved.network, resolved.plan.total_usd.p50)
 
 
 def _calendar(resolved: ResolvedProgram, timed: NetworkSchedule) -> tuple[CalendarEntry, ...]:

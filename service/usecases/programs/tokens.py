@@ -8,7 +8,6 @@ from typing import Any
 
 from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.programs.plan import ProgramPlan
-from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.programs.spending import SpendChoices, SpendCurve
 from service.domain.programs.tokens import MixturePart, ProgramTokens, SuggestedTokens, TokenFlow, TokenTarget
 from service.domain.scaling.laws import PARAMETERS, ParametricLaw, ScalingLaw
@@ -99,7 +98,7 @@ def _yields(section: Request, notes: AssumptionLog) -> tuple[float, float, float
 
 
 def _flow(section: Request, notes: AssumptionLog) -> TokenFlow:
-    parts = [MixturePart(part["name"], part["share"], part.get("unique_tokens")) for part in section.get("mixture", ())]
+    parts = [MixturePart(**part) for part in section.get("mixture", ())]
     return token_flow(float(section["raw_tokens"]), *_yields(section, notes), parts, repetition_decay()[0])
 
 
@@ -122,22 +121,13 @@ def _warn_of_shortage(flow: TokenFlow, runs: Sequence[EstimatedRun], notes: Assu
 
 
 def _stated_curves(section: Request) -> list[SpendCurve]:
-    return [
-        SpendCurve(
-            curve["choice"],
-            tuple(curve["usd"]),
-            tuple(curve["gain"]),
-            tuple(curve["loss_avoided_usd"]),
-            curve["unit"],
-            curve.get("basis", "stated"),
-        )
-        for curve in section["curves"]
-    ]
+    lists = ("usd", "gain", "loss_avoided_usd")
+    return [SpendCurve(**{"basis": "stated", **curve, **{name: tuple(curve[name]) for name in lists}}) for curve in section["curves"]]
 
 
 def _published_curves(section: Request, plan: ProgramPlan, notes: AssumptionLog) -> list[SpendCurve]:
     blocks = [block for tier in plan.tiers for block in tier.runs]
-    usd = sum(float(sum_usd(line.usd for line in block.run.lines if line.line == COMPUTE_LINE)) * block.run_equivalents for block in blocks)
+    usd = sum(float(block.run.compute_usd) * block.run_equivalents for block in blocks)
     if not usd:
         raise InvalidRequest("the runs cost less than a cent: nothing to compare by")
     law, flops = _law(section, notes), sum(block.use.flops for block in blocks)

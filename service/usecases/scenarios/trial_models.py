@@ -19,6 +19,7 @@ from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
+from service.engine.training.cost import HOURS_PER_MONTH
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.reliability import checkpoint_interval_hours
@@ -167,7 +168,7 @@ def _tier_models(
             ),
             other_lines_usd=float(sum((line.usd for line in program.other_lines if line.tier == tier.tier), Decimal(0))),
             accruing_share=weights[index] / sum(weights) if sum(weights) else 1 / len(weights),
-            pass_probability=1.0 if tier.gate is None else tier.gate.pass_probability,
+            pass_probability=tier.pass_probability,
             gate_field_path=gate if gate in trial_paths else None,
             overhead_field_paths=drawn,
         )
@@ -207,7 +208,7 @@ def _is_program_section(base: Body, section: str) -> bool:
 
 def _accruing_usd(base: Body, resolved: ResolvedProgram, planned_hours: float) -> tuple[float, float]:
     """Cost of lines of no tier [USD]: the part that does not depend on the program's duration, and the cost of a further month."""
-    months, runs = lines.hours_to_months(planned_hours), tuple(resolved.runs.values())
+    months, runs = planned_hours / HOURS_PER_MONTH, tuple(resolved.runs.values())
 
     def usd(duration_months: float) -> float:
         built = lines.build_other_lines(base, runs, resolved.program.tiers, duration_months, AssumptionLog())

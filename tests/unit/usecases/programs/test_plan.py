@@ -18,11 +18,11 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
 from service.schemas.programs.request import ProgramRequestSchema
-from service.usecases.programs.deadline import scale_run
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.plan import ProgramAnswer, compare_programs, plan_program
 from service.usecases.programs.resolve import resolve_program
 from service.usecases.programs.runs import merge_requests
+from service.usecases.programs.schedule import scale_run
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.market import later, offer, sell
