@@ -10,10 +10,27 @@ from typing import Any
 
 import click
 
+from service.cli.options import OUT_FILE
 from service.cli.tables import columns, figure
 
 
-def measured(options: Mapping[str, Any], out: Path | None) -> None:
+@click.command()
+@click.option("--measure", is_flag=True, help="Time this machine's GPU with PyTorch; your estimates of that accelerator use the result.")
+@click.option("--layers", type=click.IntRange(1, 1000), help="Decoder layers; default: 4, or as many as fit.")
+@click.option("--hidden", "hidden_size", type=click.IntRange(64, 65536), help="Hidden size; default: 1024 to 8192 as fit.")
+@click.option("--seq", "seq_len", type=click.IntRange(1, 1_000_000), help="Tokens a sequence; default: 4096.")
+@click.option("--micro-batch", type=click.IntRange(1, 4096), help="Sequences a step; default: up to 8, as fit.")
+@click.option("--steps", type=click.IntRange(1, 10_000), help="Timed steps of each shape, of which the median counts; default: 20.")
+@click.option("--accelerator", help="What the GPU is, where its own name is not known (see `outlay accelerators`).")
+@click.option("--out", type=OUT_FILE, help="Write the whole measurement to this JSON file too.")
+def calibrate(*, measure: bool, out: Path | None, **options: Any) -> None:
+    """Measure your own machine, so that your estimates use its figures."""
+    if not measure:
+        raise click.UsageError("give --measure; the fit to published measurements is `python -m tools.calibration` in a source checkout")
+    _measure(options, out)
+
+
+def _measure(options: Mapping[str, Any], out: Path | None) -> None:
     """Measure, show, keep: in the data directory where the device is an accelerator, in `out` where asked."""
     from service.config import BadSetting, load_settings
     from service.container import utc_now

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from service.cli import commands, tables
+from service.cli import tables
+from service.cli.options import BRIEF, OPTIONAL_FILE, PRICINGS, field, json_option, settings_option, split_list, workload_fields
+from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
-# Flags of `outlay estimate` that describe the workload.
-WORKLOAD_FLAGS = ("model", "params", "active_params", "tokens", "samples", "method", "seq_len", "batch_tokens", "precision", "mfu")
-# Where the other flags stand in the request; those of LISTS are several values with commas between them.
-FLAG_PATHS = {name: f"workload.{commands.FLAG_PATHS[name]}" for name in WORKLOAD_FLAGS} | {
-    "accelerators": "candidates.accelerators",
-    "counts": "candidates.counts",
-    "providers": "candidates.providers",
-    "regions": "candidates.regions",
-    "pricing": "candidates.pricing",
-    "max_age_days": "candidates.max_age_days",
-    "start": "constraints.start",
-    "deadline": "constraints.deadline",
-    "min_probability": "constraints.min_deadline_probability",
-    "max_usd": "constraints.max_cost_usd",
-    "max_days": "constraints.max_wall_clock_days",
-    "max_tco2e": "constraints.max_tco2e",
-    "jurisdictions": "constraints.jurisdictions",
-    "available": "constraints.require_available",
-    "objective": "objective",
-    "limit": "limit",
-    "snapshot": "snapshot",
-}
-LISTS = ("accelerators", "counts", "providers", "regions", "pricing", "jurisdictions")
 OPTION_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count", "nodes", "spare_accelerators")
 COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share")
 OFFER_COLUMNS = ("provider", "region", "instance_type", "accelerator", "accelerators_per_instance", "pricing", "market")
@@ -52,19 +28,44 @@ UNINTERRUPTED_PRICINGS = ("on_demand", "reserved_1y", "reserved_3y")
 FIGURES = 6
 
 
-def compare(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, output_format: str) -> None:
-    """Compare the options of a file with the flags and settings applied; `output_format` is table, csv or json."""
+@click.command()
+@OPTIONAL_FILE
+@workload_fields("workload.")
+@field("--accelerators", "candidates.accelerators", "Such as H100,A100-80GB; default: all that have an offer.", read=split_list)
+@field("--counts", "candidates.counts", "Such as 64,128,256.", read=split_list)
+@field("--providers", "candidates.providers", "Only these, with their marketplaces; default: all, list prices.", read=split_list)
+@field("--regions", "candidates.regions", "Only these regions.", read=split_list)
+@field("--pricing", "candidates.pricing", f"Kinds of price: {', '.join(PRICINGS)}; default: all.", read=split_list)
+@field("--max-age-days", "candidates.max_age_days", "Only prices read within this many days.", type=float)
+@field("--start", "constraints.start", "First day, such as 2027-01-04; default: today.")
+@field("--deadline", "constraints.deadline", "Last day.")
+@field(
+    "--min-probability",
+    "constraints.min_deadline_probability",
+    "Of keeping the deadline, 0 to 1; default: 0.5, by the p50.",
+    type=float,
+)
+@field("--max-usd", "constraints.max_cost_usd", "Upper limit of the cost in USD.", type=float)
+@field("--max-days", "constraints.max_wall_clock_days", "Upper limit of the wall clock in days.", type=float)
+@field("--max-tco2e", "constraints.max_tco2e", "Largest emissions, in tCO2e.", type=float)
+@field("--jurisdictions", "constraints.jurisdictions", "Countries, such as DE,FR, or EU or EEA.", read=split_list)
+@field("--available", "constraints.require_available", "Only offers that their seller says can be ordered.", is_flag=True, default=None)
+@field("--objective", "objective", "cost, time or carbon; default: cost.")
+@field("--limit", "limit", "Options shown; default: 50.", type=click.IntRange(1, 1000))
+@field("--snapshot", "snapshot", "The price_snapshot of an earlier answer.")
+@settings_option("workload.training.zero_stage=3")
+@BRIEF
+@click.option("--csv", "as_csv", is_flag=True, help="The options as CSV; costs and break-even of owned hardware are in --json.")
+@json_option()
+def compare(file: Path | None, settings: Sequence[str], *, brief: bool, as_csv: bool, as_json: bool) -> None:
+    """The same workload on every matching offer, from flags, or from a JSON or YAML FILE as sent to POST /v1/compare."""
     from service.schemas.comparison.request import CompareRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.comparison.compare import compare as usecase
 
-    request = commands.read_request(file) if file else {}
-    listed = {name: commands.split_list(value) if name in LISTS and value is not None else value for name, value in flags.items()}
-    commands.apply_settings(request, listed, FLAG_PATHS, settings)
-    validated = commands.load_request(CompareRequestSchema(), request)
-    with commands.report_errors():
-        answer = to_builtins(usecase(commands.make_context(), validated))
-    click.echo({"json": _json, "csv": format_csv}.get(output_format, lambda entry: table(entry, brief=brief))(answer))
+    if as_csv and as_json:
+        raise click.UsageError("take --csv or --json: an answer has one form")
+    answer = answer_to(usecase, load_request(CompareRequestSchema(), build_request(file, settings)))
+    show(answer, lambda: format_csv(answer["options"]) if as_csv else table(answer, brief=brief), as_json=as_json)
 
 
 def table(answer: Entry, *, brief: bool) -> str:
@@ -87,8 +88,7 @@ def table(answer: Entry, *, brief: bool) -> str:
     parts += [f"stale prices: {', '.join(answer['stale_providers'])}"] if answer["stale_providers"] else []
     parts += _describe_variants(answer["variants"])
     parts += [line for cluster in answer["on_prem"] for line in _describe_owned(cluster, answer["break_even"])]
-    parts += [f"warning: {warning}" for warning in warnings]
-    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
+    return tables.report(parts, {**answer, "warnings": warnings}, brief=brief)
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -112,17 +112,10 @@ def _describe_variant(entry: Entry, lowest: float) -> str:
     return f"{tables.figure(entry['cost_usd'])} USD, {days} days, {difference}; {entry['feasible']} feasible, the best {entry['best']}"
 
 
-def format_csv(answer: Entry) -> str:
+def format_csv(options: Sequence[Entry]) -> str:
     """The options as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_flatten(answer["options"][0]) if answer["options"] else ["rank"])
-    writer.writerows(_flatten(option).values() for option in answer["options"])
-    return text.getvalue().rstrip("\n")
-
-
-def _json(answer: Entry) -> str:
-    return json.dumps(answer, indent=2)
+    rows = [_flatten(option) for option in options]
+    return tables.csv_text(rows[0] if rows else ["rank"], rows)
 
 
 def _row(option: Entry, *, clip: bool) -> tuple[str, ...]:

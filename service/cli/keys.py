@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli.context import make_database, opened_context, report_errors
+from service.cli.options import json_option, split_list
+from service.cli.request_io import show
+from service.cli.tables import columns
+
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from service.context import AppContext
     from service.domain.teams import Key
 
 
@@ -26,70 +28,42 @@ def keys() -> None:
 @click.option("--name", required=True, help="What the key is for, such as ci or laptop-ada.")
 @click.option("--scope", default="read", show_default=True, help="read, write, admin, with commas between several; none includes another.")
 @click.option("--expires", default="365d", show_default=True, help="Such as 90d or 12h, or never.")
-@click.option("--json", "as_json", is_flag=True, help="Key and token as JSON.")
+@json_option("Key and token as JSON.")
 def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> None:
     """Create a key and print its token once: only a digest is stored."""
-    from service.cli.commands import report_errors
     from service.usecases.keys import make_key
 
-    scopes = [word.strip() for word in scope.split(",") if word.strip()]
-    with opened_context() as at, report_errors():
-        make_database(at)
-        key, token = make_key(at, team, name, scopes, expires)
+    scopes = [word for word in split_list(scope) if word]
+    with opened_context() as context, report_errors():
+        make_database(context)
+        key, token = make_key(context, team, name, scopes, expires)
         if as_json:
-            click.echo(json.dumps(_entry(key, at.clock()) | {"token": token}, indent=2))
+            click.echo(json.dumps(_entry(key, context.clock()) | {"token": token}, indent=2))
             return
         click.echo(f"key {key.id} of team {key.team_name} for {', '.join(key.scopes)}, {_until(key)}; it is not shown again:", err=True)
         click.echo(token)
 
 
 @keys.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option("As JSON.")
 def list_keys(*, as_json: bool) -> None:
     """List all keys, without secrets."""
-    from service.cli.tables import columns
-
-    with opened_context() as at:
-        entries = [_entry(key, at.clock()) for key in _known_keys(at)]
+    with opened_context() as context:
+        entries = [_entry(key, context.clock()) for key in (context.store.keys() if context.store.any_key() else ())]
     head = ("id", "team", "name", "scopes", "created", "expires", "state")
     rows = [tuple(str(entry[name] or "never")[: 16 if name in ("created", "expires") else None] for name in head) for entry in entries]
-    click.echo(json.dumps(entries, indent=2) if as_json else columns([head, *rows]))
+    show(entries, lambda: columns([head, *rows]), as_json=as_json)
 
 
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID")
 def revoke(key_id: str) -> None:
     """Revoke a key; every process knows within a second."""
-    with opened_context() as at:
-        key = None if at.store.absent() else at.store.revoke_key(key_id, at.clock())
+    with opened_context() as context:
+        key = None if context.store.absent() else context.store.revoke_key(key_id, context.clock())
     if key is None:
         raise click.ClickException(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
     click.echo(f"key {key.id} of team {key.team_name} was revoked at {key.revoked_at:%Y-%m-%d %H:%M} UTC")
-
-
-@contextmanager
-def opened_context() -> Iterator[AppContext]:
-    """The context; database errors are reported in one line."""
-    from service.cli.commands import make_context
-    from service.domain.errors import StoreUnavailable
-
-    at = make_context()
-    try:
-        yield at
-    except (StoreUnavailable, OSError) as error:
-        raise click.ClickException(f"the database cannot be used: {error}") from error
-    finally:
-        at.store.close()
-
-
-def make_database(at: AppContext) -> None:
-    if at.store.absent():
-        at.settings.data_dir.mkdir(parents=True, exist_ok=True)
-    at.store.migrate()
-
-
-def _known_keys(at: AppContext) -> tuple[Key, ...]:
-    return at.store.keys() if at.store.any_key() else ()
 
 
 def _entry(key: Key, now: datetime) -> dict[str, Any]:

@@ -2,62 +2,64 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from service.cli import charts, commands, tables
+from service.cli import tables
+from service.cli.charts import write_svg
+from service.cli.options import (
+    BRIEF,
+    MACHINE_FIELDS,
+    OPTIONAL_FILE,
+    SELLER_FIELDS,
+    field,
+    json_option,
+    parse_value,
+    plot_option,
+    settings_option,
+)
+from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
-# Where the flags stand in the request.
-FLAG_PATHS = {
-    "flops": "budget.flops",
-    "usd": "budget.usd",
-    "accelerator_hours": "budget.accelerator_hours",
-    "days": "budget.days",
-    "deadline": "budget.deadline",
-    "law": "law",
-    "accelerator": "hardware.accelerator",
-    "count": "hardware.count",
-    "usd_per_hour": "price.usd_per_accelerator_hour",
-    "provider": "price.provider",
-    "region": "price.region",
-    "inference_tokens": "lifetime_inference_tokens",
-    "unique_tokens": "max_unique_tokens",
-    "params": "plan.params",
-    "tokens": "plan.tokens",
-}
-# Numbers as JSON writes them (1e13) or, but for FLOPs, texts with a suffix: read as settings are.
-COUNTS = ("flops", "inference_tokens", "unique_tokens")
 HOURS_PER_DAY = 24
 
 
-def optimal(file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
-    """Answer the request of a file with the flags and settings applied; `plot` is the file for its chart."""
+@click.command()
+@OPTIONAL_FILE
+@field("--flops", "budget.flops", "Budget in training FLOPs, such as 1e23.", read=parse_value)
+@field("--usd", "budget.usd", "Budget in dollars; this and the next three need --accelerator and --count.", type=float)
+@field("--accelerator-hours", "budget.accelerator_hours", "Budget in accelerator-hours.", type=float)
+@field("--days", "budget.days", "Budget in days on the wall clock.", type=float)
+@field("--deadline", "budget.deadline", "Last day, such as 2027-06-30; counted from today, or schedule.start.")
+@field("--law", "law", "Scaling law, such as hoffmann-3; default: besiroglu.")
+@MACHINE_FIELDS
+@SELLER_FIELDS
+@field(
+    "--inference-tokens",
+    "lifetime_inference_tokens",
+    "Tokens served over the model's life, such as 10T: training and serving are made least together.",
+    read=parse_value,
+)
+@field("--unique-tokens", "max_unique_tokens", "Unique training tokens there are, such as 500B; more are repeats.", read=parse_value)
+@field("--params", "plan.params", "Parameters of your own plan, for comparison.", read=parse_value)
+@field("--tokens", "plan.tokens", "Your own plan's training tokens.", read=parse_value)
+@settings_option("training.precision=fp8")
+@plot_option("Draw the curves of equal cost and equal loss")
+@BRIEF
+@json_option()
+def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
+    """What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal."""
     from service.schemas.scaling.optimum_request import OptimalRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.scaling.optimum import optimal as usecase
 
-    request = commands.read_request(file) if file else {}
-    counts = [f"{FLAG_PATHS[name]}={flags[name]}" for name in COUNTS if flags[name] is not None]
-    others = {name: value for name, value in flags.items() if name not in COUNTS}
-    commands.apply_settings(request, others, FLAG_PATHS, [*counts, *settings])
-    validated = commands.load_request(OptimalRequestSchema(), request)
-    with commands.report_errors():
-        answer = to_builtins(usecase(commands.make_context(), validated))
+    answer = answer_to(usecase, load_request(OptimalRequestSchema(), build_request(file, settings)))
     if plot is not None:
-        draw(answer, plot)
-    click.echo(json.dumps(answer, indent=2) if as_json else table(answer, brief=brief))
+        from service.formats.documents.charts import optimal_chart, svg
 
-
-def draw(answer: Entry, file: Path) -> None:
-    """Write the curves of an answer as SVG."""
-    from service.formats.documents.charts import optimal_chart, svg
-
-    charts.write_svg(file, lambda: svg(optimal_chart(answer)))
+        write_svg(plot, lambda: svg(optimal_chart(answer)))
+    show(answer, lambda: table(answer, brief=brief), as_json=as_json)
 
 
 def table(answer: Entry, *, brief: bool) -> str:
@@ -75,12 +77,10 @@ def table(answer: Entry, *, brief: bool) -> str:
         *_plan(answer["plan"]),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
-    parts = [tables.columns([row for row in rows if row[1]]), *_other_laws(answer)]
     estimate = answer["estimate"] or {"warnings": [], "assumptions": []}
-    warnings = dict.fromkeys([*answer["warnings"], *estimate["warnings"]])
-    parts += [f"warning: {warning}" for warning in warnings]
-    assumptions = {"assumptions": [*answer["assumptions"], *estimate["assumptions"]]}
-    return "\n".join([*parts, *tables.assumptions(assumptions, brief=brief)])
+    both = {name: [*answer[name], *estimate[name]] for name in ("warnings", "assumptions")}
+    both["warnings"] = list(dict.fromkeys(both["warnings"]))
+    return tables.report([tables.summary(rows), *_other_laws(answer)], both, brief=brief)
 
 
 def _training(answer: Entry) -> list[tuple[str, str]]:

@@ -2,60 +2,70 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.commands import make_context
-from service.cli.tables import clip, columns
-from service.context import AppContext
+from service.cli.context import make_context, make_database
+from service.cli.options import json_option
+from service.cli.request_io import show
+from service.cli.tables import clip, columns, csv_text
 from service.domain.errors import StoreUnavailable
-from service.serialization import to_builtins
-from service.usecases.prices.providers import ROW_KINDS
+
+if TYPE_CHECKING:
+    from service.context import AppContext
 
 ROWS_NAMED = 5
 """Rejected and quarantined rows shown; `--json` has the first hundred of each."""
 SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh_at", "lacks", "last_error")
 
 
-def refresh(names: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
-    """Fetch from the named providers, or from all that are enabled, and print the results."""
-    at = make_context()
+@click.group()
+def prices() -> None:
+    """Prices of the clouds, as their own interfaces state them."""
+
+
+@prices.command()
+@click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
+@click.option("--accept-jumps", is_flag=True, help="Believe prices that moved tenfold since the last good ones.")
+@json_option("As JSON, with the rows that were not taken.")
+def refresh(providers: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
+    """Ask these price sources now, or all; says what came, was rejected or is not believed."""
+    context = make_context()
     try:
-        if at.store.absent():
-            at.settings.data_dir.mkdir(parents=True, exist_ok=True)
-        at.store.migrate()
-        results = [_refreshed(at, name, accept_jumps=accept_jumps) for name in names or at.providers.names()]
+        make_database(context)
+        results = [_refreshed(context, name, accept_jumps=accept_jumps) for name in providers or context.providers.names()]
     except (StoreUnavailable, OSError) as error:
         raise click.ClickException(f"prices cannot be stored: {error}") from error
-    click.echo(json.dumps(results, indent=2) if as_json else "\n".join([_refresh_table(results), *_named(results)]))
+    show(results, lambda: "\n".join([_refresh_table(results), *_named(results)]), as_json=as_json)
     if any("error" in result for result in results):
         raise SystemExit(1)
 
 
-def show(*, as_json: bool, as_csv: bool) -> None:
-    """Show the state of every provider."""
+@prices.command("show")
+@json_option("As over HTTP.")
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
+def show_providers(*, as_json: bool, as_csv: bool) -> None:
+    """What is known of every price source: freshness, last error, next refresh."""
+    from service.serialization import to_builtins
     from service.usecases.prices.providers import list_providers
 
     try:
         entries = to_builtins(list_providers(make_context(), operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(f"nothing is stored yet, or cannot be read ({error}); `outlay prices refresh` fetches prices") from error
-    click.echo(json.dumps(entries, indent=2) if as_json else _csv(entries) if as_csv else _table(entries))
+    show(entries, lambda: _csv(entries) if as_csv else _table(entries), as_json=as_json)
 
 
-def _refreshed(at: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:
+def _refreshed(context: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:
     """Result of the refresh, with rejected, quarantined and suspicious rows."""
     from providers.registry import UnknownProvider
     from service.usecases.prices.providers import refresh_in_process
 
     click.echo(f"asking {name}", err=True)
     try:
-        return refresh_in_process(at, name, accept_jumps=accept_jumps)
+        return refresh_in_process(context, name, accept_jumps=accept_jumps)
     except UnknownProvider as error:
         raise click.ClickException(str(error)) from error
 
@@ -76,6 +86,8 @@ def _refresh_table(results: Sequence[Mapping[str, Any]]) -> str:
 
 def _named(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """The first rejected, quarantined and suspicious rows of each provider with the reason, and warnings."""
+    from service.usecases.prices.providers import ROW_KINDS
+
     rows = [
         f"{result['provider']} {kind}: {row['row']}: {row['reason']}"
         for result in results
@@ -111,8 +123,6 @@ def _trouble(entry: Mapping[str, Any]) -> str:
 
 
 def _csv(entries: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*SHOWN, "rejected", "quarantined"])
-    writer.writerows([*(entry[name] for name in SHOWN), entry["rejected"]["count"], entry["quarantined"]["count"]] for entry in entries)
-    return text.getvalue().rstrip("\n")
+    counts = ("rejected", "quarantined")
+    rows = [{name: entry[name] for name in SHOWN} | {name: entry[name]["count"] for name in counts} for entry in entries]
+    return csv_text((*SHOWN, *counts), rows)

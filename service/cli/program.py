@@ -8,42 +8,52 @@ from pathlib import Path
 
 import click
 
-from service.cli import commands, tables
+from service.cli import tables
+from service.cli.context import report_errors
+from service.cli.options import BRIEF, FILE, IN_FILE, OUT_FILE, settings_option
+from service.cli.request_io import answer_to, build_request, load_request, read_request, show
 from service.cli.tables import Entry
 
+PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 
-def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, brief: bool) -> None:
-    """Plan the program of a file, with changed settings; `form` is table, json or a document's format, written to `out` if stated."""
+
+@click.command()
+@FILE
+@settings_option("start=2027-02-01", "Any field of the program")
+@click.option("--format", "form", type=click.Choice(PLAN_FORMATS), default="table", show_default=True, help="How the plan is written.")
+@click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
+@click.option("--out", type=OUT_FILE, help="Write to this file; default: standard output.")
+@click.option("--before", type=IN_FILE, help="Say only why FILE costs more than this one.")
+@BRIEF
+def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, before: Path | None, brief: bool) -> None:
+    """Plan the whole training program of a JSON or YAML FILE as sent to POST /v1/estimate/program."""
     from service.schemas.programs.presenters import present_program
     from service.schemas.programs.request import ProgramRequestSchema
-    from service.usecases.programs.plan import plan_program as usecase
+    from service.usecases.programs.plan import plan_program
 
-    request = commands.read_request(file)
-    commands.apply_settings(request, {}, {}, settings)
-    request_data = commands.load_request(ProgramRequestSchema(), request)
-    with commands.report_errors():
-        answer = present_program(usecase(commands.make_context(), request_data))
+    if before is not None:
+        difference(before, file, as_json=form == "json")
+        return
+    loaded = load_request(ProgramRequestSchema(), build_request(file, settings))
+    answer = answer_to(lambda context, request: present_program(plan_program(context, request)), loaded)
     write_output(_written(answer, form, brief=brief), out)
 
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
     """Print the difference of two programs' budgets by cause."""
     from service.schemas.programs.request import ProgramDifferenceRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.programs.plan import compare_programs
 
-    request = {"before": commands.read_request(before), "after": commands.read_request(after)}
-    request_data = commands.load_request(ProgramDifferenceRequestSchema(), request)
-    with commands.report_errors():
-        answer = to_builtins(compare_programs(commands.make_context(), request_data))
-    click.echo(json.dumps(answer, indent=2) if as_json else answer["headline"])
+    request = {"before": read_request(before), "after": read_request(after)}
+    answer = answer_to(compare_programs, load_request(ProgramDifferenceRequestSchema(), request))
+    show(answer, lambda: str(answer["headline"]), as_json=as_json)
 
 
 def table(answer: Entry, *, brief: bool) -> str:
     """Budget, tiers and gates, calendar, risks and warnings as text."""
     parts = [
         f"{answer['name']}",
-        tables.columns([row for row in _summary(answer) if row[1]]),
+        tables.summary(_summary(answer)),
         "",
         tables.columns([("USD", "line", "basis"), *_lines(answer)]),
         "",
@@ -53,9 +63,8 @@ def table(answer: Entry, *, brief: bool) -> str:
         tables.columns([("from", "to", "what", "critical"), *_calendar(answer["schedule"])]),
         *_deadline_options(answer["schedule"]),
         *_risks(answer["risks"]),
-        *(f"warning: {warning}" for warning in answer["warnings"]),
     ]
-    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
+    return tables.report(parts, answer, brief=brief)
 
 
 def _summary(answer: Entry) -> list[tuple[str, str]]:
@@ -97,13 +106,10 @@ def _burn(weeks: Sequence[Entry]) -> str:
 
 def _tokens(tokens: Entry) -> str:
     flow, suggested = tokens["flow"], tokens["suggested"]
-    texts = []
-    if flow:
-        steps = (f"{tables.scaled(flow[name])} {name}" for name in ("raw", "filtered", "deduplicated", "trained", "effective"))
-        texts.append(", ".join(steps))
-    if suggested:
-        texts.append(f"a first target is {tables.scaled(suggested['p50'])}")
-    return "; ".join(texts)
+    steps = ("raw", "filtered", "deduplicated", "trained", "effective")
+    known = ", ".join(f"{tables.scaled(flow[name])} {name}" for name in steps) if flow else ""
+    target = f"a first target is {tables.scaled(suggested['p50'])}" if suggested else ""
+    return "; ".join(text for text in (known, target) if text)
 
 
 def _lines(answer: Entry) -> list[tuple[str, str, str]]:
@@ -163,7 +169,7 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
         return f"{json.dumps(answer, indent=2)}\n".encode()
     from service.formats.documents.render import render
 
-    with commands.report_errors():
+    with report_errors():
         content, _ = render("program", dict(answer), form)
     return content
 

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from service.cli.commands import load_request, make_context, read_request, report_errors
+from service.cli.options import IN_FILE, json_option
+from service.cli.request_io import answer_to, load_request, read_request, show
 from service.cli.tables import columns, figure, price_text
 
 
-def reprice(request: Path, before: Path | None, since: str | None, answer: Path | None, *, as_json: bool) -> None:
-    """Show what changed since the snapshot `since`, or since that of the earlier answer."""
+@click.command()
+@click.argument("request", type=IN_FILE)
+@click.option("--since", metavar="SNAPSHOT", help="The price_snapshot of the earlier answer.")
+@click.option("--answer", type=IN_FILE, help="The earlier answer: its snapshot and total.")
+@click.option("--before", type=IN_FILE, help="The earlier request; default: the same.")
+@json_option("As over HTTP.")
+def reprice(request: Path, since: str | None, answer: Path | None, before: Path | None, *, as_json: bool) -> None:
+    """What moved since an earlier estimate of the run in the JSON or YAML file REQUEST: the engine, prices or the workload."""
+    if since is None and answer is None:
+        raise click.UsageError("since when? Give --since SNAPSHOT or --answer FILE")
     from service.schemas.training.reprice import RepriceRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.training.reprice import reprice as usecase
 
-    asked = {"request": read_request(request)} | (_earlier(answer) if answer else {})
-    asked |= {"before": read_request(before)} if before else {}
-    asked |= {"since": since} if since else {}
-    given = load_request(RepriceRequestSchema(), asked)
-    with report_errors():
-        found = to_builtins(usecase(make_context(), given))
-    click.echo(json.dumps(found, indent=2) if as_json else table(found))
+    body = {"request": read_request(request)} | (_earlier(answer) if answer else {})
+    body |= {"before": read_request(before)} if before else {}
+    body |= {"since": since} if since else {}
+    difference = answer_to(usecase, load_request(RepriceRequestSchema(), body))
+    show(difference, lambda: table(difference), as_json=as_json)
 
 
 def _earlier(file: Path) -> dict[str, Any]:

@@ -3,75 +3,98 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from service.cli import charts, commands, tables
+from service.cli import tables
+from service.cli.charts import write_svg
+from service.cli.options import (
+    BRIEF,
+    FILE,
+    MACHINE_FIELDS,
+    field,
+    json_option,
+    parse_value,
+    plot_option,
+    settings_option,
+    split_list,
+)
+from service.cli.request_io import answer_to, load_request, override, read_request, show
 from service.cli.tables import Entry
 from service.domain.counts import parse_count
-from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 
 LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
-FIT_PATHS = {name: name for name in ("starts", "bootstraps", "seed")}
-CURVE_PATHS = {
-    "plan_tokens": "plan.tokens",
-    "plan_loss": "plan.loss",
-    "decay": "schedule.decay",
-    "warmup": "schedule.warmup_tokens",
-    "decay_tokens": "schedule.decay_tokens",
-    "final_share": "schedule.final_share",
-    "ends": "alternatives",
-    **{name: commands.FLAG_PATHS[name] for name in ("model", "params", "accelerator", "count", "usd_per_hour")},
-}
-COUNTS = ("plan_tokens", "warmup", "decay_tokens")
 
 
-def fit(file: Path, flags: Mapping[str, Any], *, plot: Path | None, brief: bool, as_json: bool) -> None:
-    """Fit a law to the runs of a file with the flags applied; `plot` is the file for its chart."""
+@click.command()
+@FILE
+@click.option("--predict", multiple=True, metavar="PARAMS:TOKENS", help="Foretell the loss of such a run, such as 70B:1.4T; repeatable.")
+@click.option("--next-flops", help="Propose next small runs with this many FLOPs in total, such as 1e21.")
+@click.option("--target", metavar="PARAMS:TOKENS", help="The run whose loss they are to sharpen; default: the first of --predict.")
+@field("--starts", "starts", "Starts of the search; default: 500.", type=int)
+@field("--bootstraps", "bootstraps", "Resamples for intervals; default: 200.", type=int)
+@field("--seed", "seed", "Of the resamples; default: 0.", type=int)
+@plot_option("Draw runs, curves of equal FLOPs and predictions")
+@BRIEF
+@json_option()
+def fit(
+    file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, brief: bool, as_json: bool
+) -> None:
+    """A scaling law from FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
     from service.schemas.scaling.law_fit import LawFitRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.scaling.law_fit import fit_scaling_law
 
-    request = _request(file, LAW_COLUMNS)
-    commands.apply_settings(request, {name: flags[name] for name in FIT_PATHS}, FIT_PATHS, ())
-    _add_runs(request, flags)
-    validated = commands.load_request(LawFitRequestSchema(), request)
-    with commands.report_errors():
-        answer = to_builtins(fit_scaling_law(validated))
+    request = override(_request(file, LAW_COLUMNS))
+    if predict:
+        request["predict"] = [_run(text, "--predict") for text in predict]
+    if next_flops is not None:
+        request["design"] = _design(request, next_flops, target)
+    elif target:
+        raise click.UsageError("--target belongs to --next-flops")
+    loaded = load_request(LawFitRequestSchema(), request)
+    answer = answer_to(lambda _, runs: fit_scaling_law(runs), loaded)
     if plot is not None:
-        draw_fit(validated["points"], answer, plot)
-    click.echo(json.dumps(answer, indent=2) if as_json else format_law(answer, brief=brief))
+        draw_fit(loaded["points"], answer, plot)
+    show(answer, lambda: format_law(answer, brief=brief), as_json=as_json)
 
 
-def loss_curve(file: Path, flags: Mapping[str, Any], settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
-    """Extrapolate the curve of a file with the flags and settings applied."""
+@click.command()
+@FILE
+@field("--plan-tokens", "plan.tokens", "Tokens the run is planned to end at, such as 2T.", read=parse_value)
+@field("--plan-loss", "plan.loss", "Loss it is planned to end at.", type=float)
+@field("--decay", "schedule.decay", "Of the learning rate after warm-up: cosine, linear, exponential or constant.")
+@field("--warmup", "schedule.warmup_tokens", "Tokens of warm-up.", read=parse_value)
+@field("--decay-tokens", "schedule.decay_tokens", "Tokens of decay at the plan's end; default: all after warm-up.", read=parse_value)
+@field("--final-share", "schedule.final_share", "Learning rate at the plan's end over its peak; default: 0.", type=float)
+@field("--ends", "alternatives", "Further horizons, such as 1T,3T.", read=lambda text: [parse_value(end) for end in split_list(text)])
+@field("--model", "model.preset", "Preset, such as llama-2-7b; with --accelerator and --count, what is left is priced.")
+@field("--params", "model.params", "Parameters, such as 7B, in place of a preset.", read=parse_value)
+@MACHINE_FIELDS
+@settings_option("schedule.relaxation_tokens=1B")
+@BRIEF
+@json_option()
+def loss_curve(file: Path, settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
+    """Where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
     from service.schemas.scaling.loss_curves import CurveRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.scaling.loss_curves import extrapolate_curve
 
-    request = _request(file, CURVE_COLUMNS)
-    settings_by_name = {name: _count(value) if name in COUNTS and value is not None else value for name, value in flags.items()}
-    if settings_by_name["ends"] is not None:
-        settings_by_name["ends"] = [_count(end.strip()) for end in settings_by_name["ends"].split(",")]
-    commands.apply_settings(request, settings_by_name, CURVE_PATHS, settings)
-    validated = commands.load_request(CurveRequestSchema(), request)
-    with commands.report_errors():
-        answer = to_builtins(extrapolate_curve(commands.make_context(), validated))
-    click.echo(json.dumps(answer, indent=2) if as_json else format_curve(answer, brief=brief))
+    request = override(_request(file, CURVE_COLUMNS), settings)
+    answer = answer_to(extrapolate_curve, load_request(CurveRequestSchema(), request))
+    show(answer, lambda: format_curve(answer, brief=brief), as_json=as_json)
 
 
 def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
     """Write the runs, curves of equal FLOPs by the law and the predicted runs as SVG."""
+    from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
     from service.formats.documents.charts import fit_chart, svg
     from service.serialization import to_builtins
     from service.usecases.scaling.iso_flops import iso_flop_curves
 
     flops = [FLOPS_PER_PARAM_AND_TOKEN * run["params"] * run["tokens"] for run in (*runs, *answer["predictions"])]
-    charts.write_svg(file, lambda: svg(fit_chart(runs, answer, to_builtins(iso_flop_curves(answer["law"], flops)))))
+    write_svg(file, lambda: svg(fit_chart(runs, answer, to_builtins(iso_flop_curves(answer["law"], flops)))))
 
 
 def format_law(answer: Entry, *, brief: bool) -> str:
@@ -90,9 +113,8 @@ def format_law(answer: Entry, *, brief: bool) -> str:
         *_predictions(answer["predictions"]),
         *_next_runs(answer["design"]),
         f"engine {answer['engine_version']}; --json has the law with its resamples, as `law` of POST /v1/optimal takes it",
-        *(f"warning: {warning}" for warning in answer["warnings"]),
     ]
-    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
+    return tables.report(parts, answer, brief=brief)
 
 
 def format_curve(answer: Entry, *, brief: bool) -> str:
@@ -108,13 +130,12 @@ def format_curve(answer: Entry, *, brief: bool) -> str:
         parts.append(f"planned {plan['planned_loss']:g}: reached with probability {plan['probability']:.0%}")
     parts.append(tables.columns([head, *(_option(option) for option in answer["options"])]))
     parts += [f"prices {answer['price_snapshot']}, {tables.price_text(answer['price'])}"] if answer["price"] else []
-    parts += [f"engine {answer['engine_version']}", *(f"warning: {warning}" for warning in answer["warnings"])]
-    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
+    return tables.report([*parts, f"engine {answer['engine_version']}"], answer, brief=brief)
 
 
 def _request(file: Path, names: Sequence[str]) -> dict[str, Any]:
     """The request of a file; a CSV holds the points only."""
-    return {"points": _points(file, names)} if file.suffix.lower() == ".csv" else commands.read_request(file)
+    return {"points": _points(file, names)} if file.suffix.lower() == ".csv" else read_request(file)
 
 
 def _points(file: Path, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -141,40 +162,22 @@ def _number(file: Path, line: int, cell: str | None) -> float | None:
         raise click.ClickException(f"{file}, line {line}: {text!r} is no number") from None
 
 
-def _add_runs(request: dict[str, Any], flags: Mapping[str, Any]) -> None:
-    """Add the runs to predict and the design to the request."""
-    runs = [_run(text, "--predict") for text in flags["predict"]]
-    if runs:
-        request["predict"] = runs
-    if flags["next_flops"] is not None:
-        target = _run(flags["target"], "--target") if flags["target"] else next(iter(request.get("predict", ())), None)
-        if target is None:
-            raise click.UsageError("state the run to predict better with --target PARAMS:TOKENS")
-        request["design"] = {"flops": _flops(flags["next_flops"]), "target": target}
-    elif flags["target"]:
-        raise click.UsageError("--target belongs to --next-flops")
+def _design(request: Entry, next_flops: str, target: str | None) -> dict[str, Any]:
+    """The design of next runs: their FLOPs, and the run to predict better, by default the first predicted one."""
+    run = _run(target, "--target") if target else next(iter(request.get("predict", ())), None)
+    if run is None:
+        raise click.UsageError("state the run to predict better with --target PARAMS:TOKENS")
+    try:
+        return {"flops": float(next_flops), "target": run}
+    except ValueError:
+        raise click.BadParameter(f"{next_flops!r} is no number", param_hint="--next-flops") from None
 
 
 def _run(text: str, option: str) -> dict[str, Any]:
     params, separator, tokens = text.partition(":")
     if not separator:
         raise click.BadParameter(f"{text!r} is not PARAMS:TOKENS, such as 70B:1.4T", param_hint=option)
-    return {"params": _count(params), "tokens": _count(tokens)}
-
-
-def _flops(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no number", param_hint="--next-flops") from None
-
-
-def _count(text: str) -> Any:
-    """A count as the schema reads it: a number as in JSON, else the text."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+    return {"params": parse_value(params), "tokens": parse_value(tokens)}
 
 
 def _held_out(check: Entry | None) -> list[str]:

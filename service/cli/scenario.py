@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli.context import make_database, member_of, opened_context, report_errors
+from service.cli.options import FILE, json_option, settings_option, team_option
+from service.cli.request_io import build_request, load_request
+from service.cli.tables import columns
+
 if TYPE_CHECKING:
     from service.context import AppContext
     from service.domain.scenarios import ScenarioDetail
@@ -21,8 +26,8 @@ if TYPE_CHECKING:
 
 POLL_S = 0.2
 STATISTICS = ("p10", "p50", "p90", "mean", "standard_error")
-TEAM = click.option("--team", default="default", show_default=True, help="The team whose scenario it is.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer of GET /v1/scenarios/{id}.")
+TEAM = team_option("The team whose scenario it is.")
+JSON = json_option("Print the answer of GET /v1/scenarios/{id}.")
 
 
 @click.group("scenario")
@@ -31,25 +36,22 @@ def scenario() -> None:
 
 
 @scenario.command("run")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="Any field, such as trials=1e6 or base.hardware.count=512.")
+@FILE
+@settings_option("trials=1e6 or base.hardware.count=512", "Any field")
 @TEAM
 @JSON
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
     """Evaluate a JSON or YAML FILE as for POST /v1/scenarios, and show the result. Ctrl-C leaves the scenario open."""
-    from service.cli.commands import apply_settings, load_request, read_request, report_errors
-    from service.cli.keys import make_database, opened_context
-    from service.cli.tracking.commands import member_of
-    from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
+    from service.schemas.scenarios.request import ScenarioRequestSchema
+    from service.schemas.scenarios.request import build_request as build_scenario
     from service.usecases.scenarios.scenarios import submit
 
-    request = read_request(file)
-    apply_settings(request, {}, {}, settings)
+    request = build_request(file, settings)
     loaded = load_request(ScenarioRequestSchema(), request)
     with opened_context() as context, report_errors():
         make_database(context)
         who = member_of(context, team)
-        made = submit(context, who, build_request(loaded), request)
+        made = submit(context, who, build_scenario(loaded), request)
         click.echo(f"scenario {made.id}", err=True)
         _follow(context, who, made.id, as_json=as_json)
 
@@ -79,10 +81,6 @@ def cancel(scenario_id: str, team: str) -> None:
 @contextmanager
 def _existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
     """The context of an existing database, and the caller; errors are printed as one line."""
-    from service.cli.commands import report_errors
-    from service.cli.keys import opened_context
-    from service.cli.tracking.commands import member_of
-
     with opened_context() as context, report_errors():
         if context.store.absent():
             raise click.ClickException("there are no scenarios here yet; `outlay scenario run` or POST /v1/scenarios begins one")
@@ -148,8 +146,6 @@ def _work_until(context: AppContext, over: threading.Event) -> None:
 
 def _render(result: Mapping[str, Any]) -> str:
     """The result as text: quantities in a table, single values, causes, statements and warnings."""
-    from service.cli.tables import columns
-
     ranges = {name: value for name, value in result.items() if isinstance(value, Mapping) and "p50" in value}
     table = [
         ("", *STATISTICS),

@@ -2,97 +2,80 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from service.cli import charts, commands, tables
+from service.cli import tables
+from service.cli.charts import write_svg
+from service.cli.options import BRIEF, OPTIONAL_FILE, PRICINGS, field, parse_value, plot_option, settings_option, split_list
+from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
-# Where the flags stand in the request; those of LISTS are several values with commas between them.
-FLAG_PATHS = {
-    "model": "model.preset",
-    "params": "model.params",
-    "active_params": "model.active_params",
-    "prompt": "traffic.prompt_tokens",
-    "output": "traffic.output_tokens",
-    "cached": "traffic.cached_share",
-    "rate": "traffic.requests_per_s",
-    "tokens_per_month": "traffic.tokens_per_month",
-    "lifetime_tokens": "traffic.lifetime_tokens",
-    "ttft": "latency.time_to_first_token_s",
-    "tpot": "latency.time_per_output_token_ms",
-    "formats": "formats",
-    "accelerators": "hardware.accelerators",
-    "counts": "hardware.counts",
-    "usd_per_hour": "price.usd_per_accelerator_hour",
-    "provider": "price.provider",
-    "region": "price.region",
-    "pricing": "price.pricing",
-    "snapshot": "price.snapshot",
-    "utilisation": "utilisation",
-    "training_usd": "training.usd",
-    "levers": "levers",
-    "limit": "limit",
-}
-LISTS = ("formats", "accelerators", "counts")
 RANGES = ("p10", "p50", "p90")
 PRICE_COLUMNS = ("provider", "region", "instance_type", "pricing", "usd_per_accelerator_hour", "observed_at", "source", "stale")
 CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits")
 
 
-def serving(
-    file: Path | None, flags: Mapping[str, Any], settings: Sequence[str], *, plot: Path | None, brief: bool, output_format: str
-) -> None:
-    """Plan the serving of a file with the flags and settings applied; `output_format` is table, csv or json, `plot` its chart."""
+@click.command()
+@OPTIONAL_FILE
+@field("--model", "model.preset", "Preset, such as llama-3.1-70b (see `outlay models`).")
+@field("--params", "model.params", "Parameters, such as 70B, in place of a preset.", read=parse_value)
+@field("--active-params", "model.active_params", "Active parameters of a mixture of experts.", read=parse_value)
+@field("--prompt", "traffic.prompt_tokens", "Prompt tokens of a request.", type=int)
+@field("--output", "traffic.output_tokens", "Output tokens of a request.", type=int)
+@field("--cached", "traffic.cached_share", "Share of the prompts found in a cache.", type=float)
+@field("--rate", "traffic.requests_per_s", "Requests a second.", type=float)
+@field("--tokens-per-month", "traffic.tokens_per_month", "Such as 50B, in the place of a rate.")
+@field("--lifetime-tokens", "traffic.lifetime_tokens", "Tokens served in the model's life, such as 1T.")
+@field("--ttft", "latency.time_to_first_token_s", "Longest time to the first token, in seconds.", type=float)
+@field("--tpot", "latency.time_per_output_token_ms", "Longest time for each later token, in milliseconds.", type=float)
+@field("--formats", "formats", "Such as bf16,fp8,int4; default: bf16.", read=split_list)
+@field("--accelerators", "hardware.accelerators", "Such as H100,MI300X; default: all that have a price.", read=split_list)
+@field("--counts", "hardware.counts", "Accelerators of one replica, such as 4,8.", read=split_list)
+@field("--usd-per-hour", "price.usd_per_accelerator_hour", "Your price an accelerator-hour, of one accelerator.", type=float)
+@field("--provider", "price.provider", "Only this provider's prices.")
+@field("--region", "price.region", "Only prices of this region.")
+@field("--pricing", "price.pricing", "Kind of price; default: on_demand.", type=click.Choice(PRICINGS))
+@field("--snapshot", "price.snapshot", "The price_snapshot of an earlier answer.")
+@field("--utilisation", "utilisation", "Mean over full load, so the room for peaks.", type=float)
+@field("--training-usd", "training.usd", "What training cost, to be added to the life.", type=float)
+@field("--levers", "levers", "Also weigh quantising and distilling.", is_flag=True, default=None)
+@field("--limit", "limit", "Alternatives shown; default: 10.", type=click.IntRange(1, 100))
+@settings_option("model.kv_heads=8")
+@plot_option("Write a chart of the options' cost and latency")
+@BRIEF
+@click.option("--csv", "form", flag_value="csv", help="The options as CSV.")
+@click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
+def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, brief: bool, form: str | None) -> None:
+    """What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving."""
     from service.schemas.serving import ServingRequestSchema
-    from service.serialization import to_builtins
     from service.usecases.serving.serve import serve
 
-    request = commands.read_request(file) if file else {}
-    listed = {name: commands.split_list(value) if name in LISTS and value is not None else value for name, value in flags.items()}
-    commands.apply_settings(request, listed, FLAG_PATHS, settings)
-    validated = commands.load_request(ServingRequestSchema(), request)
-    with commands.report_errors():
-        answer = to_builtins(serve(commands.make_context(), validated))
+    loaded = load_request(ServingRequestSchema(), build_request(file, settings))
+    answer = answer_to(serve, loaded)
     if plot is not None:
-        draw(answer, validated.get("latency", {}).get("time_per_output_token_ms"), plot)
-    click.echo({"json": _json, "csv": format_csv}.get(output_format, lambda entry: table(entry, brief=brief))(answer))
+        from service.formats.documents.charts import serving_chart, svg
 
-
-def draw(answer: Entry, limit_ms: float | None, file: Path) -> None:
-    """Write cost and speed of the options as SVG."""
-    from service.formats.documents.charts import serving_chart, svg
-
-    charts.write_svg(file, lambda: svg(serving_chart(answer, limit_ms)))
+        limit_ms = loaded.get("latency", {}).get("time_per_output_token_ms")
+        write_svg(plot, lambda: svg(serving_chart(answer, limit_ms)))
+    show(answer, lambda: format_csv(answer) if form == "csv" else table(answer, brief=brief), as_json=form == "json")
 
 
 def table(answer: Entry, *, brief: bool) -> str:
     """The best option, the others, levers, and warnings."""
-    parts = [tables.columns([row for row in _best(answer) if row[1]])]
+    parts = [tables.summary(_best(answer))]
     parts += [_options(answer)] if answer["alternatives"] else []
     parts += _levers(answer["levers"]) if answer["levers"] else []
-    parts += [f"warning: {warning}" for warning in answer["warnings"]]
-    return "\n".join([*parts, *tables.assumptions(answer, brief=brief)])
+    return tables.report(parts, answer, brief=brief)
 
 
 def format_csv(answer: Entry) -> str:
     """The options as CSV, the best first."""
-    text = io.StringIO()
     rows = [_flatten(option) for option in (answer["best"], *answer["alternatives"])]
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
-
-
-def _json(answer: Entry) -> str:
-    return json.dumps(answer, indent=2)
+    return tables.csv_text(rows[0], rows)
 
 
 def _best(answer: Entry) -> list[tuple[str, str]]:

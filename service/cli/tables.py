@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Entry = Mapping[str, Any]
@@ -12,36 +14,19 @@ UNLIMITED_WIDTH = 100_000
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
-def estimate(answer: Entry, *, brief: bool = False) -> str:
-    """The estimate, its cost lines, warnings and, unless `brief`, assumptions."""
-    throughput, memory, time, price = answer["throughput"], answer["memory"], answer["time"], answer["price"]
-    rows = [
-        ("compute", f"{answer['flops']['total']:.3g} FLOPs ({figure(answer['flops']['petaflop_s_days'])} petaflop/s-days)"),
-        ("trained on", f"{scaled(answer['tokens']['trained'])} {answer['tokens']['unit']}s"),
-        ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], figure)} {answer['tokens']['unit']}s/s an accelerator"),
-        ("MFU", f"{spread(throughput['mfu'], percent)}, bound by {throughput['bound_by']}, {throughput['source']}"),
-        (
-            "whole run",
-            f"{figure(throughput['effective_tokens_per_s'])} tokens/s, MFU {percent(throughput['effective_mfu'])}, interruptions included",
-        ),
-        ("layout", layout(throughput["parallelism"])),
-        *((("", other)) for other in alternatives(throughput)),
-        ("memory", f"{memory['per_accelerator_gb']:.1f} of {memory['capacity_gb']:.1f} GB, {'fits' if memory['fits'] else 'DOES NOT FIT'}"),
-        ("failures", failures(answer["reliability"])),
-        ("wall clock", f"{spread(time['wall_clock_hours'], figure)} h ({figure(time['wall_clock_hours']['p50'] / 24)} days)"),
-        ("accelerator-hours", spread(time["accelerator_hours"], figure)),
-        ("finish", finish(time)),
-        ("price", price_text(price)),
-        ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD"),
-        *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
-        ("energy", f"{figure(answer['energy']['mwh'])} MWh, {figure(answer['energy']['tco2e'])} tCO2e (PUE {answer['energy']['pue']:g})"),
-        ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
-    ]
-    parts = [columns([row for row in rows if row[1]])]
-    parts += levers(answer["levers"]) if "levers" in answer else []
-    parts += [f"warning: {warning}" for warning in answer["warnings"]]
-    parts += [f"would fit: {advice}" for advice in memory.get("would_fit", ())]
-    return "\n".join([*parts, *assumptions(answer, brief=brief)])
+def summary(rows: Sequence[tuple[str, str]]) -> str:
+    """Labels with their texts; those without a text are left out."""
+    return columns([row for row in rows if row[1]])
+
+
+def warning_lines(answer: Entry) -> list[str]:
+    """A line for each warning."""
+    return [f"warning: {warning}" for warning in answer["warnings"]]
+
+
+def report(parts: Iterable[str], answer: Entry, *, brief: bool) -> str:
+    """The parts, then the answer's warnings and assumptions."""
+    return "\n".join([*parts, *warning_lines(answer), *assumptions(answer, brief=brief)])
 
 
 def assumptions(answer: Entry, *, brief: bool) -> list[str]:
@@ -52,82 +37,13 @@ def assumptions(answer: Entry, *, brief: bool) -> list[str]:
     return ["assumed (p10 - p50 - p90 are shown as ranges):", *items]
 
 
-def levers(found: Sequence[Entry]) -> list[str]:
-    """Single changes that save something: what each saves (negative: costs), what it changes and its risk."""
-    if not found:
-        return ["levers: no single change saves anything worth telling"]
-    head = ("lever", "saves USD", "days", "tCO2e", "then USD")
-    rows = [(lever["title"], *(figure(lever[name]) for name in ("saves_usd", "saves_days", "saves_tco2e", "total_usd"))) for lever in found]
-    top, *lines = columns([head, *rows], fit=False).splitlines()
-    told = (f"{line}\n    {_change(lever['change'])}\n    risk: {lever['risk']}" for line, lever in zip(lines, found, strict=True))
-    return [top, *told]
-
-
-def _change(fields: Entry) -> str:
-    return ", ".join(f"{path} {'left out' if value is None else format_value(value)}" for path, value in fields.items())
-
-
-def alternatives(throughput: Entry) -> list[str]:
-    """The closest other layouts, and why they lose."""
-    return [
-        f"{layout(other['parallelism'])}: {abs(other['slower_by']):.1%} {'slower' if other['slower_by'] >= 0 else 'faster'}, {other['why']}"
-        for other in throughput.get("alternatives", ())
-    ]
-
-
-def offers(entries: Sequence[Entry], found: int, snapshot: str) -> str:
-    """Offers with their dates."""
-    head = ("USD/acc-h", "accelerator", "provider", "region", "instance type", "x", "pricing", "read", "")
-    rows = [
-        (
-            f"{entry['usd_per_accelerator_hour']:.4f}",
-            entry["accelerator"],
-            entry["provider"],
-            entry["region"],
-            entry["instance_type"],
-            str(entry["accelerator_count"]),
-            entry["pricing"],
-            entry["observed_at"][:10],
-            " ".join(word for word, true in ((entry["market"], entry["market"] != "list"), ("stale", entry["stale"])) if true),
-        )
-        for entry in entries
-    ]
-    return f"{columns([head, *rows])}\n{len(entries)} of {found} offers in {snapshot}"
-
-
-def accelerators(entries: Sequence[Entry]) -> str:
-    """Accelerators with memory, bandwidth and the usual dense peak."""
-    head = ("name", "year", "memory GB", "GB/s", "dense TFLOP/s", "TDP W")
-    rows = [
-        (
-            entry["name"],
-            str(entry["release_year"]),
-            f"{entry['memory_gb']:g}",
-            f"{entry['memory_bandwidth_gb_per_s']:,.0f}",
-            " ".join(f"{precision} {peak:g}" for precision, peak in entry["peak_tflops"].items()),
-            f"{entry['tdp_w']:g}" if entry["tdp_w"] else "-",
-        )
-        for entry in entries
-    ]
-    return columns([head, *rows])
-
-
-def models(entries: Sequence[Entry]) -> str:
-    """Models with their published sizes."""
-    head = ("name", "architecture", "params", "active", "context", "year", "developer")
-    rows = [
-        (
-            entry["name"],
-            entry["architecture"],
-            scaled(entry["params"]),
-            scaled(entry["active_params"]) if entry["active_params"] else "",
-            str(entry["seq_len"] or ""),
-            str(entry["year"]),
-            entry["developer"],
-        )
-        for entry in entries
-    ]
-    return columns([head, *rows])
+def csv_text(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as CSV under the names of their columns; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
 
 
 def figure(value: float) -> str:
@@ -175,30 +91,6 @@ def spread(quantity: Entry, shown_as: Callable[[float], str]) -> str:
 def percent(share: float) -> str:
     """A share in per cent."""
     return f"{share:.0%}"
-
-
-def layout(parallelism: Entry) -> str:
-    """Axes other than 1, micro-batch and memory options."""
-    axes = [f"{name} {parallelism[name]}" for name in ("tensor", "pipeline", "data", "context", "expert") if parallelism[name] > 1]
-    rest = f"micro-batch {parallelism['micro_batch']}, ZeRO {parallelism['zero_stage']}, recompute {parallelism['activation_recompute']}"
-    return ", ".join([*axes, rest])
-
-
-def failures(reliability: Entry) -> str:
-    """Interruptions and goodput."""
-    return (
-        f"{reliability['expected_interruptions']:.1f} interruptions (every {reliability['mttf_hours']:,.1f} h), checkpoint every"
-        f" {reliability['checkpoint_interval_minutes']:.0f} min, goodput {reliability['goodput']:.1%}"
-    )
-
-
-def finish(time: Entry) -> str:
-    """The day the run ends, and the probability of the deadline."""
-    if time["finish"] is None:
-        return ""
-    days = f"{time['finish']['p50']} ({time['finish']['p10']} - {time['finish']['p90']})"
-    probability = time["deadline_probability"]
-    return days if probability is None else f"{days}, deadline met with probability {probability:.0%}"
 
 
 def price_text(price: Entry) -> str:

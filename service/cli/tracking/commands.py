@@ -1,120 +1,181 @@
-"""Commands of `outlay track`: the same use cases as over HTTP, for users with access to the database."""
+"""Commands of `outlay track`: the same use cases as over HTTP, for users with access to the database.
+
+Heavy modules are imported by the command that needs them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import commands
-from service.cli.commands import error_lines
-from service.cli.keys import make_database, opened_context
+from service.cli.context import make_database, member_of, opened_context, report_errors
+from service.cli.options import FILE, OUT_FILE, combined, json_option, team_option
 from service.cli.program import write_output
+from service.cli.request_io import error_lines, read_request, show
 from service.cli.tracking import tables
-from service.context import AppContext
-from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
-from service.domain.tracking.records import ProgramRecord
-from service.schemas.tracking.presenters import program_body, status_body
-from service.serialization import to_builtins
-from service.usecases.tracking import programs as usecase
 
+if TYPE_CHECKING:
+    from service.context import AppContext
+    from service.domain.teams import Principal
+
+FORMATS = ("html", "md", "json", "csv", "xlsx", "ics")
+KINDS = ("focus", "sacct", "mlflow", "wandb", "dcgm")
+"""Kinds of imports; `service.usecases.tracking.imports` reads each."""
 MAX_PROGRAMS = 1_000_000
+PROGRAM_ID = click.argument("program_id", metavar="ID")
+TEAM = team_option("Name of the team.")
+AS_OF = click.option("--as-of", metavar="TIME", help="Status as of this time, such as 2027-02-01T00:00:00Z; left out: now.")
+JSON = json_option("Print the JSON of the HTTP API.")
+IMPORT_SCOPE = combined(
+    click.option("--program", metavar="ID", help="The program whose runs the rows name; left out: any of the team's."),
+    click.option("--run", metavar="ID", help="The run of all rows, whatever these state."),
+)
 
 
+@click.group("track")
+def track() -> None:
+    """Tracked programs: status, reports, and imports from other tools."""
+
+
+@track.command("programs")
+@TEAM
+@JSON
 def programs(team: str, *, as_json: bool) -> None:
-    """Print the team's programs."""
-    with _opened() as context:
-        found = [program_body(row) for row in usecase.list_programs(context, member_of(context, team), 0, MAX_PROGRAMS)]
-    click.echo(json.dumps(found, indent=2) if as_json else tables.programs(found))
+    """List the team's programs."""
+    from service.schemas.tracking.presenters import program_body
+    from service.usecases.tracking.programs import list_programs
+
+    with _opened(team) as (context, who):
+        entries = [program_body(row) for row in list_programs(context, who, 0, MAX_PROGRAMS)]
+    show(entries, lambda: tables.programs(entries), as_json=as_json)
 
 
+@track.command("start")
+@FILE
+@click.option("--name", help="Left out: the plan's.")
+@TEAM
+@JSON
 def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
-    """Track the program of a plan's request or answer."""
+    """Track the program of a plan: FILE is a request of `outlay plan`, or its answer as JSON."""
     from service.schemas.tracking.plan import plan_errors, plan_of
+    from service.schemas.tracking.presenters import program_body
+    from service.usecases.tracking.programs import start_program
 
-    plan = commands.read_request(file)
-    with opened_context() as context, commands.report_errors():
+    plan = read_request(file)
+    with opened_context() as context, report_errors():
         make_database(context)
         if errors := plan_errors(plan, ""):
             raise click.ClickException(error_lines(errors))
         planned = plan_of(context.priced_for(team), plan, "")
-        given = {"name": name or plan["name"]}
-        body = program_body(usecase.start_program(context, member_of(context, team), given, planned, None))
-    click.echo(json.dumps(body, indent=2) if as_json else tables.started(body))
+        body = program_body(start_program(context, member_of(context, team), {"name": name or plan["name"]}, planned, None))
+    show(body, lambda: tables.started(body), as_json=as_json)
 
 
-def show(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> None:
-    """Print a program's status."""
+@track.command("show")
+@PROGRAM_ID
+@AS_OF
+@TEAM
+@JSON
+def show_status(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> None:
+    """Show a program's status: spend, earned value, forecast, gate, runs."""
+    from service.schemas.tracking.presenters import status_body
+    from service.serialization import to_builtins
     from service.usecases.tracking.headline import headline
+    from service.usecases.tracking.programs import find_program
     from service.usecases.tracking.status import program_status
 
-    with _opened() as context, commands.report_errors():
-        found = program_status(context, _program(context, team, program_id), _moment(as_of))
+    with _opened(team) as (context, who):
+        found = program_status(context, find_program(context, who, program_id), _moment(as_of))
     body = status_body(found)
-    click.echo(json.dumps(body, indent=2) if as_json else tables.status(body, to_builtins(headline(found.baseline, found.status))))
+    show(body, lambda: tables.status(body, to_builtins(headline(found.baseline, found.status))), as_json=as_json)
 
 
+@track.command("report")
+@PROGRAM_ID
+@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True, help="Format of the report.")
+@click.option("-o", "--out", type=OUT_FILE, help="The file; left out: standard output.")
+@AS_OF
+@TEAM
 def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, team: str) -> None:
     """Write a program's report."""
     from service.formats.documents.render import render
     from service.schemas.tracking.presenters import report_body
+    from service.usecases.tracking.programs import find_program
     from service.usecases.tracking.report import program_report
 
-    with _opened() as context, commands.report_errors():
-        body = report_body(program_report(context, _program(context, team, program_id), _moment(as_of)))
+    with _opened(team) as (context, who):
+        body = report_body(program_report(context, find_program(context, who, program_id), _moment(as_of)))
     write_output(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render("report", body, form)[0], out)
 
 
-def import_content(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:
+@track.command("import")
+@click.argument("kind", type=click.Choice(KINDS))
+@FILE
+@IMPORT_SCOPE
+@TEAM
+@JSON
+def import_file(kind: str, file: Path, **options: Any) -> None:
+    """Import an invoice (FOCUS) or data of Slurm, MLflow, Weights & Biases or Prometheus; a repeated row counts once."""
+    _import(kind, file.read_bytes(), **options)
+
+
+@track.command("pull")
+@click.argument("url")
+@click.option("--experiment", "experiments", multiple=True, metavar="NAME", help="Only this experiment; repeatable.")
+@IMPORT_SCOPE
+@TEAM
+@JSON
+def pull(url: str, experiments: Sequence[str], **options: Any) -> None:
+    """Import the runs of the MLflow server at URL, with the token of MLFLOW_TRACKING_TOKEN."""
+    from service.cli.tracking.pull import pull_mlflow
+
+    _import("mlflow", json.dumps(pull_mlflow(url, experiments)).encode(), **options)
+
+
+def _import(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:
     """Import a file's contents as events of the team's runs, and print the result."""
-    from service.usecases.tracking.imports import ImportScope, import_file
+    from service.serialization import to_builtins
+    from service.usecases.tracking import imports
+    from service.usecases.tracking.programs import find_program, find_run
 
-    with _opened() as context, commands.report_errors():
-        who = member_of(context, team)
-        place = ImportScope(
-            usecase.find_program(context, who, program) if program else None, usecase.find_run(context, who, run) if run else None
-        )
-        taken = to_builtins(import_file(context, who, kind, content, place))
-    click.echo(json.dumps(taken, indent=2) if as_json else tables.taken(taken))
+    with _opened(team) as (context, who):
+        scope = imports.ImportScope(find_program(context, who, program) if program else None, find_run(context, who, run) if run else None)
+        taken = to_builtins(imports.import_file(context, who, kind, content, scope))
+    show(taken, lambda: tables.taken(taken), as_json=as_json)
 
 
-def rebuild_hours(program_id: str | None, team: str, *, check: bool) -> None:
-    """Rebuild the hourly rollups of the runs from the log."""
-    from service.usecases.tracking.projection import rebuild
+@track.command("rebuild")
+@click.option("--program", metavar="ID", help="Only this program; left out: all of the team.")
+@click.option("--check", is_flag=True, help="Exit 1 if an hour differed.")
+@TEAM
+def rebuild(program: str | None, team: str, *, check: bool) -> None:
+    """Rebuild the hourly rollups from the log, and print how many hours differed."""
+    from service.usecases.tracking import projection
+    from service.usecases.tracking.programs import find_program, list_runs, team_runs
 
-    with _opened() as context, commands.report_errors():
-        who = member_of(context, team)
-        runs = usecase.list_runs(context, usecase.find_program(context, who, program_id)) if program_id else usecase.team_runs(context, who)
-        differed = rebuild(context, runs)
+    with _opened(team) as (context, who):
+        runs = list_runs(context, find_program(context, who, program)) if program else team_runs(context, who)
+        differed = projection.rebuild(context, runs)
     click.echo(f"{len(runs)} runs rebuilt from the log: {differed} hours differed")
     if check and differed:
         raise click.exceptions.Exit(1)
 
 
 @contextmanager
-def _opened() -> Iterator[AppContext]:
-    """The context on a database of this release."""
-    with opened_context() as context:
-        if reason := usecase.unready_reason(context):
+def _opened(team: str) -> Iterator[tuple[AppContext, Principal]]:
+    """The context on a database of this release, and the team's principal; errors are reported in one line."""
+    from service.usecases.tracking.programs import unready_reason
+
+    with opened_context() as context, report_errors():
+        if reason := unready_reason(context):
             raise click.ClickException(reason)
-        yield context
-
-
-def member_of(context: AppContext, team: str) -> Principal:
-    """A principal with all scopes of the team, for users with access to the database. A team exists once it has, or had, a key."""
-    keys = context.store.keys()
-    known = {DEFAULT_TEAM: DEFAULT_TEAM} | {key.team_name: key.team for key in keys}
-    if team not in known:
-        raise click.ClickException(f"there is no team {team!r}; there is {', '.join(sorted(known))}")
-    return Principal(known[team], None, SCOPES, team)
-
-
-def _program(context: AppContext, team: str, program_id: str) -> ProgramRecord:
-    return usecase.find_program(context, member_of(context, team), program_id)
+        yield context, member_of(context, team)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -126,7 +187,7 @@ def _moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        found: datetime = Moment().deserialize(text)
+        moment: datetime = Moment().deserialize(text)
     except ValidationError as error:
         raise click.BadParameter(str(error.messages[0]), param_hint="--as-of") from error
-    return found
+    return moment

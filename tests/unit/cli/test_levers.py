@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.tables import levers
+from service.cli.estimate import levers_table
 
 RUN = ("--model", "llama-2-7b", "--tokens", "2T", "--accelerator", "H100", "--count", "256")
 
@@ -47,4 +47,4 @@ def test_a_file_may_ask_for_them(tmp_path: Path) -> None:
 
 def test_that_there_are_none_is_said() -> None:
     """An empty table would look like a mistake."""
-    assert levers([]) == ["levers: no single change saves anything worth telling"]
+    assert levers_table([]) == ["levers: no single change saves anything worth telling"]

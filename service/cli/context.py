@@ -1,0 +1,73 @@
+"""What commands reach the service with: its context, the database, a team's principal, and errors in one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from service.domain.errors import DomainError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from service.context import AppContext
+    from service.domain.teams import Principal
+
+
+def make_context() -> AppContext:
+    """The context of the environment's settings."""
+    from service.config import BadSetting, load_settings
+    from service.container import build_context
+
+    try:
+        return build_context(load_settings(os.environ))
+    except BadSetting as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def opened_context() -> Iterator[AppContext]:
+    """The context; database errors are reported in one line."""
+    context = make_context()
+    try:
+        yield context
+    except (StoreUnavailable, OSError) as error:
+        raise click.ClickException(f"the database cannot be used: {error}") from error
+    finally:
+        context.store.close()
+
+
+def make_database(context: AppContext) -> None:
+    """Create or migrate the database."""
+    if context.store.absent():
+        context.settings.data_dir.mkdir(parents=True, exist_ok=True)
+    context.store.migrate()
+
+
+def member_of(context: AppContext, team: str) -> Principal:
+    """A principal with all scopes of the team, for users with access to the database. A team exists once it has, or had, a key."""
+    from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
+
+    keys = context.store.keys()
+    known = {DEFAULT_TEAM: DEFAULT_TEAM} | {key.team_name: key.team for key in keys}
+    if team not in known:
+        raise click.ClickException(f"there is no team {team!r}; there is {', '.join(sorted(known))}")
+    return Principal(known[team], None, SCOPES, team)
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """Context that reports errors of use cases in one line, with the pointer into the request."""
+    try:
+        yield
+    except DomainError as problem:
+        raise click.ClickException(error_line(problem.pointer, problem.message)) from problem
+    except StoreUnavailable as error:
+        raise click.ClickException(f"the database cannot be read or written: {error}") from error
+
+
+def error_line(pointer: str | None, message: str) -> str:
+    """An error with its pointer, where it has one."""
+    return f"{pointer}: {message}" if pointer else message

@@ -1,0 +1,134 @@
+"""`outlay estimate`: one training run from a file or flags, as a table or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from service.cli.options import (
+    BRIEF,
+    MACHINE_FIELDS,
+    OPTIONAL_FILE,
+    PRICINGS,
+    SELLER_FIELDS,
+    field,
+    json_option,
+    settings_option,
+    workload_fields,
+)
+from service.cli.request_io import answer_to, build_request, load_request, show
+from service.cli.tables import (
+    Entry,
+    assumptions,
+    columns,
+    figure,
+    format_value,
+    percent,
+    price_text,
+    scaled,
+    spread,
+    summary,
+    warning_lines,
+)
+
+
+@click.command()
+@OPTIONAL_FILE
+@workload_fields()
+@MACHINE_FIELDS
+@SELLER_FIELDS
+@field("--pricing", "price.pricing", "Kind of price.", type=click.Choice(PRICINGS))
+@settings_option("failures.restart_minutes=10")
+@click.option("--levers", is_flag=True, help="Show the single changes worth making, with what each saves and risks.")
+@BRIEF
+@json_option()
+def estimate(file: Path | None, settings: Sequence[str], *, levers: bool, brief: bool, as_json: bool) -> None:
+    """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
+    from service.schemas.training.presenters import answered
+    from service.schemas.training.request import EstimateRequestSchema
+
+    request = build_request(file, settings) | ({"levers": True} if levers else {})
+    answer = answer_to(answered, load_request(EstimateRequestSchema(), request))
+    show(answer, lambda: table(answer, brief=brief), as_json=as_json)
+
+
+def table(answer: Entry, *, brief: bool) -> str:
+    """The estimate, its cost lines, warnings and, unless `brief`, assumptions."""
+    throughput, memory, time, energy = (answer[name] for name in ("throughput", "memory", "time", "energy"))
+    unit = answer["tokens"]["unit"]
+    whole_run = f"{figure(throughput['effective_tokens_per_s'])} tokens/s, MFU {percent(throughput['effective_mfu'])}"
+    rows = [
+        ("compute", f"{answer['flops']['total']:.3g} FLOPs ({figure(answer['flops']['petaflop_s_days'])} petaflop/s-days)"),
+        ("trained on", f"{scaled(answer['tokens']['trained'])} {unit}s"),
+        ("throughput", f"{spread(throughput['tokens_per_s_per_accelerator'], figure)} {unit}s/s an accelerator"),
+        ("MFU", f"{spread(throughput['mfu'], percent)}, bound by {throughput['bound_by']}, {throughput['source']}"),
+        ("whole run", f"{whole_run}, interruptions included"),
+        ("layout", _layout(throughput["parallelism"])),
+        *(("", _alternative(other)) for other in throughput.get("alternatives", ())),
+        ("memory", f"{memory['per_accelerator_gb']:.1f} of {memory['capacity_gb']:.1f} GB, {'fits' if memory['fits'] else 'DOES NOT FIT'}"),
+        ("failures", _failures(answer["reliability"])),
+        ("wall clock", f"{spread(time['wall_clock_hours'], figure)} h ({figure(time['wall_clock_hours']['p50'] / 24)} days)"),
+        ("accelerator-hours", spread(time["accelerator_hours"], figure)),
+        ("finish", _finish(time)),
+        ("price", price_text(answer["price"])),
+        ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD"),
+        *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
+        ("energy", f"{figure(energy['mwh'])} MWh, {figure(energy['tco2e'])} tCO2e (PUE {energy['pue']:g})"),
+        ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
+    ]
+    parts = [
+        summary(rows),
+        *(levers_table(answer["levers"]) if "levers" in answer else ()),
+        *warning_lines(answer),
+        *(f"would fit: {advice}" for advice in memory.get("would_fit", ())),
+        *assumptions(answer, brief=brief),
+    ]
+    return "\n".join(parts)
+
+
+def levers_table(levers: Sequence[Entry]) -> list[str]:
+    """Single changes that save something: what each saves (negative: costs), what it changes and its risk."""
+    if not levers:
+        return ["levers: no single change saves anything worth telling"]
+    head = ("lever", "saves USD", "days", "tCO2e", "then USD")
+    rows = [
+        (lever["title"], *(figure(lever[name]) for name in ("saves_usd", "saves_days", "saves_tco2e", "total_usd"))) for lever in levers
+    ]
+    top, *lines = columns([head, *rows], fit=False).splitlines()
+    return [top, *(f"{line}\n    {_change(lever['change'])}\n    risk: {lever['risk']}" for line, lever in zip(lines, levers, strict=True))]
+
+
+def _change(fields: Entry) -> str:
+    return ", ".join(f"{path} {'left out' if value is None else format_value(value)}" for path, value in fields.items())
+
+
+def _alternative(layout: Entry) -> str:
+    """Another layout, and why it loses."""
+    word = "slower" if layout["slower_by"] >= 0 else "faster"
+    return f"{_layout(layout['parallelism'])}: {abs(layout['slower_by']):.1%} {word}, {layout['why']}"
+
+
+def _layout(parallelism: Entry) -> str:
+    """Axes other than 1, micro-batch and memory options."""
+    axes = [f"{name} {parallelism[name]}" for name in ("tensor", "pipeline", "data", "context", "expert") if parallelism[name] > 1]
+    rest = f"micro-batch {parallelism['micro_batch']}, ZeRO {parallelism['zero_stage']}, recompute {parallelism['activation_recompute']}"
+    return ", ".join([*axes, rest])
+
+
+def _failures(reliability: Entry) -> str:
+    """Interruptions and goodput."""
+    return (
+        f"{reliability['expected_interruptions']:.1f} interruptions (every {reliability['mttf_hours']:,.1f} h), checkpoint every"
+        f" {reliability['checkpoint_interval_minutes']:.0f} min, goodput {reliability['goodput']:.1%}"
+    )
+
+
+def _finish(time: Entry) -> str:
+    """The day the run ends, and the probability of the deadline."""
+    if time["finish"] is None:
+        return ""
+    days = f"{time['finish']['p50']} ({time['finish']['p10']} - {time['finish']['p90']})"
+    probability = time["deadline_probability"]
+    return days if probability is None else f"{days}, deadline met with probability {probability:.0%}"
