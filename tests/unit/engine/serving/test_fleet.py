@@ -127,3 +127,47 @@ def test_more_requests_are_never_cheaper(rate: float, more: float, instance: int
     found, rent = time_replicas(service()), RentalUnit(instance, float("inf"))
     few, many = (float(size_fleet(best(found, each, rent), ServingDemand(each, 0.6), rent).accelerators) for each in (rate, rate * more))
     assert few <= many
+
+
+def at(found: TimedReplicas, accelerators: int, tensor: int) -> TimedReplicas:
+    """The largest batch of a configuration."""
+    return found.select(int(np.flatnonzero((found.replicas.accelerators == accelerators) & (found.replicas.tensor == tensor))[0]))
+
+
+@pytest.mark.parametrize(("accelerators", "instance", "replicas", "paid"), [(2, 8, 4, 8), (8, 8, 1, 8), (16, 8, 1, 16), (4, 10, 2, 10)])
+def test_replicas_that_fill_an_instance(accelerators: int, instance: int, replicas: int, paid: int) -> None:
+    """Without a rate: as many as fit whole, at least one, serving at the load factor what they reach."""
+    chosen = at(time_replicas(service()), accelerators, 2)
+    fleet = size_fleet(chosen, ServingDemand(None, 0.6), RentalUnit(instance, float("inf")), share=0.5)
+    assert (float(fleet.replicas), float(fleet.accelerators)) == (replicas, paid)
+    assert float(fleet.requests_per_s) == pytest.approx(replicas * 0.5 * 0.6 * float(chosen.speed.requests_per_s))
+
+
+def test_half_the_throughput_makes_requests_twice_as_dear() -> None:
+    """Without a rate the same machines serve half as many; at a rate the bill is that of the machines that are needed then."""
+    chosen = at(time_replicas(service()), 2, 2)
+    per_s = float(chosen.speed.requests_per_s)
+    usd = [float(fleet_token_costs(chosen, ServingDemand(None, 0.6), NODES, 2.5, share).usd_per_request) for share in (1.0, 0.5)]
+    assert usd == pytest.approx([2 * 2.5 / 3600 / (0.6 * per_s), 2 * 2.5 / 3600 / (0.3 * per_s)])
+    rate = 4.01 * 0.6 * per_s  # five replicas of 2, or nine: two instances of 8, or three
+    usd = [float(fleet_token_costs(chosen, ServingDemand(rate, 0.6), NODES, 2.5, share).usd_per_request) for share in (1.0, 0.5)]
+    assert usd == pytest.approx([16 * 2.5 / 3600 / rate, 24 * 2.5 / 3600 / rate])
+
+
+def test_the_cheapest_pays_for_the_fewest_accelerators_a_request() -> None:
+    """Of all that are tried, none pays for fewer accelerators for each request that it serves."""
+    found, demand = time_replicas(service(LLAMA_8B, tpot_s=0.02)), ServingDemand(None, 0.6)
+    fleet = size_fleet(found, demand, NODES)
+    in_time = np.asarray(found.speed.tpot_s) <= 0.02
+    weights = np.asarray(fleet.accelerators / fleet.requests_per_s)
+    chosen = size_fleet(best(found, None), demand, NODES)
+    assert float(chosen.accelerators / chosen.requests_per_s) == pytest.approx(weights[in_time].min())
+    assert weights[in_time].min() > weights.min()
+
+
+@pytest.mark.parametrize(("prompt", "cached_share", "computed"), [(1000.0, 0.0, 1000), (1000.0, 0.25, 750), (0.0, 0.0, 1)])
+def test_prefill_counts_what_no_cache_holds(prompt: float, cached_share: float, computed: float) -> None:
+    """Prompt tokens that are computed, at least one, over the time of the prompt alone."""
+    setup = service(prompt_tokens=prompt, cached_share=cached_share)
+    chosen = at(time_replicas(setup), 2, 2)
+    assert prefill_tokens_per_s(chosen) == pytest.approx(computed / float(prefill_s(setup, chosen.replicas)))

@@ -386,3 +386,34 @@ def test_speed_has_a_figure_for_every_configuration() -> None:
     assert np.shape(found.ttft_s) == np.shape(tried.batch)
     assert np.all(np.asarray(found.prompt_share) > 0)
     assert np.all(np.asarray(found.prompt_share) < 1)
+
+
+@pytest.mark.parametrize(
+    ("most", "counts"),
+    [(64, {1, 2, 4, 8, 16, 32, 64}), (16, {1, 2, 4, 8, 16}), (4, {1, 2, 4, 8}), (24, {1, 2, 4, 8, 16})],
+)
+def test_replicas_are_powers_of_two_within_a_node_and_of_nodes(most: int, counts: set[int]) -> None:
+    """Up to the largest replica that is tried, at least one node; tensor ranks divide them and stay within a node."""
+    setup = service()
+    tried = list_configurations(replace(setup, machine=replace(setup.machine, limits=replace(LIMITS, max_accelerators=most))))
+    assert set(np.asarray(tried.accelerators)) == counts
+    assert set(np.asarray(tried.tensor)) == {1, 2, 4, 8}
+    assert not np.any(np.asarray(tried.accelerators) % np.asarray(tried.tensor))
+
+
+def test_batches_fall_from_the_largest_by_the_root_of_two() -> None:
+    """Down to a sequence a group; where the largest does not fill the groups, nothing fits."""
+    setup = service()
+    tried = list_configurations(setup)
+    column = (tried.accelerators == 2) & (tried.tensor == 1)
+    most = float(largest_batch(setup, replicas(2, 1))[0])
+    assert np.asarray(tried.batch)[column] == pytest.approx([max(np.floor(most * 2 ** (-step / 2)), 2) for step in range(24)])
+    long = service(prompt_tokens=400_000.0)  # 52 GB of cache a sequence
+    tried = list_configurations(long)
+    batch = {count: float(np.asarray(tried.batch)[(tried.accelerators == count) & (tried.tensor == 1)].max()) for count in (1, 2)}
+    assert largest_batch(long, replicas(2, 1))[0] >= 2
+    assert batch == {1: float(largest_batch(long, replicas(1, 1))[0]), 2: float(largest_batch(long, replicas(2, 1))[0])}
+    longer = service(prompt_tokens=600_000.0)  # 79 GB: two accelerators hold one, and two stages of a pipeline want two
+    assert largest_batch(longer, replicas(2, 1))[0] == 1
+    tried = list_configurations(longer)
+    assert not np.any(np.asarray(tried.batch)[(tried.accelerators == 2) & (tried.tensor == 1)])
