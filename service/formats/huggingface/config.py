@@ -1,6 +1,6 @@
 """A Hugging Face `config.json` as the shape of a transformer.
 
-What a model type implies without saying so stands in `hf_traits.py`; experts and windows are read in `hf_layers.py`.
+What a model type implies without saying so stands in `data/model_types.toml`; experts and windows are read in `layers.py`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from service.domain.errors import InvalidRequest
 from service.domain.training.model import LatentAttention, Transformer
 from service.formats.huggingface.fields import Section
 from service.formats.huggingface.layers import read_experts, read_window
-from service.formats.huggingface.traits import GENERIC, NESTED_DEFAULTS, REFUSED, STATE_SPACE, STATE_SPACE_KEYS, TRAITS, Traits, canonical
+from service.formats.huggingface.traits import GENERIC, Traits, canonical, load_model_types
 
 POINTER = "/model/hf_config"
 MOST_LAYERS = 10_000
@@ -48,14 +49,14 @@ class HfModel:
 def read_hf_config(config: Mapping[str, object]) -> HfModel:
     """The transformer that the content of a Hugging Face `config.json` describes.
 
-    Known model types are read with what they imply (see `hf_traits`); others by their usual keys, with a warning. A
+    Known model types are read with what they imply (see `traits`); others by their usual keys, with a warning. A
     multimodal wrapper is read by its language part. Counts published elsewhere are not looked up: `params` stays None.
     Raises `InvalidRequest`, pointing at the key, for missing or impossible values, and for state-space and hybrid models.
     """
     section, warnings = _language_part(Section(config, POINTER))
     model_type = _model_type(section)
-    traits = TRAITS.get(model_type, GENERIC)
-    if model_type not in TRAITS:
+    traits = load_model_types().traits.get(model_type, GENERIC)
+    if traits is GENERIC:
         warnings += (_generic_warning(model_type),)
     if section.count(PREDICTION_LAYERS, least=0):
         warnings += ("layers for multi-token prediction are not counted",)
@@ -80,15 +81,17 @@ def _language_part(outer: Section) -> tuple[Section, tuple[str, ...]]:
 def _with_defaults(outer: Section, inner: Section) -> Section:
     """The inner section, with what the wrapper and then the class of the model say where it says nothing."""
     inherited = {key: outer.values[key] for key in ("model_type", "tie_word_embeddings") if key in outer.values}
-    defaults = NESTED_DEFAULTS.get(_inner_type(outer, inner), {})
-    return Section({**defaults, **inherited, **inner.values}, inner.pointer)
+    return Section({**_class_defaults(outer, inner), **inherited, **inner.values}, inner.pointer)
 
 
 def _left_out(outer: Section, inner: Section) -> Iterator[str]:
-    model_type = _inner_type(outer, inner)
-    missing = [key for key in NESTED_DEFAULTS.get(model_type, {}) if key not in inner.values]
+    missing = [key for key in _class_defaults(outer, inner) if key not in inner.values]
     if missing:
-        yield f"{', '.join(missing)} left out: taken as the defaults of model type {model_type!r}"
+        yield f"{', '.join(missing)} left out: taken as the defaults of model type {_inner_type(outer, inner)!r}"
+
+
+def _class_defaults(outer: Section, inner: Section) -> Mapping[str, object]:
+    return load_model_types().nested_defaults.get(_inner_type(outer, inner), {})
 
 
 def _inner_type(outer: Section, inner: Section) -> str:
@@ -97,15 +100,16 @@ def _inner_type(outer: Section, inner: Section) -> str:
 
 def _model_type(section: Section) -> str:
     """The model type as the tables spell it, refused where its layers are none that a transformer's shape can hold."""
-    model_type = canonical(section.text("model_type"))
-    if model_type in REFUSED:
-        message = f"model type {model_type!r} cannot be read from its config: {REFUSED[model_type]}"
-        raise section.problem("model_type", f"{message}; give `params` or `flops_per_sample` instead")
-    state_space = section.find(STATE_SPACE_KEYS)
-    if state_space is not None:
-        message = f"a model with `{state_space[0]}` cannot be read from its config: {STATE_SPACE}"
-        raise section.problem(state_space[0], f"{message}; give `params` or `flops_per_sample` instead")
+    model_type, known = canonical(section.text("model_type")), load_model_types()
+    if model_type in known.refused:
+        raise _refusal(section, "model_type", f"model type {model_type!r}", known.refused[model_type])
+    if state_space := section.find(known.state_space_keys):
+        raise _refusal(section, state_space[0], f"a model with `{state_space[0]}`", known.state_space)
     return model_type
+
+
+def _refusal(section: Section, key: str, what: str, reason: str) -> InvalidRequest:
+    return section.problem(key, f"{what} cannot be read from its config: {reason}; give `params` or `flops_per_sample` instead")
 
 
 def _generic_warning(model_type: str) -> str:

@@ -1,14 +1,12 @@
-"""What a Hugging Face model type implies beyond its `config.json`: one row a family.
-
-Sources: the models' papers and the configuration classes of transformers 5.23 (defaults of `tie_word_embeddings`,
-`multi_query`, `use_sliding_window` and window patterns, read November 2026).
-"""
+"""What a Hugging Face model type implies beyond its `config.json`. The data and their sources are in `data/model_types.toml`."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from service.domain.training.model import TransformerKind
 
@@ -45,101 +43,38 @@ class Traits:
 
 
 GENERIC = Traits(gated=None)
-GPT = Traits(gated=False, tied=True, biases=True, learned_positions=True, ffn_ratio=4)
 
-FAMILIES: tuple[tuple[str, Traits], ...] = (
-    ("llama mistral mixtral ministral ministral3 yi internlm internlm2 internlm3 baichuan chatglm seed_oss", Traits()),
-    ("phi3 phimoe olmo olmo2 olmoe dbrx stablelm granite granitemoe granitemoeshared minimax_m2", Traits()),
-    ("deepseek deepseek_v2 deepseek_v3 kimi_k2 kimi_k25 glm glm4 glm4_moe glm4v glm4v_moe", Traits()),
-    ("qwen2 qwen2_moe qwen3 qwen3_moe qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe", Traits(window_switch=True)),
-    ("smollm3", Traits(tied=True, window_switch=True)),
-    ("olmo3 exaone4", Traits(global_every=4)),
-    ("gemma exaone ernie4_5 ernie4_5_moe cohere", Traits(tied=True)),
-    ("cohere2", Traits(tied=True, global_every=4)),
-    ("gemma2", Traits(tied=True, global_every=2)),
-    ("gemma3", Traits(tied=True, global_every=6)),
-    ("gpt_oss", Traits(biases=True, global_every=2)),
-    ("llama4", Traits(window_key="attention_chunk_size", global_every=4, shared_experts=1)),
-    ("nemotron apertus arcee", Traits(gated=False)),
-    ("phi gpt_neox", Traits(gated=False, biases=True, bias_key="")),
-    ("gptj codegen", Traits(gated=False, ffn_ratio=4)),
-    ("gpt2", GPT),
-    ("gpt_neo", replace(GPT, window_key="window_size", global_every=2)),
-    ("gpt_bigcode", replace(GPT, multi_query=True)),
-    ("opt", Traits(gated=False, tied=True, biases=True, bias_key="enable_bias", learned_positions=True, extra_positions=2)),
-    ("bloom", Traits(gated=False, tied=True, biases=True, ffn_ratio=4)),
-    ("falcon refinedwebmodel", Traits(gated=False, tied=True, bias_key="bias", ffn_ratio=4, multi_query=True)),
-    ("refinedweb", Traits(gated=False, tied=True, bias_key="bias", ffn_ratio=4)),
-    ("mpt", Traits(gated=False, tied=True, bias_key="no_bias", learned_positions=True, ffn_ratio=4)),
-    ("starcoder2", Traits(gated=False, tied=True, biases=True, bias_key="use_bias")),
-    ("bert electra distilbert clip_text_model siglip_text_model", Traits(gated=False, tied=True, biases=True, learned_positions=True)),
-    ("roberta xlm_roberta camembert", Traits(gated=False, tied=True, biases=True, learned_positions=True, padding_positions=2)),
-    ("t5", Traits(kind="encoder_decoder", gated=False, tied=True)),
-    ("mt5 umt5", Traits(kind="encoder_decoder", gated=True)),
-    ("bart mbart", Traits(kind="encoder_decoder", gated=False, tied=True, biases=True, learned_positions=True, extra_positions=2)),
-    ("vit deit dinov2 clip_vision_model siglip_vision_model", Traits(kind="vit", gated=False, biases=True, bias_key="", ffn_ratio=4)),
-)
-TRAITS: Mapping[str, Traits] = MappingProxyType({name: traits for names, traits in FAMILIES for name in names.split()})
 
-# The language part of a wrapper leaves out what its class has by default.
-NESTED_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        "llama": {
-            "vocab_size": 32_000,
-            "hidden_size": 4096,
-            "intermediate_size": 11_008,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 32,
-        },
-        "mistral": {
-            "vocab_size": 32_000,
-            "hidden_size": 4096,
-            "intermediate_size": 14_336,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 32,
-            "num_key_value_heads": 8,
-        },
-        "gemma3": {
-            "vocab_size": 262_208,
-            "hidden_size": 2304,
-            "intermediate_size": 9216,
-            "num_hidden_layers": 26,
-            "num_attention_heads": 8,
-            "num_key_value_heads": 4,
-            "head_dim": 256,
-            "sliding_window": 4096,
-            "max_position_embeddings": 131_072,
-        },
-    }
-)
+@dataclass(frozen=True, slots=True)
+class ModelTypes:
+    """Model types by name: traits, defaults of nested language parts, and reasons to refuse.
 
-STATE_SPACE = "its layers are not those of a transformer alone (state space, recurrence or linear attention)"
-_SHARED = "its layers share weights, experts or caches in a way this shape cannot hold"
-_TOWERS = "it is two models side by side: give the `text_config` or the `vision_config` on its own"
-REFUSED: Mapping[str, str] = MappingProxyType(
-    {
-        name: reason
-        for names, reason in (
-            ("mamba mamba2 falcon_mamba codestral_mamba jamba bamba zamba zamba2 nemotron_h falcon_h1 granitemoehybrid", STATE_SPACE),
-            ("rwkv rwkv5 rwkv6 rwkv7 xlstm recurrent_gemma griffin hyena striped_hyena stripedhyena retnet lfm2 lfm2_moe", STATE_SPACE),
-            ("qwen3_next qwen3_5 qwen3_5_moe kimi_linear minimax minimax_text_01 olmo_hybrid bailing_hybrid plamo2", STATE_SPACE),
-            ("albert gemma3n gemma4 switch_transformers nllb_moe funnel reformer", _SHARED),
-            ("qwen", "its `intermediate_size` is twice the width of a block"),
-            ("clip siglip siglip2 chinese_clip altclip", _TOWERS),
-        )
-        for name in names.split()
-    }
-)
-# Keys that only configs of state-space, recurrent and linear-attention layers have.
-STATE_SPACE_KEYS = (
-    *("ssm_cfg", "ssm_state_size", "state_size", "mamba_d_state", "mamba_d_ssm", "mamba_num_heads", "hybrid_override_pattern"),
-    *("layers_block_type", "attn_layer_period", "attn_layer_indices", "linear_num_value_heads", "full_attention_interval"),
-    *("linear_attn_config", "attn_type_list", "lru_width"),
-)
+    Configs with one of `state_space_keys` are refused for the reason `state_space`.
+    """
+
+    traits: Mapping[str, Traits]
+    nested_defaults: Mapping[str, Mapping[str, object]]
+    refused: Mapping[str, str]
+    state_space_keys: tuple[str, ...]
+    state_space: str
+
+
+@cache
+def load_model_types() -> ModelTypes:
+    """The content of `data/model_types.toml`."""
+    data = tomllib.loads((Path(__file__).parent / "data" / "model_types.toml").read_text(encoding="utf-8"))
+    return ModelTypes(
+        traits={name: Traits(**family) for family in data["family"] for name in family.pop("types").split()},
+        nested_defaults=data["nested_defaults"],
+        refused={name: row["reason"] for row in data["refused"] for name in row["types"].split()},
+        state_space_keys=tuple(data["state_space"]["keys"]),
+        state_space=data["state_space"]["reason"],
+    )
 
 
 def canonical(model_type: str) -> str:
     """The model type as the table spells it: `xlm-roberta` is `xlm_roberta`, `gemma3_text` is `gemma3`."""
     name = model_type.strip().lower().replace("-", "_")
     shorter = name.removesuffix("_text_model").removesuffix("_text")
-    return shorter if name not in TRAITS and (shorter in TRAITS or shorter in REFUSED) else name
+    known = load_model_types()
+    return shorter if name not in known.traits and (shorter in known.traits or shorter in known.refused) else name
