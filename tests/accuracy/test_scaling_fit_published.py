@@ -68,7 +68,7 @@ def covered(foretold: list[tuple[LossPrediction, float]]) -> float:
 
 
 def error(foretold: list[tuple[LossPrediction, float]]) -> float:
-    return float(np.median([abs(each.loss / loss - 1) for each, loss in foretold]))
+    return float(np.median([abs(each.best_fit / loss - 1) for each, loss in foretold]))
 
 
 @pytest.mark.parametrize("name", list(PUBLISHED))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -90,11 +91,18 @@ class ScalingFit:
 
 @dataclass(frozen=True, slots=True)
 class LossPrediction:
-    """Predicted loss of a run [nats/token]: the best fit's, its interval of 80 %, and the run's size over the largest fitted one."""
+    """A predicted run: loss with its interval of 80 %, the best fit's loss, and the run's size over the largest fitted one."""
 
-    params: float
-    tokens: float
-    loss: float
-    interval: Range
-    beyond: dict[str, float]
-    warnings: tuple[str, ...]
+    p10: Annotated[float, Doc("10th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    p50: Annotated[float, Doc("Median of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    p90: Annotated[float, Doc("90th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
+    params: Annotated[float, Doc("Parameters of the run", "parameters", minimum=-1e308, maximum=1e308)]
+    tokens: Annotated[float, Doc("Training tokens of the run", "tokens", minimum=-1e308, maximum=1e308)]
+    best_fit: Annotated[float, Doc("Loss by the fitted law itself, without resamples", "nats per token", minimum=-1e308, maximum=1e308)]
+    beyond: Annotated[Mapping[str, float], Doc("How many times it exceeds the largest fitted run")]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on it", max_items=10, max_length=5000)]
+
+    @property
+    def interval(self) -> Range:
+        """The loss with its interval of 80 % [nats/token]."""
+        return Range(self.p10, self.p50, self.p90)

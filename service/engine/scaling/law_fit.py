@@ -7,6 +7,8 @@ that units do not matter. Where the runs leave a parameter open, each resample u
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from service.domain.quantities import Range
@@ -129,12 +131,12 @@ def predict_runs(fit: ScalingFit, params: Floats, tokens: Floats, generator: np.
     draws = np.exp(np.clip(draws, -LARGEST_LOG, LARGEST_LOG))
     return tuple(
         LossPrediction(
-            float(size),
-            float(token_count),
-            float(loss),
-            _range_holding(float(loss), draws[:, column]),
-            factors := extrapolation_factors(fit.points, size, token_count),
-            extrapolation_warnings(factors),
+            **asdict(_range_holding(float(loss), draws[:, column])),
+            params=float(size),
+            tokens=float(token_count),
+            best_fit=float(loss),
+            beyond=(factors := extrapolation_factors(fit.points, size, token_count)),
+            warnings=extrapolation_warnings(factors),
         )
         for column, (size, token_count, loss) in enumerate(zip(sizes, data, losses, strict=True))
     )

@@ -1,7 +1,10 @@
-"""Cost of a run over time: invoiced cost to the last invoice, then self-reported cost, plus other cost lines.
+"""Cost of runs over time: invoiced cost to the last invoice, then self-reported cost, plus other cost lines; and what runs use a day.
 
 A compute invoice is authoritative until the newest time it pays for; it is spread over time in proportion to the self-reported cost. After
 that time the self-reported increments count. Accelerator-hours without a reported cost are priced as planned, with a warning.
+
+Burn rates are over the whole life and over recent windows. Running totals are interpolated linearly between reports; tokens are those that
+still count (surviving line).
 """
 
 from __future__ import annotations
@@ -10,18 +13,22 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import RunBaseline
-from service.domain.tracking.status import Spend, SpendLine
+from service.domain.tracking.status import BurnRate, BurnWindow, Spend, SpendLine, WindowName
 from service.engine.tracking.history import CumulativeSeries, RunHistory
 
 Floats = NDArray[np.float64]
 CostAt = Callable[[Floats], Floats]
+Span = tuple[datetime, datetime]
 MICRO = 1_000_000
+WINDOWS: tuple[tuple[WindowName, float], ...] = (("28d", 672.0), ("7d", 168.0), ("24h", 24.0))
+HOURS_PER_DAY = 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,32 @@ def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
     )
 
 
+def burn_rate(runs: Sequence[CostedRun], now: datetime) -> BurnRate:
+    """Burn rates of runs together, over the whole life and over the windows of `WINDOWS`.
+
+    Parameters
+    ----------
+    runs : sequence of CostedRun
+        Runs of the program.
+    now : datetime
+        End of the recent windows, UTC. The whole life ends with the last event.
+
+    Returns
+    -------
+    BurnRate
+        Rates a day; None where no time has passed or a total is unknown.
+    """
+    alive = [run for run in runs if run.history.last_at is not None]
+    first = min((run.history.moment(0.0) for run in alive), default=now)
+    last = max((run.history.last_at or now for run in alive), default=now)
+    spans = [(first, last), *((now - min(now - first, timedelta(hours=hours)), now) for _, hours in WINDOWS)]
+    run_hours = [(run, np.array([run.history.elapsed(moment) for span in spans for moment in span])) for run in alive]
+    gains = [_gains(run_hours, total) or (None,) * len(spans) for total in (CostedRun.usd_at, _accelerator_hours, _tokens, _checkpoints)]
+    names: tuple[WindowName, ...] = ("whole", *(name for name, _ in WINDOWS))
+    whole, *windows = (_window(name, span, each) for name, span, each in zip(names, spans, zip(*gains, strict=True), strict=True))
+    return BurnRate(whole.usd_per_day, whole.accelerator_hours_per_day, whole.tokens_per_day, whole.checkpoints_per_day, (whole, *windows))
+
+
 def _self_reported(baseline: RunBaseline, history: RunHistory) -> tuple[CostAt | None, tuple[str, ...]]:
     """Self-reported cost over time with its warnings; None where the run reports none."""
     reported, hours, price = history.micro_usd, history.accelerator_hours, baseline.usd_per_accelerator_hour
@@ -165,3 +198,35 @@ def _why_unknown(baseline: RunBaseline, history: RunHistory) -> str:
     if history.accelerator_hours is None:
         return f"{baseline.name} reported tokens, but neither cost nor accelerator-hours"
     return f"{baseline.name} reported accelerator-hours but no cost, and no price of an accelerator-hour is planned"
+
+
+def _window(name: WindowName, span: Span, gains: Sequence[float | None]) -> BurnWindow:
+    hours = (span[1] - span[0]) / timedelta(hours=1)
+    return BurnWindow(name, hours, *(None if gain is None or hours <= 0 else gain / hours * HOURS_PER_DAY for gain in gains))
+
+
+def _gains(run_hours: Sequence[tuple[CostedRun, Floats]], total: Callable[[CostedRun, Floats], Floats | None]) -> list[float]:
+    """Growth of a total over all runs in each span, given the elapsed hours of the spans' ends; empty where the total of one run is
+    unknown."""
+    gains = []
+    for run, hours in run_hours:
+        totals = total(run, hours)
+        if totals is None:
+            return []
+        gains.append((totals[1::2] - totals[::2]).tolist())
+    return [math.fsum(each) for each in zip(*gains, strict=True)]
+
+
+def _accelerator_hours(run: CostedRun, hours: Floats) -> Floats | None:
+    accelerator_hours = run.history.accelerator_hours
+    return None if accelerator_hours is None else accelerator_hours.interpolate(hours)
+
+
+def _tokens(run: CostedRun, hours: Floats) -> Floats:
+    line = run.history.lineage
+    return np.interp(hours, line.at_hours, line.earned) if line.earned.size else np.zeros_like(hours)
+
+
+def _checkpoints(run: CostedRun, hours: Floats) -> Floats:
+    checkpoints = run.history.checkpoints
+    return CumulativeSeries(checkpoints.last, np.cumsum(checkpoints.count)).step_at(hours)

@@ -119,16 +119,6 @@ class _Cut:
         return np.asarray((at[1:] - at[:-1]) / self.tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mixture:
-    """Student t mixture of the log of the remaining use relative to the history's mean."""
-
-    middle: Floats
-    variance: Floats
-    freedom: float
-    weight: Floats
-
-
 def forecast(done: ProgressSeries, remaining_tokens: float, prior: PlanPrior, rules: ForecastRules) -> RemainingWork | None:
     """Hours, USD and accelerator-hours that the remaining tokens will take.
 
@@ -208,12 +198,12 @@ def _remaining(
         return Range.exactly(0.0)
     values = cut.per_token(totals)
     mean = float(values.mean())
-    mixture = _predict(values / mean, remaining_tokens / cut.tokens, scatter, plan and plan.scaled(1 / mean), rules)
-    return _percentiles(mixture).scaled(mean * remaining_tokens)
+    relative = _predict(values / mean, remaining_tokens / cut.tokens, scatter, plan and plan.scaled(1 / mean), rules)
+    return relative.scaled(mean * remaining_tokens)
 
 
-def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> _Mixture:
-    """Distribution of the mean of the remaining blocks under every model, in units of the history's mean."""
+def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, rules: ForecastRules) -> Range:
+    """Mean of the remaining blocks by the mixture of all models, in units of the history's mean."""
     models = _models(len(values), tuple(rules.signal_to_noise_weights.items()))
     freedom = rules.scatter_weight + len(values) - 1
     typical = rules.scatter_weight * scatter
@@ -222,9 +212,16 @@ def _predict(values: Floats, ahead: float, scatter: float, plan: Range | None, r
     middle, variance = _with_plan(np.log(level), noise * models.end, plan, rules)
     # Random walk from the end: the variance of the mean level is a third of the last one's. Log-normal: few blocks vary widely.
     variance = variance + np.log1p(noise * (1 / ahead + models.wandering * ahead / 3))
-    likely = models.plausible - freedom / 2 * np.log(_level(models, _winsorize(values, scatter, rules.clip))[1] + typical)
+    squares = _level(models, _winsorize(values, scatter, rules.clip))[1]
+    weight = _model_weights(models, squares + typical, freedom)
+    return _percentiles(middle[:, None] + np.sqrt(variance)[:, None] * student_points(freedom), weight)
+
+
+def _model_weights(models: _Models, squares: Floats, freedom: float) -> Floats:
+    """Posterior probability of every model by its residual sum of squares, in units of the block noise."""
+    likely = models.plausible - freedom / 2 * np.log(squares)
     weight = np.exp(likely - likely.max())
-    return _Mixture(middle, variance, freedom, weight / weight.sum())
+    return np.asarray(weight / weight.sum())
 
 
 def _level(models: _Models, values: Floats) -> tuple[Floats, Floats]:
@@ -265,11 +262,10 @@ def _models(blocks: int, wandering: tuple[tuple[str, float], ...]) -> _Models:
     return _Models(shares, np.asarray(inverted, dtype=np.float64), end, np.asarray(plausible, dtype=np.float64))
 
 
-def _percentiles(mixture: _Mixture) -> Range:
-    """p10, p50 and p90 of the remaining use relative to the history's mean."""
-    points = mixture.middle[:, None] + np.sqrt(mixture.variance)[:, None] * student_points(mixture.freedom)
+def _percentiles(points: Floats, weight: Floats) -> Range:
+    """p10, p50 and p90 of a mixture whose components, one a row, are equally probable points; `points` are logarithms."""
     order = points.argsort(axis=None)
-    weights = mixture.weight.repeat(points.shape[1])[order]
+    weights = weight.repeat(points.shape[1])[order]
     below = weights.cumsum() - weights / 2
     return Range(*np.exp(np.interp(np.array([0.1, 0.5, 0.9]) * weights.sum(), below, points.ravel()[order])).tolist())
 

@@ -364,9 +364,7 @@ def _losses(columns: _Columns, line: Lineage) -> HourlyLosses:
     rows, (at, _, not_finite, last, least, middle, most) = columns.block("losses")
     hours = columns.elapsed(at, rows)
     holding = line.index(hours)
-    known = holding >= 0
+    tokens, surviving = np.full(len(hours), np.nan), holding >= 0
     if line.tokens.size:
-        return HourlyLosses(
-            hours, np.where(known, line.tokens[holding], 0.0), not_finite, last, least, middle, most, known & line.surviving[holding]
-        )
-    return HourlyLosses(hours, np.full(len(hours), np.nan), not_finite, last, least, middle, most, known)
+        tokens, surviving = np.where(surviving, line.tokens[holding], 0.0), surviving & line.surviving[holding]
+    return HourlyLosses(hours, tokens, not_finite, last, least, middle, most, surviving)

@@ -62,15 +62,6 @@ class Lineage:
         return np.searchsorted(self.at_hours, hours, side="right") - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """Segments of work: positions of their first and last elements [tokens], and the branch name of each."""
-
-    first: Floats
-    last: Floats
-    names: Sequence[str]
-
-
 def trace_lineage(samples: RunSamples) -> Lineage:
     """The lineage of a run from its samples.
 
@@ -96,7 +87,7 @@ def trace_lineage(samples: RunSamples) -> Lineage:
     gain = np.where(begins, 0.0, steps)
     piece = np.cumsum(begins) - 1
     ends = np.append(np.flatnonzero(begins)[1:], len(rows)) - 1
-    limit = _limits(_Pieces(position[begins], position[ends], _names(begins, samples, tokens)))[piece]
+    limit = _limits(position[begins], position[ends], _names(begins, samples, tokens))[piece]
     kept = np.clip(np.minimum(position, limit) - (position - gain), 0.0, gain)
     share = np.divide(kept, gain, out=np.zeros_like(gain), where=gain > 0)
     earned = position[-1] - kept.sum() + np.cumsum(kept)
@@ -144,23 +135,25 @@ def _names(begins: NDArray[np.bool_], samples: RunSamples, tokens: Floats) -> li
     return names
 
 
-def _limits(pieces: _Pieces) -> Floats:
-    """Position until which each segment counts: -inf where the last segment does not build on it."""
-    limits = np.full(len(pieces.first), -np.inf)
+def _limits(first: Floats, last: Floats, names: Sequence[str]) -> Floats:
+    """Position until which each segment counts: -inf where the last segment does not build on it.
+
+    Segments are given by the positions of their first and last elements [tokens] and their branches' names.
+    """
+    limits = np.full(len(first), -np.inf)
     piece, limit = len(limits) - 1, np.inf
     while piece >= 0:
         limits[piece] = limit
-        limit = min(limit, float(pieces.first[piece]))
-        piece = _stands_on(pieces, piece)
+        limit = min(limit, float(first[piece]))
+        piece = _stands_on(first, last, names, piece)
     return limits
 
 
-def _stands_on(pieces: _Pieces, piece: int) -> int:
+def _stands_on(first: Floats, last: Floats, names: Sequence[str], piece: int) -> int:
     """The newest earlier segment of the same branch, else of any, that contains the first position of a segment; -1 where none does."""
-    begin, name = pieces.first[piece], pieces.names[piece]
-    before = piece - 1
-    if before >= 0 and pieces.names[before] == name and pieces.first[before] <= begin <= pieces.last[before]:
+    begin, name, before = first[piece], names[piece], piece - 1
+    if before >= 0 and names[before] == name and first[before] <= begin <= last[before]:
         return before
-    found = np.flatnonzero((pieces.first[:piece] <= begin) & (begin <= pieces.last[:piece]))
-    same = [int(each) for each in found if pieces.names[int(each)] == name]
+    found = np.flatnonzero((first[:piece] <= begin) & (begin <= last[:piece]))
+    same = [int(each) for each in found if names[int(each)] == name]
     return same[-1] if same else int(found[-1]) if found.size else -1

@@ -96,18 +96,14 @@ def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> Comp
     """
     run = target.run
     if target.is_over:
-        return _finished(target) if target.is_done else _closed(target)
+        return _ended(target)
     if target.tokens is None:
         return _unknown("no tokens of the run are planned: its end is not known")
     found = forecast(history_so_far(run, now), target.remaining_tokens, _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
         return _unknown(f"the throughput of {run.baseline.name} is unknown: report its tokens at least twice, or state it in the plan")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
-    cost = (
-        None
-        if found.remaining_usd is None or run.unknown_reason
-        else _by_percentile((Range.exactly(run.usd or 0.0), found.remaining_usd), math.fsum)
-    )
+    cost = None if run.unknown_reason else _sum((Range.exactly(run.usd or 0.0), found.remaining_usd))
     return _block(found, cost, finish, run.unknown_reason)
 
 
@@ -128,7 +124,7 @@ def program_forecast(
     rest = 0.0 if program.closed else _rest(program, all_targets)
     missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
-        return CompletionForecast(None, None, None, None, None, missing.basis, missing.unknown)
+        return missing
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
     begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_started]
@@ -142,7 +138,7 @@ def program_forecast(
         cost_usd=cost,
         finish=finish,
         remaining_hours=_by_percentile(left_hours, max) if left_hours and not rest else None,
-        remaining_usd=None if left is None or beyond is None else _sum([left, beyond]),
+        remaining_usd=_sum([left, beyond]),
         remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
         basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *([BEYOND] if rest or beyond not in (None, NOTHING) else [])]),
         unknown=unknown,
@@ -208,26 +204,17 @@ def _block(found: RemainingWork, cost: Range | None, finish: FinishDates | None,
     )
 
 
-def _finished(target: RunTarget) -> CompletionForecast:
-    """Nothing is left: the run was done when it reached its target on the surviving line."""
-    run = target.run
-    line = run.history.lineage
-    day = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.remaining_tokens))])).date()
-    return _ended(run, day, "finished")
-
-
-def _closed(target: RunTarget) -> CompletionForecast:
-    """Nothing is left: the run ended with its last event, if it had one."""
-    last = target.run.history.last_at
-    return _ended(target.run, None if last is None else last.date(), "closed")
-
-
-def _ended(run: CostedRun, day: date | None, basis: str) -> CompletionForecast:
+def _ended(target: RunTarget) -> CompletionForecast:
+    """Nothing is left: the run ended when it reached its target on the surviving line, else with its last event, if it had one."""
+    run, line, ended_at = target.run, target.run.history.lineage, target.run.history.last_at
+    if target.is_done:
+        ended_at = run.history.moment(float(line.at_hours[int(np.argmax(line.earned >= line.position + target.remaining_tokens))]))
+    day = ended_at.date() if ended_at else None
     unknown = [UnknownFigure("cost_usd", run.unknown_reason)] if run.unknown_reason else []
-    unknown += [UnknownFigure("finish", f"{run.baseline.name} was closed before it began")] if day is None else []
+    unknown += [] if day else [UnknownFigure("finish", f"{run.baseline.name} was closed before it began")]
     cost = None if run.unknown_reason else Range.exactly(run.usd or 0.0)
-    finish = None if day is None else FinishDates(day, day, day)
-    return CompletionForecast(cost, finish, NOTHING, NOTHING, NOTHING, basis, tuple(unknown))
+    finish = FinishDates(day, day, day) if day else None
+    return CompletionForecast(cost, finish, NOTHING, NOTHING, NOTHING, "finished" if target.is_done else "closed", tuple(unknown))
 
 
 def _unknown(reason: str) -> CompletionForecast:

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from types import MappingProxyType
 
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
-from service.engine.tracking.burn_rate import burn_rate
 from service.engine.tracking.change_point import DriftRules
-from service.engine.tracking.cost import cost_run, spend
+from service.engine.tracking.cost import burn_rate, cost_run, spend
 from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date
 from service.engine.tracking.earned_value import earned_value, run_earned_value
 from service.engine.tracking.forecast import ForecastRules
@@ -21,8 +19,6 @@ from service.engine.tracking.history import RunHistory
 from service.engine.tracking.loss_monitor import LossRules, losses
 from service.engine.tracking.outlook import RunTarget, find_targets, program_forecast, run_forecast, unspent_plan_warnings
 from service.engine.tracking.run_metrics import checkpoint_cadence, goodput, interruptions, run_drifts, run_state, utilisation
-
-NONE: Mapping[int, LossProjection] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ def status(
     runs: Sequence[tuple[RunBaseline, RunHistory]],
     now: datetime,
     rules: StatusRules,
-    loss_projections: Mapping[int, LossProjection] = NONE,
+    loss_projections: Mapping[int, LossProjection] | None = None,
 ) -> ProgramStatus:
     """Status of a program as of `now` (inclusive).
 
@@ -55,12 +51,12 @@ def status(
         Status date, UTC.
     rules : StatusRules
         Rules and thresholds.
-    loss_projections : mapping of int to LossProjection
+    loss_projections : mapping of int to LossProjection, optional
         Projected final losses by the index of the run.
     """
     found = find_targets(baseline, [cost_run(planned, history) for planned, history in runs])
     all_runs = [target.run for target in found]
-    blocks = tuple(_run(target, now, rules, loss_projections.get(place)) for place, target in enumerate(found))
+    blocks = tuple(_run(target, now, rules, (loss_projections or {}).get(place)) for place, target in enumerate(found))
     spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
     forecasts = [block.forecast for block in blocks]
     completion = program_forecast(baseline, found, forecasts, now)

@@ -8,7 +8,7 @@ from marshmallow import ValidationError
 
 import service.schemas.training.answer  # noqa: F401 - derives the schema of assumptions
 from service.domain.counts import parse_count
-from service.domain.scaling.fits import HoldOutCheck
+from service.domain.scaling.fits import HoldOutCheck, LossPrediction
 from service.domain.scaling.laws import PARAMETERS
 from service.schemas.base import Choice, Count, Items, Number, Part, RangeSchema, Schema
 from service.schemas.derive import derive
@@ -138,7 +138,7 @@ class FittedLawSchema(ParametersSchema):
 
 
 PARTS = {"parameters": ParametersSchema, "intervals": IntervalsSchema, "standard_errors": ParametersSchema, "law": FittedLawSchema}
-derive(usecase.PredictedRun, "Prediction", parts={"beyond": BeyondSchema})
+derive(LossPrediction, "Prediction", parts={"beyond": BeyondSchema})
 derive(HoldOutCheck, "HeldOut")
 derive(usecase.NextRun, "NextRun")
 derive(usecase.DesignAnswer, "Design", ranges=FigureRangeSchema, limits={"runs": {"max_items": MOST_NEXT_RUNS}})

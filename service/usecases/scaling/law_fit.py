@@ -32,20 +32,6 @@ __all__ = ["FEWEST_POINTS", "FORM", "MAX_BOOTSTRAPS", "MAX_POINTS", "MAX_STARTS"
 
 
 @dataclass(frozen=True, slots=True)
-class PredictedRun:
-    """A predicted run: loss with its interval of 80 %, the best fit's loss, and the run's size over the largest fitted one."""
-
-    p10: Annotated[float, Doc("10th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
-    p50: Annotated[float, Doc("Median of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
-    p90: Annotated[float, Doc("90th percentile of the predicted loss", "nats per token", minimum=-1e308, maximum=1e308)]
-    params: Annotated[float, Doc("Parameters of the run", "parameters", minimum=-1e308, maximum=1e308)]
-    tokens: Annotated[float, Doc("Training tokens of the run", "tokens", minimum=-1e308, maximum=1e308)]
-    best_fit: Annotated[float, Doc("Loss by the fitted law itself, without resamples", "nats per token", minimum=-1e308, maximum=1e308)]
-    beyond: Annotated[Mapping[str, float], Doc("How many times it exceeds the largest fitted run")]
-    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on it", max_items=10, max_length=5000)]
-
-
-@dataclass(frozen=True, slots=True)
 class NextRun:
     """A run to make; `narrowed_to` is the share of the interval's width left after it and those before it."""
 
@@ -84,7 +70,7 @@ class LawFitAnswer:
     residual: Annotated[float, Doc("Typical relative distance of a run from the law", "1", minimum=-1e308, maximum=1e308)]
     points_used: Annotated[int, Doc("Runs fitted to; exact copies count once", minimum=1)]
     optimum_exponents: Annotated[OptimumExponents, Doc("How optimal size and tokens grow with compute")]
-    predictions: Annotated[tuple[PredictedRun, ...], Doc("Predicted runs, in the order of the request")]
+    predictions: Annotated[tuple[LossPrediction, ...], Doc("Predicted runs, in the order of the request")]
     held_out: Annotated[HoldOutCheck | None, Doc("Check on the runs of most compute; null with too few runs")]
     design: Annotated[DesignAnswer | None, Doc("Runs to make next; null where not asked for")]
     law: Annotated[Mapping[str, Any], Doc("The law as POST /v1/optimal takes it")]
@@ -139,23 +125,9 @@ def _check_work(points: int, bootstraps: int) -> None:
         )
 
 
-def _predictions(fit: ScalingFit, runs: Sequence[Request], generator: np.random.Generator) -> tuple[PredictedRun, ...]:
+def _predictions(fit: ScalingFit, runs: Sequence[Request], generator: np.random.Generator) -> tuple[LossPrediction, ...]:
     sizes, data = (np.array([run[name] for run in runs], dtype=np.float64) for name in ("params", "tokens"))
-    return tuple(_prediction(prediction) for prediction in predict_runs(fit, sizes, data, generator))
-
-
-def _prediction(prediction: LossPrediction) -> PredictedRun:
-    interval = prediction.interval
-    return PredictedRun(
-        p10=interval.p10,
-        p50=interval.p50,
-        p90=interval.p90,
-        params=prediction.params,
-        tokens=prediction.tokens,
-        best_fit=prediction.loss,
-        beyond=prediction.beyond,
-        warnings=prediction.warnings,
-    )
+    return predict_runs(fit, sizes, data, generator)
 
 
 def _design(fit: ScalingFit, section: Request | None, generator: np.random.Generator) -> DesignAnswer | None:
@@ -178,7 +150,7 @@ def _name_parameters(values: Sequence[float]) -> dict[str, float]:
     return dict(zip(PARAMETERS, values, strict=True))
 
 
-def _extrapolation_warnings(predictions: Sequence[PredictedRun]) -> tuple[str, ...]:
+def _extrapolation_warnings(predictions: Sequence[LossPrediction]) -> tuple[str, ...]:
     count = sum(bool(prediction.warnings) for prediction in predictions)
     text = f"extrapolated: {count} of {len(predictions)} predictions lie beyond the largest runs, how far is in `beyond`"
     return (text,) if count else ()

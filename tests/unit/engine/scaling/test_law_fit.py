@@ -64,7 +64,7 @@ def test_an_outlier_does_not_move_the_law() -> None:
     """Huber's function keeps one run that is 30 % off from moving the loss foretold by more than a per mille."""
     clean = runs(40, 0.0)
     spoiled = replace(clean, loss=clean.loss * np.where(np.arange(40) == 7, 1.3, 1.0))
-    assert foretold(fitted(spoiled)).loss == pytest.approx(foretold(fitted(clean)).loss, rel=1e-3)
+    assert foretold(fitted(spoiled)).best_fit == pytest.approx(foretold(fitted(clean)).best_fit, rel=1e-3)
 
 
 def test_the_best_of_many_starts_is_the_best_of_few() -> None:
@@ -101,7 +101,7 @@ def test_units_do_not_matter(params_unit: float, tokens_unit: float, loss_unit: 
     plain, other = fitted(points, 10), fitted(scaled, 10)
     assert other.parameters[3:] == pytest.approx(plain.parameters[3:], rel=1e-3)
     there = foretold(other, (TARGET[0] * params_unit, TARGET[1] * tokens_unit))
-    assert there.loss / loss_unit == pytest.approx(foretold(plain).loss, rel=1e-4)
+    assert there.best_fit / loss_unit == pytest.approx(foretold(plain).best_fit, rel=1e-4)
 
 
 def test_more_runs_narrow_every_interval() -> None:
@@ -149,7 +149,7 @@ def test_a_run_far_beyond_is_less_sure_than_one_within() -> None:
     """The interval relative to the loss grows with the distance from the data."""
     fit = fitted(runs(20))
     within, beyond = (foretold(fit, target) for target in ((1e9, 2e10), (1e12, 2e13)))
-    assert width(beyond.interval) / beyond.loss > 1.5 * width(within.interval) / within.loss
+    assert width(beyond.interval) / beyond.best_fit > 1.5 * width(within.interval) / within.best_fit
 
 
 def test_runs_left_out_are_foretold() -> None:

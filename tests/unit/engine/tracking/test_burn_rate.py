@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.tracking.burn_rate import burn_rate
-from service.engine.tracking.cost import CostedRun, cost_run
+from service.engine.tracking.cost import CostedRun, burn_rate, cost_run
 from tests.unit.engine.tracking_builders import RUN, at, cost, event, run_of, steadily
 
 

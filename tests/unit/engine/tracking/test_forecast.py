@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from service.domain.quantities import Range
-from service.engine.tracking.forecast import POINTS, PlanPrior, ProgressSeries, RemainingWork, _predict, forecast, student_points
+from service.engine.tracking.forecast import (
+    POINTS,
+    PlanPrior,
+    ProgressSeries,
+    RemainingWork,
+    _level,
+    _model_weights,
+    _models,
+    forecast,
+    student_points,
+)
 from service.presets.tracking.forecast import forecast_rules
 
 RULES = forecast_rules()
@@ -57,7 +67,8 @@ def test_an_even_run_goes_on_evenly() -> None:
 def test_every_model_of_wandering_has_its_probability() -> None:
     """They add up to 1; a history that jumps to another level makes wandering likelier than one of plain noise does."""
     noise = np.random.default_rng(3).normal(1, 0.1, 20)
-    calm, moved = (_predict(values, 5.0, 0.01, None, RULES).weight for values in (noise, noise + np.repeat([0.0, 1.0], 10)))
+    models = _models(20, tuple(RULES.signal_to_noise_weights.items()))
+    calm, moved = (_model_weights(models, _level(models, values)[1], 19.0) for values in (noise, noise + np.repeat([0.0, 1.0], 10)))
     assert calm.sum() == pytest.approx(1)
     assert moved.sum() == pytest.approx(1)
     assert moved[-1] > calm[-1]
