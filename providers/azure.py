@@ -161,14 +161,7 @@ def _add(sale: Sale, price: Decimal, on_demand: Decimal | None, collector: Offer
         raise SkippedRow(shape.reason if shape else "no accelerator")
     if pricing == "spot" and on_demand is not None and price > on_demand:
         raise BadRow(f"a spot price of {price} above the on-demand price of {on_demand}")
-    collector.add(
-        region=region,
-        instance_type=size,
-        accelerator=collector.accelerator(shape.accelerator),
-        accelerator_count=int(shape.count),
-        pricing=pricing,
-        usd_per_hour=price,
-    )
+    collector.add(region, size, collector.accelerator(shape.accelerator), int(shape.count), pricing, price)
 
 
 def _named(row: Any) -> str:

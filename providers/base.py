@@ -40,6 +40,8 @@ class RemoteProvider(Provider):
     """A provider fetched over HTTP, at `home` or at the mirror that the context names."""
 
     home: str
+    key_header: tuple[str, str] = ("Authorization", "Bearer {}")
+    """Header of the first of `credentials`, and the form of its value."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -63,6 +65,15 @@ class RemoteProvider(Provider):
         if not value:
             raise ProviderError(f"{self.name} needs the environment variable {name}")
         return value
+
+    def headers(self) -> dict[str, str]:
+        """Header with the key that the source needs. Raises ProviderError where it is not set."""
+        name, form = self.key_header
+        return {name: form.format(self.credential(self.credentials[0]))} if self.credentials else {}
+
+    def get_json(self, path: str, **params: str) -> object:
+        """JSON answer of a GET at this path of the source, with its key. Raises ProviderError."""
+        return self.http.get_json(f"{self.url}{path}", headers=self.headers(), params=params)
 
     def collector(self, source: str | None = None) -> OfferCollector:
         """Empty collector of this provider's offers, dated now.

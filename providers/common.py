@@ -1,4 +1,4 @@
-"""Shared by several providers: parts that may fail separately, pages, form factors, lists of texts."""
+"""Shared by several providers: parts that may fail separately, pages, form factors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from providers.offer import ProviderError, Rejected
-from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_list
+from providers.row_parsing import OfferCollector, SkippedRow
 
-ANY_REGION = "any"
-"""Region of a price that is valid in all regions, or whose region is not stated."""
 MAX_PAGES = 50
 
 
@@ -84,11 +82,3 @@ def accelerator_in_form(collector: OfferCollector, model: str, form: str, memory
         if any(other in name.casefold() and other[:3] != stated for other in ("sxm", "pcie", "nvl")):
             raise SkippedRow(f"no canonical name: {model} {form}")
     return name
-
-
-def get_texts(row: object, name: str) -> list[str]:
-    """Distinct non-empty texts of a row's list. Raises BadRow where an item is not text."""
-    found = get_list(row, name)
-    if not all(isinstance(value, str) for value in found):
-        raise BadRow(f"{name} holds something that is no text")
-    return [value for value in dict.fromkeys(found) if value.strip()]

@@ -10,18 +10,19 @@ from datetime import timedelta
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION, get_texts, read_pages
-from providers.offer import Availability, Fetched
+from providers.common import read_pages
+from providers.offer import Fetched
 from providers.row_parsing import (
     OfferCollector,
     SkippedRow,
-    expect_list,
     expect_object,
     get_count,
     get_object,
     get_text,
+    get_texts,
+    get_usd,
+    list_at,
     parse_decimal,
-    parse_usd,
 )
 
 
@@ -35,11 +36,11 @@ class DigitalOcean(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All sizes with accelerators. Raises ProviderError."""
-        collector, headers = self.collector(), {"Authorization": f"Bearer {self.credential('DIGITALOCEAN_TOKEN')}"}
+        collector = self.collector()
 
         def read_page(page: int) -> bool:
             """Pages are counted, not followed by the address of the next: that may lead elsewhere, and the token would go along."""
-            answer = self.http.get_json(f"{self.url}/v2/sizes", headers=headers, params={"per_page": "200", "page": str(page)})
+            answer = self.get_json("/v2/sizes", per_page="200", page=str(page))
             read(answer, collector)
             return has_more(answer)
 
@@ -54,10 +55,8 @@ def has_more(answer: object) -> bool:
 
 
 def read(answer: object, collector: OfferCollector) -> None:
-    """Add the offers of one page: one for each region, or one without region."""
-    for size in expect_list(expect_object(answer, "the answer").get("sizes"), "sizes"):
-        with collector.row(size.get("slug") if isinstance(size, dict) else size):
-            _read(size, collector)
+    """Add the offers of one page: one for each region of a size, or one without region."""
+    collector.read_each(list_at(answer, "sizes"), _read, "slug")
 
 
 def _read(size: Mapping[str, Any], collector: OfferCollector) -> None:
@@ -70,14 +69,4 @@ def _read(size: Mapping[str, Any], collector: OfferCollector) -> None:
     count, memory = get_count(gpus, "count"), parse_decimal(get_object(gpus, "vram").get("amount"), "vram.amount")
     accelerator = collector.accelerator(get_text(gpus, "model"), float(memory / count))
     places = get_texts(size, "regions") if size.get("available") is True else []
-    availability: Availability = "offered" if places else "listed"
-    for region in places or [ANY_REGION]:
-        collector.add(
-            region=region,
-            instance_type=slug,
-            accelerator=accelerator,
-            accelerator_count=count,
-            pricing="on_demand",
-            usd_per_hour=parse_usd(size.get("price_hourly"), "price_hourly"),
-            availability=availability,
-        )
+    collector.add_in_regions(places, slug, accelerator, count, "on_demand", get_usd(size, "price_hourly"), availability="offered")

@@ -12,7 +12,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.offer import Fetched, ProviderError
-from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_count, get_list, get_text, parse_usd
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, get_count, get_list, get_text, get_usd, list_at
 
 
 class Hyperstack(RemoteProvider):
@@ -22,29 +22,26 @@ class Hyperstack(RemoteProvider):
     home = "https://infrahub-api.nexgencloud.com"
     fresh_for = timedelta(hours=1)
     credentials = ("HYPERSTACK_API_KEY",)
+    key_header = ("api_key", "{}")
 
     def fetch(self) -> Fetched:
         """All flavors with accelerators. Raises ProviderError."""
-        headers = {"api_key": self.credential("HYPERSTACK_API_KEY")}
-        flavors = self.http.get_json(f"{self.url}/v1/core/flavors", headers=headers)
-        return parse(flavors, self.http.get_json(f"{self.url}/v1/pricebook", headers=headers), self.collector())
+        return parse(self.get_json("/v1/core/flavors"), self.get_json("/v1/pricebook"), self.collector())
 
 
 def parse(flavors: object, pricebook: object, collector: OfferCollector) -> Fetched:
     """The offers of both answers: one for each flavor and region."""
     prices = {}
-    for row in expect_list(_said(pricebook), "the price book"):
+    for row in expect_list(_checked(pricebook), "the price book"):
         with collector.row(row):
             prices[get_text(row, "name")] = row
-    for group in expect_list(expect_object(_said(flavors), "the answer").get("data"), "data"):
+    for group in list_at(_checked(flavors), "data"):
         with collector.row(group):
-            for flavor in get_list(group, "flavors"):
-                with collector.row(flavor.get("name") if isinstance(flavor, dict) else flavor):
-                    _read(flavor, prices, collector)
+            collector.read_each(get_list(group, "flavors"), lambda flavor, _: _read(flavor, prices, collector), "name")
     return collector.fetched()
 
 
-def _said(answer: object) -> object:
+def _checked(answer: object) -> object:
     """The answer. Raises ProviderError where it states an error."""
     if isinstance(answer, dict) and answer.get("status") is False:
         raise ProviderError(f"hyperstack refused: {answer.get('message')}"[:300])
@@ -61,12 +58,6 @@ def _read(flavor: Mapping[str, Any], prices: Mapping[str, Mapping[str, Any]], co
     accelerator = collector.accelerator(gpu)
     if gpu not in prices:
         raise BadRow(f"{gpu} is not in the price book")
-    collector.add(
-        region=get_text(flavor, "region_name"),
-        instance_type=name,
-        accelerator=accelerator,
-        accelerator_count=count,
-        pricing="on_demand",
-        usd_per_hour=parse_usd(prices[gpu].get("value"), "value") * count,
-        availability="live" if flavor.get("stock_available") is True else "listed",
-    )
+    region, price = get_text(flavor, "region_name"), get_usd(prices[gpu], "value") * count
+    availability = "live" if flavor.get("stock_available") is True else "listed"
+    collector.add(region, name, accelerator, count, "on_demand", price, availability=availability)

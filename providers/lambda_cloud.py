@@ -12,8 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION
-from providers.offer import Availability, Fetched
+from providers.offer import Fetched
 from providers.row_parsing import BadRow, OfferCollector, expect_object, get_count, get_list, get_object, get_text, parse_usd_cents
 
 MEMORY = re.compile(r"\((\d+) GB")
@@ -30,9 +29,7 @@ class LambdaCloud(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All instance types. Raises ProviderError."""
-        headers = {"Authorization": f"Bearer {self.credential('LAMBDA_API_KEY')}"}
-        answer = self.http.get_json(f"{self.url}/api/v1/instance-types", headers=headers)
-        return parse(answer, self.collector())
+        return parse(self.get_json("/api/v1/instance-types"), self.collector())
 
 
 def parse(answer: object, collector: OfferCollector) -> Fetched:
@@ -49,17 +46,7 @@ def _read(name: str, entry: object, collector: OfferCollector) -> None:
     accelerator = collector.accelerator(*_label(name, label))
     price, count = parse_usd_cents(kind.get("price_cents_per_hour"), "price_cents_per_hour"), _count(kind)
     stocked = [get_text(region, "name") for region in get_list(entry, "regions_with_capacity_available")]
-    availability: Availability = "live" if stocked else "listed"
-    for region in stocked or [ANY_REGION]:
-        collector.add(
-            region=region,
-            instance_type=name,
-            accelerator=accelerator,
-            accelerator_count=count,
-            pricing="on_demand",
-            usd_per_hour=price,
-            availability=availability,
-        )
+    collector.add_in_regions(stocked, name, accelerator, count, "on_demand", price, availability="live")
 
 
 def _label(name: str, label: str) -> tuple[str, float | None]:

@@ -13,9 +13,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION
 from providers.offer import Fetched
-from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_list, get_text, parse_usd
+from providers.row_parsing import ANY_REGION, BadRow, OfferCollector, SkippedRow, get_list, get_text, get_usd, list_at
 from providers.tables import read_table
 
 UNIT = "GPU Per Hour"
@@ -31,16 +30,12 @@ class OracleCloud(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All GPU shapes. Raises ProviderError."""
-        answer = self.http.get_json(f"{self.url}/pls/apex/cetools/api/v1/products/", params={"currencyCode": "USD"})
-        return parse(answer, self.collector())
+        return parse(self.get_json("/pls/apex/cetools/api/v1/products/", currencyCode="USD"), self.collector())
 
 
 def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The shapes of every part of the price list that is sold by the GPU and hour."""
-    for item in expect_list(expect_object(answer, "the answer").get("items"), "items"):
-        name = item.get("displayName") if isinstance(item, dict) else item
-        with collector.row(name):
-            _read(item, collector)
+    collector.read_each(list_at(answer, "items"), _read, "displayName")
     return collector.fetched()
 
 
@@ -62,14 +57,13 @@ def _usd_per_gpu_hour(item: object) -> Decimal:
     prices = [price for part in localizations for price in get_list(part, "prices") if get_text(price, "model") == "PAY_AS_YOU_GO"]
     if len(prices) != 1:
         raise BadRow(f"{len(prices)} pay-as-you-go prices in USD where one was expected")
-    return parse_usd(prices[0].get("value"), "value")
+    return get_usd(prices[0], "value")
 
 
 def _offer(shape: Mapping[str, str], usd_per_gpu_hour: Decimal, collector: OfferCollector) -> None:
     price = usd_per_gpu_hour * int(shape["gpus"])
-    sold = {"region": ANY_REGION, "instance_type": shape["shape"], "accelerator_count": int(shape["gpus"])}
-    accelerator = collector.accelerator(shape["accelerator"])
-    collector.add(**sold, accelerator=accelerator, pricing="on_demand", usd_per_hour=price)
+    machine = (ANY_REGION, shape["shape"], collector.accelerator(shape["accelerator"]), int(shape["gpus"]))
+    collector.add(*machine, "on_demand", price)
     if shape["preemptible"] == "yes":
         rule = {"price": "half of on-demand, by Oracle's rule for preemptible capacity"}
-        collector.add(**sold, accelerator=accelerator, pricing="spot", usd_per_hour=price * PREEMPTIBLE_SHARE, extras=rule)
+        collector.add(*machine, "spot", price * PREEMPTIBLE_SHARE, extras=rule)

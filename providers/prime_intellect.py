@@ -12,19 +12,20 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION, accelerator_in_form, read_pages
+from providers.common import accelerator_in_form, read_pages
 from providers.offer import Fetched
 from providers.row_parsing import (
+    ANY_REGION,
     BadRow,
     OfferCollector,
     SkippedRow,
-    expect_list,
     expect_object,
     get_count,
     get_object,
     get_text,
+    get_usd,
+    list_at,
     parse_decimal,
-    parse_usd,
 )
 
 PAGE = 100
@@ -43,11 +44,10 @@ class PrimeIntellect(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All machines of all clouds. Raises ProviderError."""
-        collector, headers = self.collector(), {"Authorization": f"Bearer {self.credential('PRIME_API_KEY')}"}
+        collector = self.collector()
 
         def read_page(page: int) -> bool:
-            params = {"page": str(page), "page_size": str(PAGE)}
-            answer = self.http.get_json(f"{self.url}/api/v1/availability/gpus", headers=headers, params=params)
+            answer = self.get_json("/api/v1/availability/gpus", page=str(page), page_size=str(PAGE))
             return read(answer, collector) == PAGE and expect_object(answer, "the answer").get("totalCount") != page * PAGE
 
         read_pages(collector, read_page)
@@ -56,10 +56,8 @@ class PrimeIntellect(RemoteProvider):
 
 def read(answer: object, collector: OfferCollector) -> int:
     """Add the offers of one page; returns the number of its rows."""
-    page = expect_list(expect_object(answer, "the answer").get("items"), "items")
-    for row in page:
-        with collector.row(row.get("cloudId") if isinstance(row, dict) else row):
-            _read(row, collector)
+    page = list_at(answer, "items")
+    collector.read_each(page, _read, "cloudId")
     return len(page)
 
 
@@ -69,12 +67,12 @@ def _read(row: Mapping[str, Any], collector: OfferCollector) -> None:
         raise SkippedRow("paid in advance")
     community = row.get("security") == "community_cloud"
     collector.add(
-        region=_region(row),
-        instance_type=f"{cloud}/{get_text(row, 'cloudId')}" + (" community" if community else ""),
-        accelerator=accelerator_in_form(collector, model, str(row.get("socket") or "")),
-        accelerator_count=get_count(row, "gpuCount"),
-        pricing="spot" if row.get("isSpot") is True else "on_demand",
-        usd_per_hour=_price(row, community),
+        _region(row),
+        f"{cloud}/{get_text(row, 'cloudId')}" + (" community" if community else ""),
+        accelerator_in_form(collector, model, str(row.get("socket") or "")),
+        get_count(row, "gpuCount"),
+        "spot" if row.get("isSpot") is True else "on_demand",
+        _price(row, community),
         market="marketplace" if community else "list",
         availability="live" if str(row.get("stockStatus")).casefold() in IN_STOCK else "listed",
         extras={"cloud": cloud} | ({"country": str(row["country"])} if row.get("country") else {}),
@@ -92,7 +90,7 @@ def _price(row: Mapping[str, Any], community: bool) -> Decimal:
     if prices.get("currency") != "USD":
         raise BadRow(f"currency is {prices.get('currency')} where USD was expected")
     name = "communityPrice" if community and prices.get("communityPrice") else "onDemand"
-    return parse_usd(prices.get(name), name) + sum((_besides(row, what) for what in NEEDED), Decimal(0))
+    return get_usd(prices, name) + sum((_besides(row, what) for what in NEEDED), Decimal(0))
 
 
 def _besides(row: Mapping[str, Any], what: str) -> Decimal:

@@ -5,18 +5,15 @@ Rules take any row type with accessor functions, and yield each faulty row with 
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from statistics import median
-from types import MappingProxyType
 from typing import TypeVar
 
 from providers.offer import Fetched, Offer
+from providers.tables import read_thresholds
 
 Row = TypeVar("Row")
 Fault = tuple[Row, str]
@@ -41,7 +38,7 @@ class CheckedOffers:
 
 def identity(offer: Offer) -> Identity:
     """Key of an offer: one price for each."""
-    return (offer.provider, offer.region, offer.instance_type, offer.accelerator, offer.accelerator_count, offer.pricing, offer.market)
+    return offer.identity
 
 
 def check_offers(
@@ -225,11 +222,9 @@ def group_by(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> dict[Hashab
     return groups
 
 
-@cache
 def rules() -> Mapping[str, Decimal]:
     """Thresholds by name; `data/checks.csv` states unit and reason of each."""
-    text = (files("providers") / "data" / "checks.csv").read_text(encoding="utf-8")
-    return MappingProxyType({row["name"]: Decimal(row["value"]) for row in csv.DictReader(text.splitlines())})
+    return read_thresholds("checks.csv")
 
 
 def _placeholders_listed(offers: list[Offer]) -> Iterator[Fault[Offer]]:

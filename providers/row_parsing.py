@@ -8,19 +8,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from providers.offer import Fetched, Offer, ProviderError, Rejected
+from providers.offer import Availability, Fetched, Offer, Pricing, ProviderError, Rejected
 
+ANY_REGION = "any"
+"""Region of a price that is valid in all regions, or whose region is not stated."""
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_EXPONENT = 30
 MAX_USD = 10**7
 """Upper bound of a price [USD], per hour or for a whole term."""
+
+JSON_TYPES = {type(None): "null", bool: "a truth value", str: "a text", list: "a list", dict: "an object"}
 
 
 class BadRow(ValueError):
@@ -48,6 +52,12 @@ class OfferCollector:
     partial: bool = False
     failed_parts: int = 0
     _priced: dict[tuple[object, ...], Decimal] = field(default_factory=dict)
+
+    def read_each(self, rows: Iterable[Any], read: Callable[[Any, OfferCollector], None], name: str = "") -> None:
+        """Read rows one by one with `read(row, self)`; an error rejects one row only, under its field `name` or the whole row."""
+        for row in rows:
+            with self.row(row.get(name) if name and isinstance(row, dict) else row):
+                read(row, self)
 
     @contextmanager
     def row(self, name: object) -> Iterator[None]:
@@ -84,8 +94,26 @@ class OfferCollector:
             raise SkippedRow(f"no canonical name: {label}")
         return name
 
-    def add(self, **offer: Any) -> None:
+    def add(
+        self,
+        region: str,
+        instance_type: str,
+        accelerator: str,
+        accelerator_count: int,
+        pricing: Pricing,
+        usd_per_hour: Decimal,
+        **more: Any,
+    ) -> None:
         """Add an offer; provider, source and time are this collector's unless given.
+
+        Parameters
+        ----------
+        region, instance_type, accelerator, accelerator_count, pricing
+            As in an offer.
+        usd_per_hour : Decimal
+            Price of the whole instance [USD per hour].
+        **more : Any
+            Further fields of the offer.
 
         Raises
         ------
@@ -93,13 +121,22 @@ class OfferCollector:
             The fields make no offer, or the same offer was added before.
         """
         try:
-            found = Offer(**{"provider": self.provider, "source": self.source, "observed_at": self.at, **offer})
+            read = {"provider": self.provider, "observed_at": self.at, "source": self.source, **more}
+            sold = (read.pop("provider"), region, instance_type, accelerator, accelerator_count, pricing, usd_per_hour)
+            found = Offer(*sold, **read)
         except ValueError as error:
             raise BadRow(str(error)) from error
         if found.identity in self._priced:
             raise BadRow(f"the same thing is listed twice, at {self._priced[found.identity]} and at {found.usd_per_hour}")
         self._priced[found.identity] = found.usd_per_hour
         self.offers.append(found)
+
+    def add_in_regions(self, regions: Sequence[str], *offer: Any, availability: Availability) -> None:
+        """Add an offer for each region, which has this availability; where there is none, one offer without region, listed only."""
+        for region in regions:
+            self.add(region, *offer, availability=availability)
+        if not regions:
+            self.add(ANY_REGION, *offer, availability="listed")
 
     def fetched(self) -> Fetched:
         """Everything collected.
@@ -147,8 +184,7 @@ def snapshot_name(provider: str, offers: Sequence[Offer], at: datetime) -> str:
 
 
 def _digest_line(offer: Offer) -> str:
-    sold = (offer.provider, offer.region, offer.instance_type, offer.accelerator, offer.accelerator_count, offer.pricing, offer.market)
-    return repr((*sold, f"{offer.usd_per_hour.normalize():f}", offer.availability, sorted(offer.extras.items())))
+    return repr((*offer.identity, f"{offer.usd_per_hour.normalize():f}", offer.availability, sorted(offer.extras.items())))
 
 
 def expect_object(value: object, what: str) -> Mapping[str, Any]:
@@ -163,6 +199,13 @@ def expect_list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise ProviderError(f"{what} is {_json_type(value)} where a list was expected")
     return value
+
+
+def list_at(answer: object, *path: str) -> list[Any]:
+    """The list below these names of an answer. Raises ProviderError where something else is there."""
+    for above, name in zip(("the answer", *path), path, strict=False):
+        answer = expect_object(answer, above).get(name)
+    return expect_list(answer, path[-1])
 
 
 def get_object(row: object, name: str) -> Mapping[str, Any]:
@@ -181,6 +224,22 @@ def get_list(row: object, name: str) -> list[Any]:
     return value
 
 
+def get_first(row: object, name: str) -> object:
+    """First item of a row's list under `name`. Raises BadRow, also where it is empty."""
+    values = get_list(row, name)
+    if not values:
+        raise BadRow(f"{name} is empty")
+    return values[0]
+
+
+def get_texts(row: object, name: str) -> list[str]:
+    """Distinct non-empty texts of a row's list. Raises BadRow where an item is not text."""
+    values = get_list(row, name)
+    if not all(isinstance(value, str) for value in values):
+        raise BadRow(f"{name} holds something that is no text")
+    return [value for value in dict.fromkeys(values) if value.strip()]
+
+
 def get_text(row: object, name: str) -> str:
     """A row's non-empty text under `name`, without control characters. Raises BadRow."""
     value = _get_field(row, name)
@@ -197,6 +256,24 @@ def get_count(row: object, name: str) -> int:
     if number < 1 or number != int(number):
         raise BadRow(f"{name} is {number} where a whole number above zero was expected")
     return int(number)
+
+
+def get_decimal(row: Mapping[str, Any], name: str) -> Decimal:
+    """A row's finite number under `name`, exact. Raises BadRow."""
+    return parse_decimal(row.get(name), name)
+
+
+def get_memory_gb(row: Mapping[str, Any], name: str) -> float | None:
+    """A row's memory of one device under `name` [GB or GiB]; None where it is not stated. Raises BadRow."""
+    return None if row.get(name) is None else float(get_decimal(row, name))
+
+
+def get_usd(row: Mapping[str, Any], name: str, on_demand: Decimal | None = None) -> Decimal:
+    """A row's price under `name` [USD], which an on-demand price bounds where one is given. Raises BadRow."""
+    price = parse_usd(row.get(name), name)
+    if on_demand is not None and price > on_demand:
+        raise BadRow(f"{name} is {price}, above {on_demand} on demand")
+    return price
 
 
 def parse_usd(value: object, name: str = "price") -> Decimal:
@@ -291,12 +368,6 @@ def _get_field(row: object, name: str) -> object:
 
 
 def _json_type(value: object) -> str:
-    return {
-        type(None): "null",
-        bool: "a truth value",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "an object",
-    }.get(type(value), type(value).__name__)
+    if type(value) in (int, float):
+        return "a number"
+    return JSON_TYPES.get(type(value), type(value).__name__)

@@ -14,20 +14,20 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION, isolate_part
+from providers.common import isolate_part
 from providers.offer import Availability, Fetched, Market, Pricing, ProviderError
 from providers.row_parsing import (
-    BadRow,
+    ANY_REGION,
     OfferCollector,
     SkippedRow,
-    expect_list,
     expect_object,
     get_count,
     get_list,
+    get_memory_gb,
     get_object,
     get_text,
-    parse_decimal,
-    parse_usd,
+    get_usd,
+    list_at,
 )
 
 TYPES = """{ gpuTypes {
@@ -89,7 +89,7 @@ class RunPod(RemoteProvider):
 def parse_stock(answer: object, collector: OfferCollector) -> Stock:
     """Where each type of GPU is, and whether in stock."""
     stock: dict[str, dict[str, bool]] = defaultdict(dict)
-    for center in expect_list(_data(answer).get("dataCenters"), "dataCenters"):
+    for center in list_at(_data(answer), "dataCenters"):
         with collector.row(center):
             region = get_text(center, "id")
             if center.get("listed") is False:
@@ -102,11 +102,10 @@ def parse_stock(answer: object, collector: OfferCollector) -> Stock:
 
 def parse(answer: object, stock: Stock, collector: OfferCollector) -> Fetched:
     """The offers of an answer: secure ones for each data center that has the type, all others without a place."""
-    for row in expect_list(_data(answer).get("gpuTypes"), "gpuTypes"):
+    for row in list_at(_data(answer), "gpuTypes"):
         with collector.row(row):
             gpu = get_text(row, "id")
-            memory = row.get("memoryInGb")
-            accelerator = collector.accelerator(gpu, None if memory is None else float(parse_decimal(memory, "memoryInGb")))
+            accelerator = collector.accelerator(gpu, get_memory_gb(row, "memoryInGb"))
             for kind in KINDS:
                 with collector.row(f"{gpu} {kind.cloud} {kind.pricing}"):
                     _read(row, kind, accelerator, stock.get(gpu, {}), collector)
@@ -127,16 +126,8 @@ def _read(row: Mapping[str, Any], kind: PriceKind, accelerator: str, centers: Ma
     places = centers if kind.cloud == "secure" and centers else {ANY_REGION: False}
     for count in (count for count in COUNTS if count <= most):
         for region, in_stock in places.items():
-            collector.add(
-                region=region,
-                instance_type=f"{count}x {row['id']} {kind.cloud}",
-                accelerator=accelerator,
-                accelerator_count=count,
-                pricing=kind.pricing,
-                usd_per_hour=price * count,
-                market=kind.market,
-                availability=_availability(in_stock, count),
-            )
+            name, more = f"{count}x {row['id']} {kind.cloud}", {"market": kind.market, "availability": _availability(in_stock, count)}
+            collector.add(region, name, accelerator, count, kind.pricing, price * count, **more)
 
 
 def _availability(in_stock: bool, count: int) -> Availability:
@@ -150,26 +141,15 @@ def _price(row: Mapping[str, Any], kind: PriceKind) -> Decimal:
     """Price of one GPU [USD per hour]; the yearly rate is per hour too."""
     if not row.get(kind.price):
         raise SkippedRow(f"no {kind.cloud} {kind.pricing} price")
-    price, on_demand = parse_usd(row[kind.price], kind.price), row.get(f"{kind.cloud}Price")
-    if on_demand and price > parse_usd(on_demand, f"{kind.cloud}Price"):
-        raise BadRow(f"{kind.price} is {price}, above {on_demand} on demand")
-    return price
+    on_demand = f"{kind.cloud}Price"
+    return get_usd(row, kind.price, get_usd(row, on_demand) if row.get(on_demand) else None)
 
 
 def _read_bid(row: Mapping[str, Any], accelerator: str, collector: OfferCollector) -> None:
     lowest = get_object(row, "lowestPrice") if row.get("lowestPrice") else {}
     if not lowest.get("minimumBidPrice"):
         raise SkippedRow("no bids")
-    floor, on_demand = parse_usd(lowest["minimumBidPrice"], "minimumBidPrice"), lowest.get("uninterruptablePrice")
-    if on_demand and floor > parse_usd(on_demand, "uninterruptablePrice"):
-        raise BadRow(f"minimumBidPrice is {floor}, above {on_demand} on demand")
-    collector.add(
-        region=ANY_REGION,
-        instance_type=f"1x {row['id']} bid",
-        accelerator=accelerator,
-        accelerator_count=1,
-        pricing="spot",
-        usd_per_hour=floor,
-        market="auction_floor",
-        availability="live" if lowest.get("stockStatus") in IN_STOCK else "listed",
-    )
+    on_demand = get_usd(lowest, "uninterruptablePrice") if lowest.get("uninterruptablePrice") else None
+    floor = get_usd(lowest, "minimumBidPrice", on_demand)
+    more = {"market": "auction_floor", "availability": "live" if lowest.get("stockStatus") in IN_STOCK else "listed"}
+    collector.add(ANY_REGION, f"1x {row['id']} bid", accelerator, 1, "spot", floor, **more)

@@ -19,13 +19,13 @@ from providers.row_parsing import (
     BadRow,
     OfferCollector,
     SkippedRow,
-    expect_list,
     expect_object,
     get_count,
+    get_decimal,
     get_list,
     get_text,
-    parse_decimal,
-    parse_usd,
+    get_usd,
+    list_at,
 )
 
 ECB = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
@@ -40,10 +40,11 @@ class Seeweb(RemoteProvider):
     home = "https://api.seeweb.it"
     fresh_for = timedelta(hours=12)
     credentials = ("SEEWEB_API_TOKEN",)
+    key_header = ("X-APITOKEN", "{}")
 
     def fetch(self) -> Fetched:
         """All plans. Raises ProviderError."""
-        answer = self.http.get_json(f"{self.url}/ecs/v2/plans", headers={"X-APITOKEN": self.credential("SEEWEB_API_TOKEN")})
+        answer = self.get_json("/ecs/v2/plans")
         rate = usd_per_eur(self.http.get_text(self.context.urls.get("ecb", ECB)))
         return parse(answer, self.collector(), rate)
 
@@ -81,7 +82,7 @@ def parse(answer: object, collector: OfferCollector, rate: Decimal) -> Fetched:
     content = expect_object(answer, "the answer")
     if content.get("status", "ok") != "ok":
         raise ProviderError(f"seeweb answered {str(content['status'])[:40]}: {str(content.get('message', ''))[:200]}")
-    for plan in expect_list(content.get("plans"), "plans"):
+    for plan in list_at(content, "plans"):
         with collector.row(plan.get("name") if isinstance(plan, dict) else "a plan"):
             _read(plan, collector, rate)
     return collector.fetched()
@@ -92,25 +93,17 @@ def _read(plan: Mapping[str, Any], collector: OfferCollector, rate: Decimal) -> 
     if plan.get("available") is not True:
         raise SkippedRow("the plan is not sold")
     accelerator = collector.accelerator(*_label(get_text(plan, "gpu_label")))
-    eur = parse_usd(plan.get("hourly_price"), "hourly_price")
+    eur = get_usd(plan, "hourly_price")
     for site in sorted({get_text(region, "location") for region in get_list(plan, "available_regions")}):
-        collector.add(
-            region=site,
-            instance_type=name,
-            accelerator=accelerator,
-            accelerator_count=count,
-            pricing="on_demand",
-            usd_per_hour=eur * rate,
-            availability="offered",
-            extras={"eur_per_hour": f"{eur:f}", "usd_per_eur": f"{rate:f}"},
-        )
+        extras = {"eur_per_hour": f"{eur:f}", "usd_per_eur": f"{rate:f}"}
+        collector.add(site, name, accelerator, count, "on_demand", eur * rate, availability="offered", extras=extras)
 
 
 def _count(plan: Mapping[str, Any]) -> int:
     """Accelerators of a plan, written as text. Raises SkippedRow for a plan without."""
     if not isinstance(plan, Mapping) or "gpu" not in plan:
         raise BadRow("gpu is missing")
-    if parse_decimal(plan["gpu"], "gpu") == 0:
+    if get_decimal(plan, "gpu") == 0:
         raise SkippedRow("no accelerator")
     return get_count(plan, "gpu")
 

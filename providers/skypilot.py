@@ -19,9 +19,9 @@ from providers.catalog_files import READERS, checks
 from providers.catalog_files.catalog import COLUMNS
 from providers.catalog_files.model import ParseLog, Quote, Source
 from providers.catalog_files.naming import with_canonical_names
-from providers.common import ANY_REGION, isolate_part
+from providers.common import isolate_part
 from providers.offer import Fetched, ProviderError
-from providers.row_parsing import OfferCollector
+from providers.row_parsing import ANY_REGION, OfferCollector
 from providers.tables import read_table
 
 
@@ -111,14 +111,5 @@ def _merged(group: list[Quote]) -> list[Quote]:
 
 
 def _offer(quote: Quote, collector: OfferCollector) -> None:
-    collector.add(
-        provider=quote.source.provider,
-        region=quote.region,
-        instance_type=quote.instance_type,
-        accelerator=quote.accelerator,
-        accelerator_count=quote.count,
-        pricing=quote.pricing,
-        usd_per_hour=quote.usd,
-        market=quote.market,
-        source=quote.source.source,
-    )
+    sold = (quote.region, quote.instance_type, quote.accelerator, quote.count, quote.pricing, quote.usd)
+    collector.add(*sold, provider=quote.source.provider, market=quote.market, source=quote.source.source)

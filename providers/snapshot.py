@@ -14,9 +14,9 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from providers.offer import PRICINGS, Fetched, Market, Offer, Pricing, Provider, ProviderError, Rejected
+from providers.offer import MARKETS, PRICINGS, Fetched, Offer, Provider, ProviderError, Rejected
 
 if TYPE_CHECKING:
     from providers.base import Context
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 COLUMNS = [
     "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "usd_per_hour", "observed_at", "source", "market",
 ]  # fmt: skip
-PRICING_BY_NAME: dict[str, Pricing] = {name: name for name in PRICINGS}
-MARKET_BY_NAME: dict[str, Market] = {name: name for name in get_args(Market)}
 
 
 class SnapshotProvider(Provider):
@@ -110,12 +108,10 @@ def _offer(row: list[str], sources: Mapping[str, str]) -> Offer:
     if len(row) != len(COLUMNS) or not all(row):
         raise ValueError(f"{len(COLUMNS)} filled fields expected")
     provider, region, instance_type, accelerator, count, pricing, usd, observed_at, source, market = row
-    known_pricing, known_market = PRICING_BY_NAME.get(pricing), MARKET_BY_NAME.get(market)
-    if known_pricing is None or known_market is None or source not in sources:
+    if pricing not in PRICINGS or market not in MARKETS or source not in sources:
         raise ValueError(f"unknown pricing, market or source: {pricing}, {market}, {source}")
-    usd_per_hour, at = Decimal(usd), _day(observed_at)
     sold = (provider, region, instance_type, accelerator, int(count))
-    return Offer(*sold, known_pricing, usd_per_hour, at, sources[source], known_market)
+    return Offer(*sold, pricing, Decimal(usd), _day(observed_at), sources[source], market)
 
 
 @cache

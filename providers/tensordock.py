@@ -15,18 +15,7 @@ from typing import Any
 from providers.base import RemoteProvider
 from providers.common import accelerator_in_form
 from providers.offer import Availability, Fetched
-from providers.row_parsing import (
-    BadRow,
-    OfferCollector,
-    SkippedRow,
-    expect_list,
-    expect_object,
-    get_list,
-    get_object,
-    get_text,
-    parse_decimal,
-    parse_usd,
-)
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_decimal, get_list, get_object, get_text, get_usd, list_at
 
 COUNTS = (1, 2, 4, 8)
 LABEL = re.compile(r"(.+)-(pcie|sxm\d?|nvl)-(\d+)gb")
@@ -46,14 +35,12 @@ class TensorDock(RemoteProvider):
 
     def fetch(self) -> Fetched:
         """All locations. Raises ProviderError."""
-        headers = {"Authorization": f"Bearer {self.credential('TENSORDOCK_API_TOKEN')}"}
-        return parse(self.http.get_json(f"{self.url}/api/v2/locations", headers=headers), self.collector())
+        return parse(self.get_json("/api/v2/locations"), self.collector())
 
 
 def parse(answer: object, collector: OfferCollector) -> Fetched:
     """The offers of an answer: one for each location, GPU and usual count."""
-    data = expect_object(expect_object(answer, "the answer").get("data"), "data")
-    for location in expect_list(data.get("locations"), "locations"):
+    for location in list_at(answer, "data", "locations"):
         with collector.row(location):
             region = ", ".join(get_text(location, name) for name in ("city", "stateprovince", "country"))
             for gpu in get_list(location, "gpus"):
@@ -63,25 +50,14 @@ def parse(answer: object, collector: OfferCollector) -> Fetched:
 
 
 def _read(gpu: Mapping[str, Any], region: str, location: str, collector: OfferCollector) -> None:
-    name, most = get_text(gpu, "v0Name"), parse_decimal(gpu.get("max_count"), "max_count")
+    name, most = get_text(gpu, "v0Name"), get_decimal(gpu, "max_count")
     accelerator = _accelerator(name, collector)
     counts, availability = [count for count in COUNTS if count <= most], _availability(most)
     for count in counts or [1]:
         with collector.row(f"{region}: {count}x {name}"):
-            collector.add(
-                region=region,
-                instance_type=f"{count}x {name}",
-                accelerator=accelerator,
-                accelerator_count=count,
-                pricing="on_demand",
-                usd_per_hour=_price(gpu, count),
-                market="marketplace",
-                availability=availability,
-                extras={
-                    "location": location,
-                    "includes": f"{VCPUS_A_GPU * count} vCPU, {RAM_GB_A_GPU * count} GB RAM, {DISK_GB} GB disk",
-                },
-            )
+            includes = f"{VCPUS_A_GPU * count} vCPU, {RAM_GB_A_GPU * count} GB RAM, {DISK_GB} GB disk"
+            more = {"market": "marketplace", "availability": availability, "extras": {"location": location, "includes": includes}}
+            collector.add(region, f"{count}x {name}", accelerator, count, "on_demand", _price(gpu, count), **more)
 
 
 def _availability(most: Decimal) -> Availability:
@@ -104,9 +80,9 @@ def _price(gpu: Mapping[str, Any], count: int) -> Decimal:
         (RAM_GB_A_GPU * count, "max_ram_gb", "per_gb_ram_hr"),
         (DISK_GB, "max_storage_gb", "per_gb_storage_hr"),
     )
-    total = parse_usd(gpu.get("price_per_hr"), "price_per_hr") * count
+    total = get_usd(gpu, "price_per_hr") * count
     for amount, limit, price in needs:
-        if parse_decimal(most.get(limit), limit) < amount:
+        if get_decimal(most, limit) < amount:
             raise SkippedRow(f"{limit} is below {amount}")
-        total += amount * parse_usd(prices.get(price), price)
+        total += amount * get_usd(prices, price)
     return total

@@ -17,18 +17,8 @@ from statistics import median
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.offer import Fetched, ProviderError, Rejected
-from providers.row_parsing import (
-    BadRow,
-    OfferCollector,
-    SkippedRow,
-    expect_list,
-    expect_object,
-    get_count,
-    get_text,
-    parse_decimal,
-    parse_usd,
-)
+from providers.offer import Fetched, Market, Pricing, ProviderError, Rejected
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_object, get_count, get_decimal, get_text, get_usd, list_at
 
 MIN_HOSTS = 5
 """Machines below which a median says little; a client that watches this market takes the same floor."""
@@ -84,37 +74,28 @@ def parse(answer: object, collector: OfferCollector) -> Fetched:
     if whole_answer.get("truncated") is True:
         collector.rejected.append(Rejected("offers", "the answer is truncated: the medians are of the machines that Vast ranks first"))
     groups: dict[Key, HostOffers] = defaultdict(HostOffers)
-    for row in expect_list(whole_answer.get("offers"), "offers"):
-        with collector.row(row.get("id") if isinstance(row, dict) else row):
-            _read(row, groups, collector)
+    collector.read_each(list_at(answer, "offers"), lambda row, _: _read(row, groups, collector), "id")
     for key, group in groups.items():
-        _add(key, group, collector)
+        _add_median(key, "on_demand", "marketplace", group.prices, collector)
+        _add_median(key, "spot", "auction_floor", group.bids, collector)
     return collector.fetched()
 
 
 def _read(row: Mapping[str, Any], groups: dict[Key, HostOffers], collector: OfferCollector) -> None:
     gpu, count = get_text(row, "gpu_name"), get_count(row, "num_gpus")
-    accelerator = collector.accelerator(gpu, float(parse_decimal(row.get("gpu_ram"), "gpu_ram")) / 1024)
+    accelerator = collector.accelerator(gpu, float(get_decimal(row, "gpu_ram")) / 1024)
     if row.get("rented") is True or row.get("rentable") is False:
         raise SkippedRow("rented")
-    storage = parse_decimal(row.get("storage_cost"), "storage_cost")
+    storage = get_decimal(row, "storage_cost")
     if storage < 0:
         raise BadRow(f"storage_cost is {storage}")
-    price = parse_usd(row.get("dph_base"), "dph_base") + DISK_GB * storage / HOURS_A_MONTH
+    price = get_usd(row, "dph_base") + DISK_GB * storage / HOURS_A_MONTH
     group = groups[gpu, accelerator, count, _country(row.get("geolocation"))]
     group.prices.append(price)
     with collector.row(f"{row.get('id')} bid"):
-        group.bids.append(_bid(row, price))
-
-
-def _bid(row: Mapping[str, Any], price: Decimal) -> Decimal:
-    """Lowest accepted bid [USD per hour], at most the price without bidding."""
-    if not row.get("min_bid"):
-        raise SkippedRow("no bids")
-    bid = parse_usd(row["min_bid"], "min_bid")
-    if bid > price:
-        raise BadRow(f"min_bid is {bid}, above {price} on demand")
-    return bid
+        if not row.get("min_bid"):
+            raise SkippedRow("no bids")
+        group.bids.append(get_usd(row, "min_bid", price))
 
 
 def _country(geolocation: object) -> str:
@@ -125,18 +106,15 @@ def _country(geolocation: object) -> str:
     return found[0] if found else geolocation.strip(" ,")
 
 
-def _add(key: Key, group: HostOffers, collector: OfferCollector) -> None:
+def _add_median(key: Key, pricing: Pricing, market: Market, prices: list[Decimal], collector: OfferCollector) -> None:
     gpu, accelerator, count, country = key
-    sold = {"region": country, "instance_type": f"{count}x {gpu}", "accelerator": accelerator, "accelerator_count": count}
-    kinds = (("on_demand", "marketplace", group.prices), ("spot", "auction_floor", group.bids))
-    for pricing, market, prices in kinds:
-        with collector.row(f"{count}x {gpu} {country} {pricing}"):
-            if len(prices) < MIN_HOSTS:
-                collector.skipped[f"fewer than {MIN_HOSTS} machines of a kind"] += len(prices)
-                continue
-            extras = {"machines": str(len(prices)), "lowest_usd_per_hour": str(_rounded(min(prices)))}
-            price = _rounded(median(prices))
-            collector.add(**sold, pricing=pricing, market=market, usd_per_hour=price, availability="live", extras=extras)
+    if len(prices) < MIN_HOSTS:
+        collector.skipped[f"fewer than {MIN_HOSTS} machines of a kind"] += len(prices)
+        return
+    extras = {"machines": str(len(prices)), "lowest_usd_per_hour": str(_rounded(min(prices)))}
+    more = {"market": market, "availability": "live", "extras": extras}
+    with collector.row(f"{count}x {gpu} {country} {pricing}"):
+        collector.add(country, f"{count}x {gpu}", accelerator, count, pricing, _rounded(median(prices)), **more)
 
 
 def _rounded(price: Decimal) -> Decimal:

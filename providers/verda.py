@@ -13,9 +13,10 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION, get_texts, isolate_part
-from providers.offer import Availability, Fetched, Pricing, ProviderError
+from providers.common import isolate_part
+from providers.offer import Fetched, Pricing, ProviderError
 from providers.row_parsing import (
+    ANY_REGION,
     BadRow,
     OfferCollector,
     SkippedRow,
@@ -24,8 +25,9 @@ from providers.row_parsing import (
     get_count,
     get_object,
     get_text,
+    get_texts,
+    get_usd,
     parse_decimal,
-    parse_usd,
 )
 
 PRICES: tuple[tuple[Pricing, str], ...] = (("on_demand", "price_per_hour"), ("spot", "spot_price"))
@@ -92,14 +94,14 @@ def parse(types: object, stock: Mapping[Pricing, Places], countries: Mapping[str
     for row in expect_list(types, "instance types"):
         with collector.row(row.get("instance_type") if isinstance(row, dict) else row):
             name, count = get_text(row, "instance_type"), _count(row)
-            sold = {"instance_type": name, "accelerator": _accelerator(row, count, collector), "accelerator_count": count}
+            accelerator = _accelerator(row, count, collector)
             for pricing, field in PRICES:
                 with collector.row(f"{name} {pricing}"):
                     price, places = _price(row, field), stock.get(pricing, {}).get(name, ())
-                    availability: Availability = "live" if places else "listed"
                     for region in places or [ANY_REGION]:
                         extras = {"country": countries[region]} if region in countries else {}
-                        collector.add(**sold, region=region, pricing=pricing, usd_per_hour=price, availability=availability, extras=extras)
+                        more = {"availability": "live" if places else "listed", "extras": extras}
+                        collector.add(region, name, accelerator, count, pricing, price, **more)
     return collector.fetched()
 
 
@@ -121,7 +123,4 @@ def _price(row: Mapping[str, Any], field: str) -> Decimal:
         raise BadRow(f"currency is {row['currency']} where usd was expected")
     if field == "spot_price" and not row.get(field):
         raise SkippedRow("not sold as spot")
-    price, on_demand = parse_usd(row.get(field), field), parse_usd(row.get("price_per_hour"), "price_per_hour")
-    if price > on_demand:
-        raise BadRow(f"{field} is {price}, above {on_demand} on demand")
-    return price
+    return get_usd(row, field, get_usd(row, "price_per_hour"))

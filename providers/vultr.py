@@ -13,18 +13,19 @@ from decimal import Decimal
 from typing import Any
 
 from providers.base import RemoteProvider
-from providers.common import ANY_REGION, MAX_PAGES, get_texts, isolate_part
-from providers.offer import Availability, Fetched, Pricing, ProviderError
+from providers.common import MAX_PAGES, isolate_part
+from providers.offer import Fetched, Pricing, ProviderError
 from providers.row_parsing import (
     BadRow,
     OfferCollector,
     SkippedRow,
-    expect_list,
     expect_object,
     get_count,
+    get_decimal,
     get_text,
-    parse_decimal,
-    parse_usd,
+    get_texts,
+    get_usd,
+    list_at,
 )
 from providers.tables import read_table
 
@@ -53,7 +54,7 @@ class Vultr(RemoteProvider):
     def _read_pages(self, path: str, params: Mapping[str, str], collector: OfferCollector) -> None:
         cursor = ""
         for _ in range(MAX_PAGES):
-            answer = self.http.get_json(f"{self.url}/v2/{path}", params={**params, **({"cursor": cursor} if cursor else {})})
+            answer = self.get_json(f"/v2/{path}", **params, **({"cursor": cursor} if cursor else {}))
             read(answer, path.replace("-", "_"), collector)
             cursor = _next(answer)
             if not cursor:
@@ -63,16 +64,16 @@ class Vultr(RemoteProvider):
 
 def read(answer: object, key: str, collector: OfferCollector) -> None:
     """Add the offers of one page, whose plans are under `key`."""
-    for plan in expect_list(expect_object(answer, "the answer").get(key), key):
+    for plan in list_at(answer, key):
         with collector.row(plan.get("id") if isinstance(plan, dict) else plan):
             name = get_text(plan, "id")
             gpu_type, count = _gpus(plan, name)
             model = _models().get(gpu_type, {"model": gpu_type.partition("_")[2], "memory_gb": ""})
             accelerator = collector.accelerator(model["model"], float(model["memory_gb"]) if model["memory_gb"] else None)
-            sold = {"instance_type": name, "accelerator": accelerator, "accelerator_count": count}
             for pricing, cost, flag in PRICES:
                 with collector.row(f"{name} {pricing}"):
-                    _add(plan, {**sold, "pricing": pricing, "usd_per_hour": _price(plan, cost, flag)}, collector)
+                    sold = (name, accelerator, count, pricing, _price(plan, cost, flag))
+                    collector.add_in_regions(get_texts(plan, "locations"), *sold, availability="offered")
 
 
 def _next(answer: object) -> str:
@@ -101,7 +102,7 @@ def _whole_gpus(plan: Mapping[str, Any], gpu_type: str) -> int:
     """Number of GPUs by memory: a plan with less memory than one GPU has a fraction of it."""
     if gpu_type not in _models():
         raise BadRow(f"{gpu_type} is not in vultr_models.csv, so the number of GPUs of the plan is unknown")
-    total, one = parse_decimal(plan.get("gpu_vram_gb"), "gpu_vram_gb"), Decimal(_models()[gpu_type]["memory_gb"])
+    total, one = get_decimal(plan, "gpu_vram_gb"), Decimal(_models()[gpu_type]["memory_gb"])
     if 0 < total < one:
         raise SkippedRow("a fraction of a GPU")
     if total <= 0 or total % one:
@@ -114,17 +115,7 @@ def _price(plan: Mapping[str, Any], cost: str, flag: str) -> Decimal:
         raise SkippedRow(f"{flag} is false")
     if cost != "hourly_cost" and not plan.get(cost):
         raise SkippedRow("not sold as spot")
-    price = parse_usd(plan.get(cost), cost)
-    if price > parse_usd(plan.get("hourly_cost"), "hourly_cost"):
-        raise BadRow(f"{cost} is {price}, above {plan['hourly_cost']} on demand")
-    return price
-
-
-def _add(plan: Mapping[str, Any], sold: Mapping[str, Any], collector: OfferCollector) -> None:
-    places = get_texts(plan, "locations")
-    availability: Availability = "offered" if places else "listed"
-    for region in places or [ANY_REGION]:
-        collector.add(**sold, region=region, availability=availability)
+    return get_usd(plan, cost, get_usd(plan, "hourly_cost"))
 
 
 @functools.cache

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import cache
-from importlib.resources import files
 
 from providers.aws import ec2, market, price_list
 from providers.aws.model import RegionalMarket, isolate_region
@@ -14,6 +11,7 @@ from providers.aws.offers import add_offers
 from providers.base import RemoteProvider
 from providers.offer import Fetched
 from providers.row_parsing import BadRow, OfferCollector, expect_object, get_text
+from providers.tables import read_table
 
 INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 
@@ -34,7 +32,7 @@ class Aws(RemoteProvider):
     def fetch(self) -> Fetched:
         """The offers of all regions; a region that fails is named in `rejected`. Raises ProviderError where nothing came."""
         collector = self.collector()
-        index = expect_object(self.http.get_json(self.url + INDEX), "the index of price lists")
+        index = expect_object(self.get_json(INDEX), "the index of price lists")
         lists = expect_object(index.get("regions"), "regions")
         account = self._account()
         enabled = _enabled(account, collector)
@@ -58,11 +56,9 @@ class Aws(RemoteProvider):
         return ec2.Account(self.http, key, secret, token) if key and secret else None
 
 
-@cache
 def regions() -> tuple[str, ...]:
     """Names of the regions to fetch."""
-    rows = csv.DictReader((files("providers") / "data" / "aws_regions.csv").read_text(encoding="utf-8").splitlines())
-    return tuple(row["region"] for row in rows)
+    return tuple(row["region"] for row in read_table("aws_regions.csv"))
 
 
 def _enabled(account: ec2.Account | None, collector: OfferCollector) -> frozenset[str]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from providers.aws.model import Hardware
 from providers.catalog_files.naming import shape_of
-from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_count, get_list, get_object, get_text, parse_decimal
+from providers.row_parsing import OfferCollector, SkippedRow, get_count, get_first, get_list, get_object, get_text, parse_decimal
 
 MIB_PER_GIB = 1024
 
@@ -58,18 +57,11 @@ def parse_offerings(rows: Iterable[object], collector: OfferCollector) -> dict[s
 def _hardware(row: object) -> Hardware:
     has_capacity_blocks = "capacity-block" in get_list(row, "SupportedUsageClasses")
     if _has(row, "GpuInfo"):
-        device = _first(get_object(row, "GpuInfo"), "Gpus")
+        device = get_first(get_object(row, "GpuInfo"), "Gpus")
         memory = float(parse_decimal(get_object(device, "MemoryInfo").get("SizeInMiB"), "SizeInMiB") / MIB_PER_GIB)
         return Hardware(get_text(device, "Name"), memory, get_count(device, "Count"), has_capacity_blocks)
-    device = _first(get_object(row, "NeuronInfo"), "NeuronDevices")
+    device = get_first(get_object(row, "NeuronInfo"), "NeuronDevices")
     return Hardware(get_text(device, "Name"), None, get_count(device, "Count"), has_capacity_blocks)
-
-
-def _first(info: Mapping[str, Any], name: str) -> object:
-    devices = get_list(info, name)
-    if not devices:
-        raise BadRow(f"{name} is empty")
-    return devices[0]
 
 
 def _has(row: object, name: str) -> bool:

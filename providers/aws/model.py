@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from providers.offer import Pricing, ProviderError
-from providers.row_parsing import BadRow, OfferCollector
+from providers.common import isolate_part
+from providers.offer import Pricing
+from providers.row_parsing import OfferCollector
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,5 @@ class RegionalMarket:
 @contextmanager
 def isolate_region(collector: OfferCollector, name: str) -> Iterator[None]:
     """Context of one part of the source: its failure is recorded in `rejected` and affects no other part."""
-    with collector.row(name):
-        try:
-            yield
-        except ProviderError as error:
-            collector.failed_parts += 1
-            raise BadRow(str(error)) from error
+    with collector.row(name), isolate_part(collector, name, sold_as=True):
+        yield

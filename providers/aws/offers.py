@@ -29,13 +29,5 @@ def _add(region: str, price: Price, regional: RegionalMarket, collector: OfferCo
     extras = {**price.extras, **({"zones": " ".join(zones)} if zones else {})}
     if price.pricing == "on_demand" and price.instance_type in regional.blocks:
         extras |= capacity_blocks.offer_extras(regional.blocks[price.instance_type])
-    collector.add(
-        region=region,
-        instance_type=price.instance_type,
-        accelerator=accelerator,
-        accelerator_count=count,
-        pricing=price.pricing,
-        usd_per_hour=price.usd_per_hour,
-        availability="offered" if zones else "listed",
-        extras=extras,
-    )
+    more = {"availability": "offered" if zones else "listed", "extras": extras}
+    collector.add(region, price.instance_type, accelerator, count, price.pricing, price.usd_per_hour, **more)

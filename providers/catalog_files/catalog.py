@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from providers.catalog_files.model import ParseLog, Quote, Source, UnusableField, parse_count, parse_usd
+from providers.catalog_files.model import ParseLog, Quote, Source, parse_count, parse_optional_usd
 from providers.catalog_files.naming import MachineRow, accelerator_of
 from providers.offer import Pricing
+from providers.row_parsing import BadRow
 
 Row = dict[str, str]
 _MEMORY_MIB = re.compile(r"SizeInMiB\W+(\d+)")  # the same in all four spellings of GpuInfo
@@ -60,7 +61,7 @@ def memory_gb(source: Source, row: Row) -> float | None:
 
     Raises
     ------
-    UnusableField
+    BadRow
         The figure is the memory of all devices and their number is invalid.
     """
     match = _MEMORY_MIB.search(row.get("GpuInfo") or "")
@@ -79,7 +80,7 @@ def _quotes(source: Source, row: Row, log: ParseLog) -> Iterator[Quote]:
         memory = memory_gb(source, row)
         machine = MachineRow(source.provider, row["InstanceType"], row["AcceleratorName"], row["AcceleratorCount"], memory)
         found = accelerator_of(machine, log)
-    except UnusableField as error:
+    except BadRow as error:
         log.reject(where, str(error))
         return
     if found is None:
@@ -95,8 +96,8 @@ def prices(row: Row, where: str, log: ParseLog) -> Iterator[tuple[Pricing, Decim
     """Usable prices of a row by pricing [USD per hour]; invalid ones are rejected with their reason, empty ones ignored."""
     for pricing, column in PRICE_COLUMNS:
         try:
-            price = parse_usd(row.get(column))
-        except UnusableField as error:
+            price = parse_optional_usd(row.get(column))
+        except BadRow as error:
             log.reject(f"{where} {pricing}", str(error))
             continue
         if price is not None:

@@ -14,8 +14,10 @@ from decimal import Decimal
 from functools import cache
 
 from providers.catalog_files.catalog import PRICE_COLUMNS, Row, prices
-from providers.catalog_files.model import ParseLog, Quote, Source, UnusableField, parse_count, parse_usd, read_table, rules
+from providers.catalog_files.model import ParseLog, Quote, Source, parse_count, parse_optional_usd, read_catalog_table
 from providers.offer import Pricing
+from providers.row_parsing import BadRow
+from providers.tables import read_thresholds
 
 _SLICE = re.compile(r"tpu-(v\w+)-([1-9]\d*)")
 HostPrices = dict[tuple[str, str], Row]
@@ -37,7 +39,7 @@ class Host:
 def hosts() -> dict[tuple[str, int], tuple[Host, ...]]:
     """Machine types by GPU label and number of GPUs."""
     found: dict[tuple[str, int], tuple[Host, ...]] = {}
-    for row in read_table("gcp_hosts.csv"):
+    for row in read_catalog_table("gcp_hosts.csv"):
         flags = [row[name] == "yes" for name in ("host_included", "calendar_priced", "on_demand")]
         host = Host(row["host"], row["accelerator"], int(row["accelerator_count"]), *flags)
         key = (row["label"], int(row["label_count"]))
@@ -56,7 +58,7 @@ def slice_of(name: str) -> tuple[str, int] | None:
 
 @cache
 def _generations() -> dict[str, tuple[str, int]]:
-    return {row["generation"]: (row["accelerator"], int(row["units_per_chip"])) for row in read_table("gcp_slices.csv")}
+    return {row["generation"]: (row["accelerator"], int(row["units_per_chip"])) for row in read_catalog_table("gcp_slices.csv")}
 
 
 def read_gcp(source: Source, rows: Iterator[Row], log: ParseLog) -> Iterator[Quote]:
@@ -89,14 +91,14 @@ def _machines(source: Source, row: Row, host_rows: HostPrices, highest: dict[str
     where = _where(source, row)
     try:
         count = parse_count(row["AcceleratorCount"])
-    except UnusableField as error:
+    except BadRow as error:
         log.reject(where, str(error))
         return
     machines = hosts().get((row["AcceleratorName"], count), ())
     if not machines:
         log.skipped[f"gcp: no host known for {row['AcceleratorCount']} {row['AcceleratorName']}"] += 1
     for pricing, gpus_usd in prices(row, where, log):
-        low = gpus_usd / count < highest[row["AcceleratorName"]] * rules()["calendar_share"]
+        low = gpus_usd / count < highest[row["AcceleratorName"]] * read_thresholds("rules.csv", "catalog_files")["calendar_share"]
         for host in machines:
             host_row = host_rows.get((row["AvailabilityZone"], host.name))
             total = _not_on_demand(host, pricing, low=low) or _total(host, host_row, pricing, gpus_usd)
@@ -125,8 +127,8 @@ def _total(host: Host, host_row: Row | None, pricing: Pricing, gpus_usd: Decimal
     if host_row is None:
         return "no host in this zone"
     try:
-        host_usd = parse_usd(host_row.get(dict(PRICE_COLUMNS)[pricing]))
-    except UnusableField:
+        host_usd = parse_optional_usd(host_row.get(dict(PRICE_COLUMNS)[pricing]))
+    except BadRow:
         host_usd = None
     return "no host price in this zone" if host_usd is None else gpus_usd + host_usd
 
@@ -136,8 +138,8 @@ def _highest_on_demand(rows: list[Row]) -> dict[str, Decimal]:
     highest: dict[str, Decimal] = defaultdict(Decimal)
     for row in rows:
         try:
-            count, gpus_usd = parse_count(row["AcceleratorCount"]), parse_usd(row["Price"])
-        except UnusableField:
+            count, gpus_usd = parse_count(row["AcceleratorCount"]), parse_optional_usd(row["Price"])
+        except BadRow:
             continue  # rejected with its reason where the row is read
         if gpus_usd is not None:
             highest[row["AcceleratorName"]] = max(highest[row["AcceleratorName"]], gpus_usd / count)

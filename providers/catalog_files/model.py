@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from functools import cache
-from importlib.resources import files
-from types import MappingProxyType
 
 from providers.offer import Market, Pricing, Rejected
+from providers.row_parsing import BadRow
+from providers.tables import read_table
 
 MICRO_USD = Decimal("0.000001")
 MAX_ACCELERATORS = 1_000_000
@@ -81,11 +78,7 @@ class ParseLog:
         self.rejected.append(Rejected(str(row), reason))
 
 
-class UnusableField(ValueError):
-    """A field that cannot be used; the message is the reason."""
-
-
-def parse_usd(text: str | None) -> Decimal | None:
+def parse_optional_usd(text: str | None) -> Decimal | None:
     """Price in `text` [USD], None where it is empty.
 
     Returns
@@ -95,7 +88,7 @@ def parse_usd(text: str | None) -> Decimal | None:
 
     Raises
     ------
-    UnusableField
+    BadRow
         Zero, negative, too large or not a number.
     """
     if text is None or not text.strip():
@@ -103,9 +96,9 @@ def parse_usd(text: str | None) -> Decimal | None:
     try:
         price = Decimal(text.strip())
     except InvalidOperation as error:
-        raise UnusableField(f"price {text!r} is not a number") from error
+        raise BadRow(f"price {text!r} is not a number") from error
     if not price.is_finite() or not MICRO_USD / 2 < price < MAX_USD:
-        raise UnusableField(f"price {text} is unknown, not free")
+        raise BadRow(f"price {text} is unknown, not free")
     return price.quantize(MICRO_USD)
 
 
@@ -119,26 +112,20 @@ def parse_count(text: str | None) -> int:
 
     Raises
     ------
-    UnusableField
+    BadRow
         A fraction, too large or not a number.
     """
     try:
         count = Decimal(text or "")
     except InvalidOperation as error:
-        raise UnusableField(f"accelerator count {text!r} is not a number") from error
+        raise BadRow(f"accelerator count {text!r} is not a number") from error
     if count.is_finite() and count > MAX_ACCELERATORS:
-        raise UnusableField(f"no number of accelerators: {text}")
+        raise BadRow(f"no number of accelerators: {text}")
     if not count.is_finite() or count < 1 or count != int(count):
-        raise UnusableField(f"fractional accelerator: {text}")
+        raise BadRow(f"fractional accelerator: {text}")
     return int(count)
 
 
-def read_table(name: str) -> list[dict[str, str]]:
+def read_catalog_table(name: str) -> tuple[dict[str, str], ...]:
     """Rows of a data file of this package."""
-    return list(csv.DictReader(io.StringIO((files(__package__) / name).read_text(encoding="utf-8"))))
-
-
-@cache
-def rules() -> MappingProxyType[str, Decimal]:
-    """Thresholds by name; `rules.csv` states unit and reason of each."""
-    return MappingProxyType({row["name"]: Decimal(row["value"]) for row in read_table("rules.csv")})
+    return read_table(name, "catalog_files")

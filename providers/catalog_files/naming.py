@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from providers.catalog_files.model import ParseLog, Quote, UnusableField, parse_count, read_table
+from providers.catalog_files.model import ParseLog, Quote, parse_count, read_catalog_table
+from providers.row_parsing import BadRow
 
 Canonical = Callable[[str, float | None], str | None]
 """Vendor label and memory of one device in GB -> canonical name, or None where there is none."""
@@ -34,7 +35,7 @@ class InstanceShape:
 
 @cache
 def _shapes() -> tuple[InstanceShape, ...]:
-    return tuple(InstanceShape(**{**row, "instance_type": re.compile(row["instance_type"])}) for row in read_table("shapes.csv"))  # type: ignore[arg-type]
+    return tuple(InstanceShape(**{**row, "instance_type": re.compile(row["instance_type"])}) for row in read_catalog_table("shapes.csv"))  # type: ignore[arg-type]
 
 
 @cache
@@ -64,7 +65,7 @@ def accelerator_of(machine: MachineRow, log: ParseLog) -> tuple[str, int] | None
 
     Raises
     ------
-    UnusableField
+    BadRow
         The count is not a whole number.
     """
     shape = shape_of(machine.provider, machine.instance_type, machine.label)
@@ -80,7 +81,7 @@ def _filled(template: str, machine: MachineRow) -> str:
     if "{memory}" not in template:
         return template
     if machine.memory_gb is None:
-        raise UnusableField(f"{machine.label} without its memory")
+        raise BadRow(f"{machine.label} without its memory")
     return template.replace("{memory}", str(round(machine.memory_gb / MEMORY_STEP_GB) * MEMORY_STEP_GB))
 
 

@@ -37,7 +37,6 @@ PRICE_FIELDS = (
     "source",
 )
 DISCOUNT_FIELDS = ("name", "percent", "provider", "region", "pricing", "accelerator")
-PRICING_BY_NAME: Mapping[str, Pricing] = {name: name for name in PRICINGS}
 
 
 class PriceFiles(Provider):
@@ -188,8 +187,8 @@ def _accelerator(stated: Mapping[str, Any], collector: OfferCollector) -> str:
 
 
 def _pricing(stated: Mapping[str, Any]) -> Pricing:
-    pricing = PRICING_BY_NAME.get(get_text(stated, "pricing"))
-    if pricing is None:
+    pricing = get_text(stated, "pricing")
+    if pricing not in PRICINGS:
         raise BadRow(f"pricing is {stated['pricing']!r}; known: {', '.join(PRICINGS)}")
     return pricing
 

@@ -32,6 +32,7 @@ class GoogleCloud(RemoteProvider):
     home = "https://cloudbilling.googleapis.com"
     fresh_for = timedelta(hours=12)
     credentials = ("GOOGLE_API_KEY",)
+    key_header = ("X-Goog-Api-Key", "{}")
 
     def fetch(self) -> Fetched:
         """All machines and slices. Old TPUs are missed where only their service cannot be read. Raises ProviderError."""
@@ -42,14 +43,12 @@ class GoogleCloud(RemoteProvider):
         return parse(skus, collector)
 
     def _skus(self, service: str) -> Iterator[Any]:
-        key = {"X-Goog-Api-Key": self.credential("GOOGLE_API_KEY")}
         asked, token = set[str](), ""
         while token not in asked and len(asked) < MAX_PAGES:
             asked.add(token)
             params = {"currencyCode": "USD", "pageSize": str(PAGE_SIZE), **({"pageToken": token} if token else {})}
-            page = self.http.get_json(f"{self.url}/v1/services/{service}/skus", headers=key, params=params)
-            found, token = skus_of(page)
-            yield from found
+            page, token = skus_of(self.get_json(f"/v1/services/{service}/skus", **params))
+            yield from page
             if not token:
                 return
         raise ProviderError(f"gcp: the pages of service {service} do not end")

@@ -103,14 +103,7 @@ def _offer(machine: MachineParts, pricing: Pricing, region: str, prices: PartPri
         return
     price = _total(machine, pricing, region, prices)
     _check(machine, price, pricing, region, prices)
-    collector.add(
-        region=region,
-        instance_type=machine.name,
-        accelerator=accelerator,
-        accelerator_count=machine.accelerators,
-        pricing=pricing,
-        usd_per_hour=price,
-    )
+    collector.add(region, machine.name, accelerator, machine.accelerators, pricing, price)
 
 
 def _total(machine: MachineParts, pricing: Pricing, region: str, prices: PartPrices) -> Decimal:

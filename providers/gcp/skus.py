@@ -10,9 +10,8 @@ from functools import cache
 from types import MappingProxyType
 
 from providers.catalog_files.model import MAX_USD
-from providers.common import get_texts
 from providers.offer import Pricing
-from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_list, get_object, get_text, parse_decimal, parse_usd
+from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_first, get_object, get_text, get_texts, parse_decimal, parse_usd
 from providers.tables import read_table
 
 PartPrices = Mapping[tuple[str, Pricing], Mapping[str, Decimal]]
@@ -84,11 +83,11 @@ def _pricing(found: re.Match[str], usage: str) -> Pricing:
 
 def _usd(sku: object) -> Decimal:
     """Exact price of one unit [USD per hour], from units and billionths. Raises BadRow."""
-    expression = get_object(_first(sku, "pricingInfo"), "pricingExpression")
+    expression = get_object(get_first(sku, "pricingInfo"), "pricingExpression")
     unit = get_text(expression, "usageUnit")
     if unit not in UNITS_PER_HOUR:
         raise BadRow(f"the unit {unit} where one an hour or a month was expected")
-    money = get_object(_first(expression, "tieredRates"), "unitPrice")
+    money = get_object(get_first(expression, "tieredRates"), "unitPrice")
     if get_text(money, "currencyCode") != "USD":
         raise BadRow(f"a price in {get_text(money, 'currencyCode')} where USD was asked for")
     units, nanos = parse_decimal(money.get("units", "0"), "units"), parse_decimal(money.get("nanos", 0), "nanos")
@@ -98,10 +97,3 @@ def _usd(sku: object) -> Decimal:
     if listed > MAX_USD:
         raise BadRow(f"unitPrice is {listed}: no price of an hour")
     return listed / UNITS_PER_HOUR[unit]
-
-
-def _first(row: object, name: str) -> object:
-    found = get_list(row, name)
-    if not found:
-        raise BadRow(f"{name} is empty")
-    return found[0]

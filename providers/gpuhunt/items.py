@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from providers.catalog_files.gcp import slice_of
-from providers.catalog_files.model import ParseLog, UnusableField
+from providers.catalog_files.model import ParseLog
 from providers.catalog_files.naming import MachineRow, accelerator_of
 from providers.offer import Market, Pricing, Rejected
 from providers.row_parsing import BadRow, OfferCollector, SkippedRow, get_count, get_text, parse_usd
@@ -62,7 +62,8 @@ def read(cloud: CatalogCloud, items: Iterable[object], at: datetime, collector: 
     for sold, price in merged.items():
         with collector.row(f"{cloud.key} {sold.region} {sold.instance_type} {sold.pricing}"):
             _check(sold, price, merged)
-            collector.add(**_offer(cloud, sold), usd_per_hour=price, observed_at=at)
+            thing = (sold.region, sold.instance_type, sold.accelerator, sold.count, sold.pricing, price)
+            collector.add(*thing, provider=cloud.provider, market=sold.market, source=f"gpuhunt {cloud.key}", observed_at=at)
 
 
 def _price(sold: SoldItem, found: list[Decimal]) -> Decimal:
@@ -88,10 +89,7 @@ def _accelerator(cloud: CatalogCloud, row: Mapping[str, Any], collector: OfferCo
         return collector.accelerator(tpu[0]), tpu[1] * count
     name, memory = get_text(row, "instance_name"), row.get("gpu_memory")
     log = ParseLog()
-    try:
-        found = accelerator_of(MachineRow(cloud.provider, name, label, str(count), memory), log)
-    except UnusableField as error:
-        raise BadRow(str(error)) from error
+    found = accelerator_of(MachineRow(cloud.provider, name, label, str(count), memory), log)
     if found is None:
         raise SkippedRow("; ".join(log.skipped))
     if found[0] != label:
@@ -118,16 +116,3 @@ def _check(sold: SoldItem, price: Decimal, prices: Mapping[SoldItem, Decimal]) -
     ceiling = prices.get(replace(sold, pricing="on_demand"), price)
     if price > ceiling:
         raise BadRow(f"the spot price {price} is above on-demand ({ceiling})")
-
-
-def _offer(cloud: CatalogCloud, sold: SoldItem) -> dict[str, Any]:
-    return {
-        "provider": cloud.provider,
-        "region": sold.region,
-        "instance_type": sold.instance_type,
-        "accelerator": sold.accelerator,
-        "accelerator_count": sold.count,
-        "pricing": sold.pricing,
-        "market": sold.market,
-        "source": f"gpuhunt {cloud.key}",
-    }

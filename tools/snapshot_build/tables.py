@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from providers.catalog_files.model import ParseLog, Quote, Source, UnusableField, parse_usd
+from providers.catalog_files.model import ParseLog, Quote, Source, parse_optional_usd
 from providers.catalog_files.naming import MachineRow, accelerator_of
 from providers.offer import Pricing
+from providers.row_parsing import BadRow
 from tools.snapshot_build.sources import table
 
 Row = dict[str, str]
@@ -68,7 +69,7 @@ def _quotes(source: Source, row: Row, columns: Mapping[str, Pricing], log: Parse
 
 def _price(text: str | None, where: str, log: ParseLog) -> Decimal | None:
     try:
-        return parse_usd(text)
-    except UnusableField as error:
+        return parse_optional_usd(text)
+    except BadRow as error:
         log.reject(where, str(error))
         return None

@@ -61,7 +61,7 @@ class TestJarvisLabs(Conformance):
         """It is a misread row."""
         fetched = self.brought(devices("L4", "india-noida-01", 0.44, "24", spot_price=0.5))
         assert {offer.pricing for offer in fetched.offers} == {"on_demand"}
-        assert [rejected.reason for rejected in fetched.rejected] == ["spot_price 0.5 is above the price on demand, 0.44"]
+        assert [rejected.reason for rejected in fetched.rejected] == ["spot_price is 0.5, above 0.44 on demand"]
 
     def test_without_a_largest_size_one_device_can_be_had(self) -> None:
         """Older rows have neither num_gpus nor a kind of workload."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from providers.catalog_files.model import UnusableField, parse_count, parse_usd
+from providers.catalog_files.model import parse_count, parse_optional_usd
+from providers.row_parsing import BadRow
 from providers.snapshot import parse
 from service.presets.hardware.accelerators import canonical_accelerator
 from tools.snapshot_build.build import READERS, BuildResult, build
@@ -49,23 +50,23 @@ class TestFigures:
     @pytest.mark.parametrize("text", ["", "  ", None])
     def test_an_empty_price_is_not_offered(self, text: str | None) -> None:
         """It is neither an error nor a price."""
-        assert parse_usd(text) is None
+        assert parse_optional_usd(text) is None
 
     @pytest.mark.parametrize("text", ["0", "0.00", "-1", "NaN", "inf", "on request"])
     def test_zero_and_unreadable_prices_are_unknown_never_free(self, text: str) -> None:
         """The reason travels with the error."""
-        with pytest.raises(UnusableField, match=r"unknown, not free|not a number"):
-            parse_usd(text)
+        with pytest.raises(BadRow, match=r"unknown, not free|not a number"):
+            parse_optional_usd(text)
 
     def test_a_price_keeps_its_digits_down_to_a_millionth(self) -> None:
         """Floating-point dust of a feed goes."""
-        assert parse_usd("4.760000000100001") == Decimal("4.76")
-        assert parse_usd("21.957642") == Decimal("21.957642")
+        assert parse_optional_usd("4.760000000100001") == Decimal("4.76")
+        assert parse_optional_usd("21.957642") == Decimal("21.957642")
 
     @pytest.mark.parametrize("text", ["0.167", "0", "", None, "NaN", "two"])
     def test_a_fraction_of_an_accelerator_is_no_count(self, text: str | None) -> None:
         """A sixth of an A10 trains nothing by the hour of a whole one."""
-        with pytest.raises(UnusableField):
+        with pytest.raises(BadRow):
             parse_count(text)
 
     def test_a_count_may_be_written_as_a_decimal(self) -> None:
