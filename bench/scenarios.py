@@ -20,9 +20,8 @@ from service.context import AppContext
 from service.domain.scenarios import ProgramModel, RunModel
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
-from service.engine.scenarios.program import draw_inputs
-from service.engine.scenarios.random_streams import block_streams
-from service.engine.scenarios.trials import Sampler
+from service.engine.scenarios.program import OrderedProgram, draw_inputs
+from service.engine.scenarios.trials import Sampler, block_streams
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.scenarios import monte_carlo
 
@@ -61,11 +60,11 @@ def scenarios(report: Report) -> None:
         context.store.migrate()
         trials_s, sampler, mean_usd = monte_carlo_s(context)
     model = sampler.models[()]
-    if not isinstance(model, ProgramModel):
+    if not isinstance(model, OrderedProgram):
         raise TypeError("the program was modelled as a run")
     report("scenario_1m_trials_3_tiers_1000_nodes.cpu_s", trials_s, "s")
     report("scenario_1m_trials.over_random_numbers", trials_s, "s", "random numbers alone", random_numbers_s(sampler))
-    simpy_s, simpy_usd, error_usd = simulated(model)
+    simpy_s, simpy_usd, error_usd = simulated(model.model)
     report("scenario_1m_trials.faster_than_simpy", simpy_s, "s of SimPy, scaled", "1m trials", trials_s)
     report("scenario_mean_usd.standard_errors_from_simpy", abs(mean_usd - simpy_usd) / error_usd, "standard errors of SimPy's mean")
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
@@ -88,7 +87,7 @@ def random_numbers_s(sampler: Sampler) -> float:
     """CPU seconds of drawing the random numbers of a million trials."""
     begun = time.process_time()
     for block in range(math.ceil(TRIALS / sampler.block)):
-        draw_inputs(sampler.random_spec, sampler.block, block_streams(sampler.seed, block).fixed_rng)
+        draw_inputs(sampler.random_spec, sampler.block, block_streams(sampler.seed, block)[0])
     return time.process_time() - begun
 
 

@@ -32,7 +32,7 @@ from service.engine.scenarios.failures import CheckpointPolicy, draw_lost_hours
 from service.engine.scenarios.prices import draw_price_factor, scarce_share_moments
 from service.engine.scenarios.program import draw_inputs, order_program, random_spec, simulate_program
 from service.engine.scenarios.queue import waiting_probability
-from service.engine.scenarios.random_streams import block_streams
+from service.engine.scenarios.trials import block_streams
 from tests.unit.engine.scenario_builders import certain_run
 
 TRIALS = 200_000
@@ -48,9 +48,9 @@ def within_three_errors(found: Floats, mean: float, variance: float | None = Non
 
 
 def run_hours(useful: float, rate: float, rhythm: CheckpointPolicy, seed: int = 1) -> Floats:
-    chances = block_streams(seed, 0)
-    z = chances.fixed_rng.standard_normal(TRIALS, dtype=np.float32)
-    return useful + draw_lost_hours(np.full(TRIALS, useful), np.full(TRIALS, rate), rhythm, z, chances.variable_rng).hours
+    fixed_rng, variable_rng = block_streams(seed, 0)
+    z = fixed_rng.standard_normal(TRIALS, dtype=np.float32)
+    return useful + draw_lost_hours(np.full(TRIALS, useful), np.full(TRIALS, rate), rhythm, z, variable_rng)[0]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_rare_failures_of_short_segments_are_a_compound_poisson_process(failures
 
 
 def drawn(distributions: Sequence[Distribution], seed: int, correlations: Floats | None = None) -> list[Floats]:
-    z = block_streams(seed, 0).fixed_rng.standard_normal((len(distributions), TRIALS))
+    z = block_streams(seed, 0)[0].standard_normal((len(distributions), TRIALS))
     rows = z if correlations is None else correlation_factor(correlations) @ z
     return [quantile_at_score(distribution, row) for distribution, row in zip(distributions, rows, strict=True)]
 
@@ -177,9 +177,10 @@ def gated(*passes: float, risks: tuple[RiskModel, ...] = ()) -> ProgramModel:
 
 
 def usd_of(model: ProgramModel, seed: int) -> Floats:
-    chances, where = block_streams(seed, 0), order_program(model)
-    drawn_chances = draw_inputs(random_spec(model, where), TRIALS, chances.fixed_rng)
-    return simulate_program(model, where, drawn_chances, {}, chances.variable_rng, causes=False).usd
+    program = order_program(model)
+    fixed_rng, variable_rng = block_streams(seed, 0)
+    drawn_chances = draw_inputs(random_spec(program), TRIALS, fixed_rng)
+    return simulate_program(program, drawn_chances, {}, variable_rng, causes=False).usd
 
 
 def tier_usd(model: ProgramModel) -> list[float]:

@@ -7,12 +7,15 @@ wider than 0.1 % of its values, the same on every machine.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
-from service.domain.scenarios import Aggregate, Attribution, Floats, GroupSums, Histogram, Ints, Moments, QuantitySums
+from service.domain.scenarios import Aggregate, Floats, Histogram, Ints, Moments, QuantitySums
 
 BINS_PER_OCTAVE_BITS = 10
 _SHIFT = 52 - BINS_PER_OCTAVE_BITS
@@ -22,7 +25,6 @@ LEAST_VALUE = 1e-6
 MOST_UNITS = 2**43
 _HALF = 22
 DIGITS = 8
-EMPTY_HISTOGRAM = Histogram(0, np.zeros(0, dtype=np.int64))
 
 
 def counting_unit(planned: float) -> Decimal:
@@ -140,79 +142,35 @@ def sum_quantity(values: Floats, unit: Decimal) -> QuantitySums:
     return QuantitySums(unit, compute_moments(to_units(values, unit)), log_histogram(values))
 
 
-def sum_groups(groups: Ints, number: int, counted: Ints) -> GroupSums:
-    """Number of trials and sum of values in each group.
-
-    Parameters
-    ----------
-    groups : (trials,) int array
-        Group of each trial, below `number`.
-    number : int
-        Number of groups.
-    counted : (trials,) int array
-        Values [counting units].
-
-    Returns
-    -------
-    GroupSums
-        Sums of one block, exact because they stay below 2^53 [counting units].
-    """
-    totals = np.bincount(groups, weights=counted.astype(np.float64), minlength=number)
-    return GroupSums(tuple(np.bincount(groups, minlength=number).tolist()), tuple(int(total) for total in totals))
-
-
 def merge_aggregates(left: Aggregate | None, right: Aggregate) -> Aggregate:
     """Aggregate of the trials of both, which are disjoint; None is the aggregate of no trials."""
-    if left is None:
-        return right
-    return Aggregate(
-        left.trials + right.trials,
-        {name: _merge_quantities(sums, right.quantities[name]) for name, sums in left.quantities.items()},
-        _merge_counts(left.counts, right.counts),
-        _merge_histograms(left.finish_days, right.finish_days),
-        _merge_attributions(left.attributions, right.attributions),
-    )
+    merged: Aggregate = right if left is None else _merge(left, right)
+    return merged
 
 
-def _merge_quantities(left: QuantitySums, right: QuantitySums) -> QuantitySums:
-    return QuantitySums(left.unit, _merge_moments(left.moments, right.moments), _merge_histograms(left.histogram, right.histogram))
+def _merge(left: Any, right: Any) -> Any:
+    """Sum of the parts of two aggregates: numbers, histograms, numbers in groups, and mappings and dataclasses of these.
 
-
-def _merge_moments(left: Moments, right: Moments) -> Moments:
-    return Moments(left.trials + right.trials, left.total + right.total, left.squares + right.squares)
+    A name that only one of two mappings has keeps its part: blocks that were not attributed have no attributions.
+    """
+    match left:
+        case int():
+            return left + right
+        case Decimal():  # the counting unit of both
+            return left
+        case tuple():
+            return tuple(map(operator.add, left, right))
+        case Mapping():
+            return {**left, **right, **{name: _merge(left[name], right[name]) for name in left.keys() & right.keys()}}
+        case Histogram():
+            return _merge_histograms(left, right)
+    return replace(left, **{field.name: _merge(getattr(left, field.name), getattr(right, field.name)) for field in fields(left)})
 
 
 def _merge_histograms(left: Histogram, right: Histogram) -> Histogram:
-    if not left.counts.size or not right.counts.size:
-        return left if left.counts.size else right
     first = min(left.first, right.first)
     end = max(left.first + left.counts.size, right.first + right.counts.size)
     counts = np.zeros(end - first, dtype=np.int64)
     for part in (left, right):
         counts[part.first - first : part.first - first + part.counts.size] += part.counts
     return Histogram(first, counts)
-
-
-def _merge_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
-    return {name: left.get(name, 0) + right.get(name, 0) for name in sorted({*left, *right})}
-
-
-def _merge_attributions(left: Mapping[str, Attribution], right: Mapping[str, Attribution]) -> dict[str, Attribution]:
-    """Blocks that were not attributed have no attributions."""
-    if not left or not right:
-        return dict(left or right)
-    return {name: _merge_attribution(attribution, right[name]) for name, attribution in left.items()}
-
-
-def _merge_attribution(left: Attribution, right: Attribution) -> Attribution:
-    causes = {name: _merge_groups(sums, right.causes[name]) for name, sums in left.causes.items()}
-    return Attribution(
-        _merge_moments(left.moments, right.moments), causes, _merge_counts(left.largest_cause_counts, right.largest_cause_counts)
-    )
-
-
-def _merge_groups(left: GroupSums, right: GroupSums) -> GroupSums:
-    return GroupSums(
-        tuple(a + b for a, b in zip(left.trials, right.trials, strict=True)),
-        tuple(a + b for a, b in zip(left.totals, right.totals, strict=True)),
-    )

@@ -13,7 +13,7 @@ from decimal import Decimal
 import numpy as np
 
 from service.domain.scenarios import Attribution, Floats, GroupSums, Ints
-from service.engine.scenarios.aggregates import compute_moments, sum_groups, to_units
+from service.engine.scenarios.aggregates import compute_moments, to_units
 
 GROUPS = 64
 
@@ -108,9 +108,11 @@ def _fit_bins(score: Floats, values: Floats) -> ScoreBins:
 
 
 def _sum_by_score(bins: ScoreBins, score: Floats, counted: Ints) -> GroupSums:
+    """Number of trials and sum of values in each group; sums of one block are exact because they stay below 2^53."""
     # Comparing with all edges takes a third of the time of a binary search, whose branches cannot be predicted.
     groups = (bins.edges[:, np.newaxis] < score).sum(axis=0, dtype=np.uint8)
-    return sum_groups(groups, GROUPS, counted)
+    totals = np.bincount(groups, weights=counted.astype(np.float64), minlength=GROUPS)
+    return GroupSums(tuple(np.bincount(groups, minlength=GROUPS).tolist()), tuple(map(int, totals)))
 
 
 def _count_largest_causes(bins: Mapping[str, ScoreBins], scores: Mapping[str, Floats], above: Ints) -> dict[str, int]:

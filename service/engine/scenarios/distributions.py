@@ -86,7 +86,7 @@ def discrete_index(distribution: Discrete, z: Floats | Singles) -> Ints:
 
 def normal_cdf(z: Floats | Singles) -> Floats:
     """Φ(z), interpolated from a table: probability that a standard normal quantity is at most z, shape of z [1]."""
-    return _interpolate(_score_table()[1], z)
+    return _interpolate(_score_shares(), z)
 
 
 def correlation_factor(correlations: Floats) -> Floats:
@@ -134,8 +134,8 @@ def _interpolate(table: Floats, z: Floats | Singles) -> Floats:
 
 @lru_cache(maxsize=256)
 def _quantile_table(distribution: Uniform | Triangular | Pert | QueueWait) -> Floats:
-    """The distribution's quantiles at the scores of `_score_table`."""
-    _, shares = _score_table()
+    """The distribution's quantiles at the scores of `_score_shares`."""
+    shares = _score_shares()
     match distribution:
         case Uniform(low, high):
             return low + (high - low) * shares
@@ -150,10 +150,9 @@ def _quantile_table(distribution: Uniform | Triangular | Pert | QueueWait) -> Fl
 
 
 @lru_cache(maxsize=1)
-def _score_table() -> tuple[Floats, Floats]:
-    """Equidistant scores and Φ of each."""
-    scores = np.linspace(-FARTHEST_SCORE, FARTHEST_SCORE, TABLE_POINTS)
-    return scores, np.array([0.5 * math.erfc(-score / math.sqrt(2)) for score in scores])
+def _score_shares() -> Floats:
+    """Φ of equidistant scores."""
+    return np.array([0.5 * math.erfc(-score / math.sqrt(2)) for score in np.linspace(-FARTHEST_SCORE, FARTHEST_SCORE, TABLE_POINTS)])
 
 
 def _triangular(low: float, mode: float, high: float, shares: Floats) -> Floats:

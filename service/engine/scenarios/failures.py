@@ -52,17 +52,9 @@ class SegmentCumulants:
     variance: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class LostTime:
-    """Hours lost to writes, repeated work and recoveries in each trial, and their expectation, shape (trials,) [h]."""
-
-    hours: Floats
-    expected: Floats
-
-
 def draw_lost_hours(
     useful_hours: Floats, failures_per_hour: Floats, policy: CheckpointPolicy, z: Singles, rng: np.random.Generator
-) -> LostTime:
+) -> tuple[Floats, Floats]:
     """Hours lost to checkpoint writes, repeated work and recoveries.
 
     Parameters
@@ -80,7 +72,7 @@ def draw_lost_hours(
 
     Returns
     -------
-    LostTime
+    (trials,) float array, (trials,) float array
         Drawn and expected lost hours [h].
 
     References
@@ -99,7 +91,7 @@ def draw_lost_hours(
     writes = segments * policy.write_hours
     extra += writes
     expected += writes
-    return LostTime(extra, expected)
+    return extra, expected
 
 
 def segment_cumulants(failures_per_hour: Floats, policy: CheckpointPolicy) -> SegmentCumulants:

@@ -10,22 +10,22 @@ et al. 1969). The result is exact, as slices do not depend on one another.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.domain.quantities import Range
+from service.domain.scenarios import Floats
 from service.engine.numerics.ranges import P90_Z_SCORE
-
-Floats = NDArray[np.float64]
 
 # Points of a refined grid between the neighbours of the best point, in equal factors.
 REFINED_POINTS = 9
 # Points to either side of the best whose dips measure how rough a function is.
 ROUGHNESS_POINTS = 2
+ROUNDS = 2
+"""Number of refinements of a grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +180,15 @@ def cheapest_mix(options: Sequence[SupplyOption], demand: Floats, weights: Float
     return slices
 
 
-def refine_grid(values: Sequence[float], best: float, low: float, high: float, points: int = REFINED_POINTS) -> list[float]:
+def refine_grid(values: Collection[float], best: float) -> list[float]:
     """New grid points between the neighbours of the best one, in equal factors.
 
     Parameters
     ----------
-    values : sequence of float
+    values : collection of float
         Points tried so far, above 0 [any unit].
     best : float
         The best of them.
-    low, high : float
-        Bounds.
-    points : int
-        Number of points between the neighbours.
 
     Returns
     -------
@@ -202,13 +198,11 @@ def refine_grid(values: Sequence[float], best: float, low: float, high: float, p
     tried = sorted(set(values))
     index = tried.index(best)
     below, above = tried[max(0, index - 1)], tried[min(len(tried) - 1, index + 1)]
-    between = np.geomspace(max(low, below), min(high, above), points + 2).tolist()
+    between = np.geomspace(below, above, REFINED_POINTS + 2).tolist()
     return [value for value in between if not any(math.isclose(value, known, rel_tol=1e-9) for known in tried)]
 
 
-def minimise_on_grid(
-    function: Callable[[Sequence[float]], Sequence[float]], tried: dict[float, float], low: float, high: float, rounds: int
-) -> None:
+def minimise_on_grid(function: Callable[[Sequence[float]], Sequence[float]], tried: dict[float, float]) -> None:
     """Refine a grid around the minimum of a function.
 
     Parameters
@@ -217,14 +211,10 @@ def minimise_on_grid(
         Values of the function at several points at once.
     tried : dict of float
         Value of the function by point; new points are added to it.
-    low, high : float
-        Bounds of the points.
-    rounds : int
-        Number of refinements.
     """
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         best = min(tried, key=lambda value: (tried[value], value))
-        new = refine_grid(list(tried), best, low, high)
+        new = refine_grid(tried, best)
         if not new:
             return
         tried.update(zip(new, function(new), strict=True))

@@ -7,8 +7,9 @@ gate ends the spending. The calendar is that of the program with all gates passe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,20 +55,22 @@ class RandomInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramNetwork:
-    """A program's network in topological order, the rows of its runs, and the rows of other uncertain activities (reviews)."""
+class OrderedProgram:
+    """A program with its network in topological order, the rows of its runs, and those of other uncertain activities (reviews)."""
 
+    model: ProgramModel
     net: OrderedNetwork
     run_rows: tuple[int, ...]
     review_rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TierCosts:
-    """Cost of a tier in each trial, shape (trials,) [USD]: its runs, and its runs with overheads and its share of other lines."""
+class TierTrials:
+    """A tier in each trial, shape (trials,): its runs [USD], the same with overheads and its share of other lines [USD], and [h]."""
 
     runs_usd: Floats
     usd: Floats
+    accelerator_hours: Floats
 
 
 def list_runs(model: ProgramModel) -> list[RunModel]:
@@ -75,8 +78,8 @@ def list_runs(model: ProgramModel) -> list[RunModel]:
     return [run for tier in model.tiers for run in tier.runs]
 
 
-def order_program(model: ProgramModel) -> ProgramNetwork:
-    """Network of a program, ready for simulation.
+def order_program(model: ProgramModel) -> OrderedProgram:
+    """A program ready for simulation.
 
     Parameters
     ----------
@@ -85,7 +88,7 @@ def order_program(model: ProgramModel) -> ProgramNetwork:
 
     Returns
     -------
-    ProgramNetwork
+    OrderedProgram
         Activities in topological order. Events take no time and get a calendar without breaks, which is faster.
 
     Raises
@@ -99,25 +102,28 @@ def order_program(model: ProgramModel) -> ProgramNetwork:
     rows = {activity.name: row for row, activity in enumerate(net.activities)}
     runs = tuple(rows[name] for tier in model.tiers for name in tier.activities)
     uncertain_rows = (row for row, activity in enumerate(net.activities) if activity.hours.p10 < activity.hours.p90)
-    return ProgramNetwork(net, runs, tuple(row for row in uncertain_rows if row not in runs))
+    return OrderedProgram(model, net, runs, tuple(row for row in uncertain_rows if row not in runs))
 
 
-def random_spec(model: ProgramModel, network: ProgramNetwork) -> RandomSpec:
-    """Random numbers that decide any outcome of a program."""
-    runs = list_runs(model)
+def random_spec(model: RunModel | OrderedProgram) -> RandomSpec:
+    """Random numbers that decide any outcome of a model."""
+    if isinstance(model, RunModel):
+        return RandomSpec(1, uncertain_scores(model))
+    program, runs = model.model, list_runs(model.model)
     own = frozenset().union(*(uncertain_scores(run) for run in runs))
     return RandomSpec(
         runs=len(runs),
         own=own,
-        shared=own.intersection(SHARED_SCORES) if model.correlation > 0 and len(runs) > 1 else frozenset(),
-        reviews=tuple(network.net.activities[row].name for row in network.review_rows),
-        gates=len(model.tiers),
-        risks=len(model.risks),
+        shared=own.intersection(SHARED_SCORES) if program.correlation > 0 and len(runs) > 1 else frozenset(),
+        reviews=tuple(model.net.activities[row].name for row in model.review_rows),
+        gates=len(program.tiers),
+        risks=len(program.risks),
     )
 
 
-def combine_random_specs(specs: Sequence[RandomSpec]) -> RandomSpec:
+def common_random_spec(models: Iterable[RunModel | OrderedProgram]) -> RandomSpec:
     """Random numbers that decide any outcome of at least one of several models: all models draw the same numbers."""
+    specs = [random_spec(model) for model in models]
     return RandomSpec(
         runs=max(spec.runs for spec in specs),
         own=frozenset().union(*(spec.own for spec in specs)),
@@ -164,17 +170,13 @@ def select_trials(inputs: RandomInputs, trials: Ints) -> RandomInputs:
     )
 
 
-def simulate_program(
-    model: ProgramModel, network: ProgramNetwork, inputs: RandomInputs, values: Values, rng: np.random.Generator, *, causes: bool
-) -> Trials:
+def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Values, rng: np.random.Generator, *, causes: bool) -> Trials:
     """Outcomes of a program.
 
     Parameters
     ----------
-    model : ProgramModel
-        The program.
-    network : ProgramNetwork
-        Its activities in order.
+    program : OrderedProgram
+        The program, its activities in order.
     inputs : RandomInputs
         Random numbers of the trials [1].
     values : mapping of (trials,) float arrays
@@ -189,32 +191,24 @@ def simulate_program(
     Trials
         Hours [h] and cost [USD] of each trial.
     """
-    runs = [
-        simulate_run(run, scores, values, rng, causes=causes)
-        for run, scores in zip(list_runs(model), _run_scores(model, inputs), strict=True)
-    ]
-    end, reviews = _simulate_calendar(network, runs, inputs.reviews)
-    tiers = list(_tier_costs(model, runs, values, end))
-    occurred = _occurred(model, inputs.risks, values)
-    losses = _losses(model, tiers, occurred)
-    passed = _passed(model, inputs.gates, values)
-    usd, hours = np.zeros(end.shape), np.zeros(end.shape)
-    completed_usd = np.zeros(end.shape)
-    reached = np.ones(end.shape, dtype=bool)
-    for costs, accelerator_hours, loss, gate in zip(tiers, _tier_accelerator_hours(model, runs), losses, passed, strict=True):
-        tier_usd = costs.usd if loss is None else costs.usd + loss
-        completed_usd += tier_usd
-        usd += tier_usd * reached
-        hours += accelerator_hours * reached
-        reached = reached if gate is None else reached & gate
+    model = program.model
+    scores = zip(list_runs(model), _run_scores(model, inputs), strict=True)
+    runs = [simulate_run(run, own, values, rng, causes=causes) for run, own in scores]
+    end, reviews = _simulate_calendar(program, runs, inputs.reviews)
+    tiers = list(_simulate_tiers(model, runs, values, end))
+    probabilities = (risk.probability if risk.field_path is None else values[risk.field_path] for risk in model.risks)
+    occurred = [uniform < probability for uniform, probability in zip(inputs.risks, probabilities, strict=True)]
+    passed = [_gate_passed(tier, uniform, values) for tier, uniform in zip(model.tiers, inputs.gates, strict=True)]
+    reached = _reached(passed, end.size)
+    tiers_usd = [tier.usd if loss is None else tier.usd + loss for tier, loss in zip(tiers, _losses(model, tiers, occurred), strict=True)]
     return Trials(
-        usd=usd,
-        completed_usd=completed_usd,
+        usd=_sum([usd * here for usd, here in zip(tiers_usd, reached[:-1], strict=True)]),
+        completed_usd=_sum(tiers_usd),
         hours=end,
-        accelerator_hours=hours,
-        completed=reached,
+        accelerator_hours=_sum([tier.accelerator_hours * here for tier, here in zip(tiers, reached[:-1], strict=True)]),
+        completed=reached[-1],
         time_scores=_time_scores(model, runs, reviews) if causes else {},
-        cost_scores=_cost_scores(model, runs, occurred, passed) if causes else {},
+        cost_scores=_cost_scores(model, runs, occurred, reached) if causes else {},
     )
 
 
@@ -228,47 +222,38 @@ def _run_scores(model: ProgramModel, inputs: RandomInputs) -> Iterator[dict[str,
         }
 
 
-def _simulate_calendar(network: ProgramNetwork, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
+def _simulate_calendar(program: OrderedProgram, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
     """End of the program [h since the start], and hours that reviews take beyond their medians [h]."""
-    activities, trials = network.net.activities, runs[0].elapsed_hours.size
+    activities, trials = program.net.activities, runs[0].elapsed_hours.size
     hours = np.empty((len(activities), trials))
     for row, activity in enumerate(activities):
         hours[row] = activity.hours.p50
-    for row, run in zip(network.run_rows, runs, strict=True):
+    for row, run in zip(program.run_rows, runs, strict=True):
         np.add(run.elapsed_hours, np.maximum(run.queue_hours, 0.0), out=hours[row])
     beyond = np.zeros(trials)
-    for row in network.review_rows:
+    for row in program.review_rows:
         hours[row] = range_quantiles(activities[row].hours, reviews[activities[row].name])
         beyond += hours[row] - activities[row].hours.p50
-    return network_end(forward_pass(network.net, hours)), beyond
+    return network_end(forward_pass(program.net, hours)), beyond
 
 
-def _tier_costs(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierCosts]:
+def _simulate_tiers(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierTrials]:
     accruing: Floats | float = model.accruing_usd
     if model.accruing_usd_per_month:
         accruing = accruing + end_hours / HOURS_PER_MONTH * model.accruing_usd_per_month
     rows = iter(runs)
     for tier in model.tiers:
-        cost = np.sum([next(rows).usd for _ in tier.runs], axis=0) if len(tier.runs) > 1 else next(rows).usd
+        trials = [next(rows) for _ in tier.runs]
+        cost = _sum([run.usd for run in trials])
         share: Floats | float = 1 + model.reserve_share + tier.overhead_share
         for path in tier.overhead_field_paths:
             share = share + values[path]
-        yield TierCosts(cost, cost * share + (tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share))
+        usd = cost * share + (tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share)
+        hours = _sum([run.hours * planned.run.cluster.count for run, planned in zip(trials, tier.runs, strict=True)])
+        yield TierTrials(cost, usd, hours)
 
 
-def _tier_accelerator_hours(model: ProgramModel, runs: list[RunTrials]) -> Iterator[Floats]:
-    rows = iter(runs)
-    for tier in model.tiers:
-        yield np.asarray(sum(next(rows).hours * run.run.cluster.count for run in tier.runs))
-
-
-def _occurred(model: ProgramModel, uniforms: Singles, values: Values) -> list[Flags]:
-    """Trials in which each risk occurs."""
-    probabilities = (risk.probability if risk.field_path is None else values[risk.field_path] for risk in model.risks)
-    return [uniform < probability for uniform, probability in zip(uniforms, probabilities, strict=True)]
-
-
-def _losses(model: ProgramModel, tiers: list[TierCosts], occurred: list[Flags]) -> list[Floats | None]:
+def _losses(model: ProgramModel, tiers: list[TierTrials], occurred: list[Flags]) -> list[Floats | None]:
     """Cost of the risks that occur in each tier; None for a tier without risks."""
     losses: list[Floats | None] = [None] * len(tiers)
     for risk, occurs in zip(model.risks, occurred, strict=True):
@@ -281,15 +266,19 @@ def _losses(model: ProgramModel, tiers: list[TierCosts], occurred: list[Flags]) 
     return losses
 
 
-def _passed(model: ProgramModel, uniforms: Singles, values: Values) -> list[Flags | None]:
-    """Trials in which each gate is passed; None for a gate that is always passed."""
-    return [_gate_passed(tier, uniform, values) for tier, uniform in zip(model.tiers, uniforms, strict=True)]
-
-
 def _gate_passed(tier: TierModel, uniform: Singles, values: Values) -> Flags | None:
+    """Trials in which a tier's gate is passed; None for a gate that is always passed."""
     if tier.gate_field_path is not None:
         return uniform < values[tier.gate_field_path]
     return None if tier.pass_probability >= 1 else uniform < tier.pass_probability
+
+
+def _reached(passed: list[Flags | None], trials: int) -> list[Flags]:
+    """Trials that reach each tier, and last those that pass all gates."""
+    reached = [np.ones(trials, dtype=bool)]
+    for gate in passed:
+        reached.append(reached[-1] if gate is None else reached[-1] & gate)
+    return reached
 
 
 def _time_scores(model: ProgramModel, runs: list[RunTrials], reviews: Floats) -> dict[str, Floats]:
@@ -297,11 +286,11 @@ def _time_scores(model: ProgramModel, runs: list[RunTrials], reviews: Floats) ->
     queued = [(run, trials.queue_hours) for run, trials in zip(list_runs(model), runs, strict=True)]
     waits = [hours for run, hours in queued if run.queue_hours.p10 < run.queue_hours.p90]
     if waits:
-        scores["queue"] = np.sum(waits, axis=0)
+        scores["queue"] = _sum(waits)
     return scores | ({"reviews": reviews} if np.any(reviews) else {})
 
 
-def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flags], passed: list[Flags | None]) -> dict[str, Floats]:
+def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flags], reached: list[Flags]) -> dict[str, Floats]:
     """Score of each cause of the cost. Prices, risks and gates count as shares of the median cost, so they compare across models."""
     scores = _combined_scores(model, runs, usd_per_hour)
     tiers_usd = [sum(median_usd(run) for run in tier.runs) for tier in model.tiers]
@@ -312,25 +301,17 @@ def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flag
         if trials.price_factor is not None
     ]
     if prices:
-        scores["price"] = np.sum(prices, axis=0)
+        scores["price"] = _sum(prices)
     if occurred:
         risks = [_risk_usd(risk, tiers_usd) / total_usd * occurs for risk, occurs in zip(model.risks, occurred, strict=True)]
-        scores["risks"] = np.sum(risks, axis=0)
-    gates = [gate for gate in passed if gate is not None]
-    return scores | ({"gates": _reached_share([usd / total_usd for usd in tiers_usd], passed, gates[0].size)} if gates else {})
+        scores["risks"] = _sum(risks)
+    if reached[-1] is not reached[0]:
+        scores["gates"] = _sum([usd / total_usd * here for usd, here in zip(tiers_usd, reached[:-1], strict=True)])
+    return scores
 
 
 def _risk_usd(risk: RiskModel, tiers_usd: list[float]) -> float:
     return risk.cost_share * (sum(tiers_usd) if risk.tier is None else tiers_usd[risk.tier]) + risk.usd
-
-
-def _reached_share(shares: list[float], passed: list[Flags | None], trials: int) -> Floats:
-    """Cost share of the tiers that each trial reaches."""
-    total, reached = np.zeros(trials), np.ones(trials, dtype=bool)
-    for share, gate in zip(shares, passed, strict=True):
-        total += share * reached
-        reached = reached if gate is None else reached & gate
-    return total
 
 
 def _combined_scores(model: ProgramModel, runs: list[RunTrials], weight: Callable[[RunModel], float]) -> dict[str, Floats]:
@@ -345,4 +326,9 @@ def _combined_scores(model: ProgramModel, runs: list[RunTrials], weight: Callabl
 def _weighted_sum(scores: list[tuple[Floats, float]]) -> Floats:
     """Sum of scores with weights scaled to unit length."""
     length = math.hypot(*(weight for _, weight in scores)) or 1.0
-    return np.asarray(sum(score * (weight / length) for score, weight in scores))
+    return _sum([score * (weight / length) for score, weight in scores])
+
+
+def _sum(rows: Sequence[NDArray[np.floating[Any]]]) -> Floats:
+    """Sum of rows, shape of one, added in their order."""
+    return np.asarray(sum(rows[1:], start=rows[0]))

@@ -11,7 +11,7 @@ import numpy as np
 from service.domain.scenarios import Floats, RunModel, Singles, Trials
 from service.engine.numerics.quantiles import log_ratio_to_median, range_quantiles
 from service.engine.scenarios.costs import run_usd, usd_per_hour
-from service.engine.scenarios.failures import CheckpointPolicy, LostTime, SegmentCumulants, draw_lost_hours, segment_cumulants
+from service.engine.scenarios.failures import CheckpointPolicy, SegmentCumulants, draw_lost_hours, segment_cumulants
 from service.engine.scenarios.prices import draw_price_factor
 from service.engine.training.cost import overhead_share
 from service.engine.training.reliability import HOURS_PER_WEEK
@@ -94,9 +94,10 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
     useful = useful_hours(model, scores)
     if "data.tokens" in own:
         useful = useful * (own["data.tokens"] / model.run.data.effective_tokens)
-    lost = draw_lost_hours(useful, failures_per_hour(model, scores, own), checkpoint_policy(model, own), scores["failures"], rng)
+    rate, policy = failures_per_hour(model, scores, own), checkpoint_policy(model, own)
+    lost, expected_lost = draw_lost_hours(useful, rate, policy, scores["failures"], rng)
     open_share = 1 - model.run.schedule.maintenance_hours_per_week / HOURS_PER_WEEK
-    hours = (useful + lost.hours) / open_share
+    hours = (useful + lost) / open_share
     factor = None if model.regimes is None else draw_price_factor(model.regimes, hours / model.concurrency, rng)
     return RunTrials(
         hours=hours,
@@ -104,7 +105,7 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
         queue_hours=_queue_hours(model, scores, own, hours.shape),
         usd=_usd(model, hours, own, factor),
         price_factor=factor,
-        causes=_causes(model, scores, useful, lost) if causes else {},
+        causes=_causes(model, scores, expected_lost / useful) if causes else {},
     )
 
 
@@ -234,8 +235,11 @@ def _overhead(model: RunModel, own: Values) -> Floats | float:
     return share
 
 
-def _causes(model: RunModel, scores: Scores, useful: Floats, lost: LostTime) -> dict[str, CauseScore]:
-    """What each cause adds to the hours at the medians of all others: so causes are independent as their scores are."""
+def _causes(model: RunModel, scores: Scores, lost_share: Floats) -> dict[str, CauseScore]:
+    """What each cause adds to the hours at the medians of all others: so causes are independent as their scores are.
+
+    `lost_share`: expected lost hours over useful ones, shape (trials,) [1].
+    """
     mttf, median_useful = model.run.failures.mttf_hours_per_accelerator, model.useful_hours * model.run_equivalents
     segments, causes = median_useful / model.interval_hours, {}
     if "throughput" in scores:
@@ -243,7 +247,7 @@ def _causes(model: RunModel, scores: Scores, useful: Floats, lost: LostTime) -> 
         causes["throughput"] = CauseScore(np.expm1(slower), median_useful)
     median = _median_segment(model)
     if mttf.p10 < mttf.p90 and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.field_paths:
-        lost_per_segment = lost.expected / useful * model.interval_hours - checkpoint_policy(model, {}).write_hours
+        lost_per_segment = lost_share * model.interval_hours - checkpoint_policy(model, {}).write_hours
         causes["failure_rate"] = CauseScore(lost_per_segment / float(median.mean[0]), float(median.mean[0]) * segments)
     # The score of the number of failures: the hours lost would mostly say how long the run was, above all where nothing failed.
     lost_sd_hours = math.sqrt(segments * float(median.variance[0]))

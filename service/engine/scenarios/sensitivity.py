@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from service.domain.scenarios import Floats
 
 INTERVAL = (0.05, 0.95)
 BOOTSTRAPS = 400
@@ -98,8 +96,7 @@ def estimate_indices(values: Floats, seed: int) -> SobolIndices:
     drawn = np.random.default_rng(seed).integers(len(known), size=(BOOTSTRAPS, len(known)))
     samples = [_estimate(known[rows]) for rows in drawn]
     first, total = _estimate(known)
-    intervals = (np.quantile([sample[which] for sample in samples], INTERVAL, axis=0) for which in (0, 1))
-    first_interval, total_interval = intervals
+    first_interval, total_interval = (np.quantile([sample[which] for sample in samples], INTERVAL, axis=0) for which in (0, 1))
     ends = known[:, :2]
     return SobolIndices(first, first_interval, total, total_interval, float(ends.mean()), float(ends.var()))
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 
+from service.domain.answer_fields import MERGED
 from service.domain.scenarios import Aggregate, Histogram, QuantitySums
 from service.engine.scenarios.aggregates import MOST_UNITS, bin_edge, bin_midpoints
 from service.engine.scenarios.attribution import first_order_shares
@@ -27,13 +28,12 @@ TAIL = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class QuantitySummary:
-    """Percentiles, mean and standard deviation of a quantity, with standard errors [the quantity's unit]."""
+    """Percentiles and mean of a quantity with their standard errors [the quantity's unit]."""
 
-    quantiles: Mapping[str, float]
-    quantile_errors: Mapping[str, float]
+    quantiles: Annotated[Mapping[str, float], MERGED]
     mean: float
     standard_error: float
-    sd: float
+    quantile_errors: Mapping[str, float]
 
 
 def summarise_quantity(sums: QuantitySums) -> QuantitySummary:
@@ -56,10 +56,9 @@ def summarise_quantity(sums: QuantitySums) -> QuantitySummary:
     mean, sd = mean_and_sd(sums)
     return QuantitySummary(
         {name: quantile(sums.histogram, share) for name, share in QUANTILES.items()},
-        {name: quantile_error(sums.histogram, share) for name, share in QUANTILES.items()},
         mean,
         sd / math.sqrt(sums.moments.trials),
-        sd,
+        {name: quantile_error(sums.histogram, share) for name, share in QUANTILES.items()},
     )
 
 

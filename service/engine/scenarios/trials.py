@@ -21,26 +21,22 @@ from service.domain.scenarios import (
     Floats,
     Histogram,
     Ints,
-    ProgramModel,
     RunModel,
     Targets,
     Trials,
 )
-from service.engine.scenarios.aggregates import EMPTY_HISTOGRAM, count_bins, merge_aggregates, sum_quantity
+from service.engine.scenarios.aggregates import count_bins, merge_aggregates, sum_quantity
 from service.engine.scenarios.attribution import ScoreBins, attribute_block, fit_score_bins
 from service.engine.scenarios.distributions import discrete_index, quantile_at_score
 from service.engine.scenarios.program import (
-    ProgramNetwork,
+    OrderedProgram,
     RandomInputs,
     RandomSpec,
-    combine_random_specs,
     draw_inputs,
-    random_spec,
     select_trials,
     simulate_program,
 )
-from service.engine.scenarios.random_streams import BlockStreams, block_streams
-from service.engine.scenarios.run import simulate_single_run, uncertain_scores
+from service.engine.scenarios.run import simulate_single_run
 from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS
 
 # Arrays of a block fit the processor's caches; with more runs, fewer trials do.
@@ -53,7 +49,7 @@ PILOT_BLOCK = -1
 LEAST_VALUE = 1e-6
 LONGEST_DAYS = 10**6
 
-Model = RunModel | ProgramModel
+Model = RunModel | OrderedProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +71,9 @@ class UncertainField:
 class Sampler:
     """Everything that trials depend on.
 
-    `block`: trials in a block. `models`: by node index of each field, 0 for fields without nodes; `networks`: of the program models.
-    `correlation_factor`: of the fields' scores, None where they are independent. `random_spec`: numbers that any of the models needs.
-    `units`: counting unit of each quantity. `score_bins`: of each quantity's causes.
+    `block`: trials in a block. `models`: by node index of each field, 0 for fields without nodes. `random_spec`: numbers that any of them
+    needs. `correlation_factor`: of the fields' scores, None where they are independent. `units`: counting unit of each quantity.
+    `score_bins`: of each quantity's causes.
     """
 
     seed: int
@@ -85,20 +81,10 @@ class Sampler:
     fields: tuple[UncertainField, ...]
     correlation_factor: Floats | None
     models: Mapping[tuple[int, ...], Model]
-    networks: Mapping[tuple[int, ...], ProgramNetwork]
     random_spec: RandomSpec
     targets: Targets
     units: Mapping[str, Decimal]
     score_bins: Mapping[str, Mapping[str, ScoreBins]]
-
-
-def models_random_spec(models: Mapping[tuple[int, ...], Model], networks: Mapping[tuple[int, ...], ProgramNetwork]) -> RandomSpec:
-    """Random numbers that any of the models needs; `networks` of the program models, both by node index of each field."""
-    specs = [
-        random_spec(model, networks[nodes]) if isinstance(model, ProgramModel) else RandomSpec(1, uncertain_scores(model))
-        for nodes, model in models.items()
-    ]
-    return combine_random_specs(specs)
 
 
 def block_size(runs: int) -> int:
@@ -154,6 +140,30 @@ def fit_causes(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
     }
 
 
+def block_streams(seed: int, block: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Generators of a block, 2^128 numbers each.
+
+    Parameters
+    ----------
+    seed : int
+        0 to 2^64 - 1.
+    block : int
+        Number of the block; -1 is the pilot block, which no result counts.
+
+    Returns
+    -------
+    Generator, Generator
+        One draws a number of values that does not depend on the model's parameters (common random numbers), the other what takes a random
+        number of values. The same for the same seed and block, in any process and order: Philox is counter-based.
+
+    References
+    ----------
+    Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3.
+    """
+    fixed, variable = (np.random.Philox(key=_words(seed, 0), counter=_words(0, 0, kind, block)) for kind in (0, 1))
+    return np.random.Generator(fixed), np.random.Generator(variable)
+
+
 def simulate_block(sampler: Sampler, block: int, trials: int, *, causes: bool) -> Trials:
     """Outcomes of one block of trials. All random inputs are drawn first, so they do not depend on the model.
 
@@ -173,18 +183,18 @@ def simulate_block(sampler: Sampler, block: int, trials: int, *, causes: bool) -
     Trials
         Hours [h] and cost [USD] of each trial.
     """
-    streams = block_streams(sampler.seed, block)
-    scores = _field_scores(sampler, trials, streams)
-    values = {
-        field.path: np.clip(quantile_at_score(field.distribution, scores[field.path]), _least(field), field.largest)
-        for field in sampler.fields
-        if not field.nodes
-    }
-    outcomes = _simulate_models(sampler, scores, values, streams, trials, causes=causes)
+    fixed_rng, variable_rng = block_streams(sampler.seed, block)
+    scores = _field_scores(sampler, trials, fixed_rng)
+    inputs = draw_inputs(sampler.random_spec, trials, fixed_rng)
+    outcomes = _simulate_models(sampler, scores, inputs, variable_rng, trials, causes=causes)
     if not causes or not scores:
         return outcomes
     field_scores = {path: row.astype(np.float64) for path, row in scores.items()}
     return replace(outcomes, time_scores={**outcomes.time_scores, **field_scores}, cost_scores={**outcomes.cost_scores, **field_scores})
+
+
+def _words(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.array([number % 2**64 for number in numbers], dtype=np.uint64)
 
 
 def _aggregate_block(sampler: Sampler, block: int, size: int) -> Aggregate:
@@ -215,8 +225,6 @@ def _counts(limits: Targets, trials: Trials) -> dict[str, int]:
 
 def _finish_days(hours: Floats) -> Histogram:
     """Histogram of the day of finish, 0 the first; an end at midnight belongs to the day before."""
-    if not hours.size:
-        return EMPTY_HISTOGRAM
     days = np.ceil((hours - TIME_TOLERANCE_HOURS) / HOURS_PER_DAY) - 1
     return count_bins(np.clip(days, 0, LONGEST_DAYS).astype(np.int64))
 
@@ -232,40 +240,34 @@ def _attribute(sampler: Sampler, trials: Trials) -> dict[str, Attribution]:
     }
 
 
-def _field_scores(sampler: Sampler, trials: int, streams: BlockStreams) -> dict[str, Floats]:
+def _field_scores(sampler: Sampler, trials: int, rng: np.random.Generator) -> dict[str, Floats]:
     if not sampler.fields:
         return {}
-    scores = streams.fixed_rng.standard_normal((len(sampler.fields), trials))
+    scores = rng.standard_normal((len(sampler.fields), trials))
     # No matrix product: its sums depend on the number of threads.
     correlated = scores if sampler.correlation_factor is None else np.einsum("ij,jk->ik", sampler.correlation_factor, scores)
     return {field.path: row for field, row in zip(sampler.fields, correlated, strict=True)}
 
 
-def _least(field: UncertainField) -> float:
-    return LEAST_VALUE if field.path.endswith("mttf_hours_per_accelerator") else 0.0
+def _field_values(field: UncertainField, scores: Floats) -> Floats:
+    least = LEAST_VALUE if field.path.endswith("mttf_hours_per_accelerator") else 0.0
+    return np.clip(quantile_at_score(field.distribution, scores), least, field.largest)
 
 
 def _simulate_models(
-    sampler: Sampler, scores: Mapping[str, Floats], values: Mapping[str, Floats], streams: BlockStreams, trials: int, *, causes: bool
+    sampler: Sampler, scores: Mapping[str, Floats], inputs: RandomInputs, rng: np.random.Generator, trials: int, *, causes: bool
 ) -> Trials:
     """Each trial by the model of its nodes, the models in order."""
-    inputs = draw_inputs(sampler.random_spec, trials, streams.fixed_rng)
-    rng = streams.variable_rng
+    values = {field.path: _field_values(field, scores[field.path]) for field in sampler.fields if not field.nodes}
     if not any(field.nodes for field in sampler.fields):
-        return _simulate_model(sampler, (0,) * len(sampler.fields), inputs, values, rng, causes=causes)
+        return _simulate_model(sampler.models[(0,) * len(sampler.fields)], inputs, values, rng, causes=causes)
     combinations, which = np.unique(_node_indices(sampler.fields, scores, trials), axis=1, return_inverse=True)
-    members = [np.flatnonzero(which.reshape(-1) == index) for index in range(combinations.shape[1])]
-    parts = [
-        _simulate_model(
-            sampler,
-            tuple(combination.tolist()),
-            select_trials(inputs, rows),
-            {path: row[rows] for path, row in values.items()},
-            rng,
-            causes=causes,
-        )
-        for combination, rows in zip(combinations.T, members, strict=True)
-    ]
+    parts, members = [], []
+    for index, combination in enumerate(combinations.T):
+        rows = np.flatnonzero(which.reshape(-1) == index)
+        own = {path: row[rows] for path, row in values.items()}
+        parts.append(_simulate_model(sampler.models[tuple(combination.tolist())], select_trials(inputs, rows), own, rng, causes=causes))
+        members.append(rows)
     return _join(parts, np.concatenate(members))
 
 
@@ -280,13 +282,10 @@ def _node_indices(uncertain: Sequence[UncertainField], scores: Mapping[str, Floa
     return indices
 
 
-def _simulate_model(
-    sampler: Sampler, nodes: tuple[int, ...], inputs: RandomInputs, values: Mapping[str, Floats], rng: np.random.Generator, *, causes: bool
-) -> Trials:
-    model = sampler.models[nodes]
+def _simulate_model(model: Model, inputs: RandomInputs, values: Mapping[str, Floats], rng: np.random.Generator, *, causes: bool) -> Trials:
     if isinstance(model, RunModel):
         return simulate_single_run(model, {name: rows[0] for name, rows in inputs.own.items()}, values, rng, causes=causes)
-    return simulate_program(model, sampler.networks[nodes], inputs, values, rng, causes=causes)
+    return simulate_program(model, inputs, values, rng, causes=causes)
 
 
 def _join(parts: Sequence[Trials], order: Ints) -> Trials:

@@ -13,11 +13,11 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
-from service.domain.scenarios import Aggregate, ProgramModel
+from service.domain.scenarios import Aggregate
 from service.engine.scenarios.aggregates import counting_unit, merge_aggregates
-from service.engine.scenarios.program import order_program
+from service.engine.scenarios.program import common_random_spec
 from service.engine.scenarios.summary import is_precise
-from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, block_size, fit_causes, models_random_spec
+from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, block_size, fit_causes
 from service.usecases.scenarios.aggregates_codec import decode_aggregate, encode_aggregate
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import at_time, pin_prices, with_values
@@ -141,8 +141,7 @@ def _build_sampler(context: AppContext, prepared: PreparedScenario, step: Step) 
     task = prepared.request
     fields = load_fields(task["fields"])
     trial_models = _build_models(at_time(context, task["now"]), task, fields, step)
-    models = {nodes: trial_model.model for nodes, trial_model in trial_models.items()}
-    networks = {nodes: order_program(model) for nodes, model in models.items() if isinstance(model, ProgramModel)}
+    models = {nodes: built.model for nodes, built in trial_models.items()}
     median = trial_models[tuple(len(field.nodes) // 2 for field in fields)]
     sampler = Sampler(
         seed=task["seed"],
@@ -150,8 +149,7 @@ def _build_sampler(context: AppContext, prepared: PreparedScenario, step: Step) 
         fields=fields,
         correlation_factor=None if task["correlation_factor"] is None else np.array(task["correlation_factor"]),
         models=models,
-        networks=networks,
-        random_spec=models_random_spec(models, networks),
+        random_spec=common_random_spec(models.values()),
         targets=median.targets if task["budget_usd"] is None else replace(median.targets, budget_usd=task["budget_usd"]),
         units={name: counting_unit(value) for name, value in median.planned.items()},
         score_bins={},

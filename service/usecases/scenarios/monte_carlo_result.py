@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from service.domain.scenarios import Aggregate, QuantitySums
+from service.domain.scenarios import Aggregate
 from service.engine.scenarios.summary import (
     QUANTILES,
     day_mean,
@@ -45,7 +45,7 @@ CAUSE_TEXTS = {
 
 def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, prepared: PreparedScenario) -> dict[str, Any]:
     """The result as JSON."""
-    quantities = {name: _present_quantity(sums) for name, sums in aggregate.quantities.items()}
+    quantities = {name: to_builtins(summarise_quantity(sums)) for name, sums in aggregate.quantities.items()}
     completed = quantities.pop("completed_cost_usd", None)
     names = {field["path"]: field["name"] for field in prepared.request["fields"]}
     deadline, deadline_error = _probability(aggregate, "in_time")
@@ -72,16 +72,6 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
         "engine_version": engine_version(),
         "assumptions": [*prepared.request["assumptions"], *to_builtins(model.assumptions)],
         "warnings": [*prepared.request["warnings"], *_tail_warnings(aggregate), *model.warnings],
-    }
-
-
-def _present_quantity(sums: QuantitySums) -> dict[str, Any]:
-    summary = summarise_quantity(sums)
-    return {
-        **summary.quantiles,
-        "mean": summary.mean,
-        "standard_error": summary.standard_error,
-        "quantile_errors": dict(summary.quantile_errors),
     }
 
 

@@ -15,6 +15,7 @@ from service.domain.scenarios import ProgramModel, Regimes, RiskModel, RunModel,
 from service.domain.training.run import Run
 from service.engine.numerics.ranges import inverse, product
 from service.engine.programs.budget import relative_duration, run_equivalents
+from service.engine.scenarios.program import OrderedProgram, order_program
 from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
@@ -40,7 +41,7 @@ from service.usecases.training.estimate import estimate_run
 class TrialModel:
     """A model with its start (None: not stated), targets, planned values, assumptions and warnings."""
 
-    model: RunModel | ProgramModel
+    model: RunModel | OrderedProgram
     start: date | None
     targets: Targets
     planned: Mapping[str, float]
@@ -134,7 +135,7 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
         risks=tuple(_risk_models(resolved.program, trial_paths)),
     )
     return TrialModel(
-        model,
+        order_program(model),
         network.start,
         Targets(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
         _planned(plan.total_usd.p50, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),

@@ -10,8 +10,8 @@ from service.domain.quantities import Range
 from service.domain.scenarios import Aggregate, Floats, ProgramModel, RunModel, Targets
 from service.domain.training.run import Run
 from service.engine.scenarios.aggregates import counting_unit
-from service.engine.scenarios.program import order_program
-from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, fit_causes, models_random_spec
+from service.engine.scenarios.program import common_random_spec, order_program
+from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, fit_causes
 from tests.unit.engine.builders import failures, run
 
 CERTAIN = Range.exactly(1.0)
@@ -48,14 +48,13 @@ def sampler(whole: RunModel | ProgramModel, *fields: UncertainField, correlation
         "block": 4096,
         "fields": fields,
         "correlation_factor": correlation_factor,
-        "models": {none: whole},
-        "networks": {none: order_program(whole)} if isinstance(whole, ProgramModel) else {},
+        "models": {none: order_program(whole) if isinstance(whole, ProgramModel) else whole},
         "targets": Targets(),
         "units": {name: counting_unit(value) for name, value in planned.items()},
         "score_bins": {},
     }
     settings |= changes
-    made = Sampler(**{"random_spec": models_random_spec(settings["models"], settings["networks"]), **settings})
+    made = Sampler(random_spec=common_random_spec(settings["models"].values()), **settings)
     return replace(made, score_bins=fit_causes(made))
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
-from service.engine.scenarios.sensitivity import Floats, SobolIndices, count_evaluations, estimate_indices, saltelli_design
+from service.domain.scenarios import Floats
+from service.engine.scenarios.sensitivity import SobolIndices, count_evaluations, estimate_indices, saltelli_design
 from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.usecases.scenarios.base_check import check_base

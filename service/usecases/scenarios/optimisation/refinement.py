@@ -37,7 +37,6 @@ from service.usecases.scenarios.optimisation.options import (
 
 Body = Mapping[str, Any]
 
-ROUNDS = 2
 MOST_COUNTS = 16
 # From one minute to ten days, before the refinement.
 INTERVALS_MINUTES = np.geomspace(1.0, 14_400.0, 17).tolist()
@@ -133,7 +132,7 @@ def _refine_workload(
     tried = dict(zip(coarse, objectives(coarse), strict=True))
     if not seen:
         return best, 0.0
-    minimise_on_grid(objectives, tried, min(coarse), max(coarse), ROUNDS)
+    minimise_on_grid(objectives, tried)
     return min((best, *seen), key=sort_key), optimality_gap(tried)
 
 

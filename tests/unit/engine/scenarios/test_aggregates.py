@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from service.domain.scenarios import Aggregate, Floats, Histogram, QuantitySums
 from service.engine.scenarios.aggregates import (
-    EMPTY_HISTOGRAM,
     MOST_UNITS,
     bin_edge,
     compute_moments,
@@ -128,5 +127,5 @@ def whole(values: Floats) -> QuantitySums:
     """All values as one quantity, in blocks."""
     unit = counting_unit(float(np.median(values)))
     blocks = np.array_split(values, -(-values.size // 100_000))
-    tallies = [Aggregate(block.size, {"x": sum_quantity(block, unit)}, {}, EMPTY_HISTOGRAM, {}) for block in blocks]
+    tallies = [Aggregate(block.size, {"x": sum_quantity(block, unit)}, {}, log_histogram(block), {}) for block in blocks]
     return functools.reduce(merge_aggregates, tallies[1:], tallies[0]).quantities["x"]

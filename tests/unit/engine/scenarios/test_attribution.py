@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.scenarios import Aggregate, Attribution, Floats, Moments
-from service.engine.scenarios.aggregates import EMPTY_HISTOGRAM, counting_unit
+from service.engine.scenarios.aggregates import count_bins, counting_unit
 from service.engine.scenarios.attribution import attribute_block, first_order_shares, fit_score_bins
 from service.engine.scenarios.summary import largest_cause_shares
 
@@ -53,7 +53,7 @@ def test_what_is_only_there_together_is_nobodys_share() -> None:
 def test_of_a_handful_of_cases_no_cause_is_named() -> None:
     """Thirty trials above the limit are needed to say what was mostly the cause."""
     looked = Attribution(Moments(100, 0, 0), {}, {"queue": 20, "failures": 9})
-    few = Aggregate(100, {}, {}, EMPTY_HISTOGRAM, {"cost_usd": looked})
+    few = Aggregate(100, {}, {}, count_bins(np.zeros(100, dtype=np.int64)), {"cost_usd": looked})
     enough = replace(few, attributions={"cost_usd": replace(looked, largest_cause_counts={"queue": 24, "failures": 6})})
     assert largest_cause_shares(few, "cost_usd") == {}
     assert largest_cause_shares(enough, "cost_usd") == {"queue": 0.8, "failures": 0.2}

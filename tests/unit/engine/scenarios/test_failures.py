@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from service.domain.scenarios import Floats
 from service.engine.scenarios.failures import MOST_ONE_BY_ONE, CheckpointPolicy, draw_lost_hours, segment_cumulants
-from service.engine.scenarios.random_streams import block_streams
+from service.engine.scenarios.trials import block_streams
 from service.engine.training.reliability import goodput
 
 TRIALS = 100_000
 
 
 def lost(segments: float, rate: float, rhythm: CheckpointPolicy, seed: int) -> Floats:
-    chances = block_streams(seed, 0)
-    z = chances.fixed_rng.standard_normal(TRIALS, dtype=np.float32)
+    fixed_rng, variable_rng = block_streams(seed, 0)
+    z = fixed_rng.standard_normal(TRIALS, dtype=np.float32)
     useful = np.full(TRIALS, segments * rhythm.interval_hours)
-    return draw_lost_hours(useful, np.full(TRIALS, rate), rhythm, z, chances.variable_rng).hours
+    return draw_lost_hours(useful, np.full(TRIALS, rate), rhythm, z, variable_rng)[0]
 
 
 def skewness(values: Floats) -> float:
@@ -53,21 +53,19 @@ def test_the_mean_is_that_of_the_estimates_goodput(rate: float, interval: float,
 @given(st.floats(1e-12, 100.0), st.floats(0.01, 100.0), st.floats(0.0, 100.0))
 def test_no_rate_makes_anything_else_than_numbers(rate: float, interval: float, recovery: float) -> None:
     """Never less than the writes take, never infinite."""
-    chances = block_streams(1, 0)
-    z = chances.fixed_rng.standard_normal(200, dtype=np.float32)
-    found = draw_lost_hours(np.full(200, 50.0), np.full(200, rate), CheckpointPolicy(interval, 0.1, recovery), z, chances.variable_rng)
-    assert np.isfinite(found.hours).all()
-    assert (found.hours >= 50.0 / interval * 0.1 - 1e-9).all()
+    fixed_rng, variable_rng = block_streams(1, 0)
+    z = fixed_rng.standard_normal(200, dtype=np.float32)
+    found, _ = draw_lost_hours(np.full(200, 50.0), np.full(200, rate), CheckpointPolicy(interval, 0.1, recovery), z, variable_rng)
+    assert np.isfinite(found).all()
+    assert (found >= 50.0 / interval * 0.1 - 1e-9).all()
 
 
 def test_each_trial_has_its_own_recovery() -> None:
     """Restart minutes may be uncertain: twice the recovery on half of the trials."""
-    chances = block_streams(2, 0)
+    fixed_rng, variable_rng = block_streams(2, 0)
     recovery = np.repeat([0.5, 1.0], TRIALS // 2)
-    z = chances.fixed_rng.standard_normal(TRIALS, dtype=np.float32)
-    found = draw_lost_hours(
-        np.full(TRIALS, 100.0), np.full(TRIALS, 0.02), CheckpointPolicy(1.0, 0.0, recovery), z, chances.variable_rng
-    ).hours
+    z = fixed_rng.standard_normal(TRIALS, dtype=np.float32)
+    found = draw_lost_hours(np.full(TRIALS, 100.0), np.full(TRIALS, 0.02), CheckpointPolicy(1.0, 0.0, recovery), z, variable_rng)[0]
     for part, hours in ((found[: TRIALS // 2], 0.5), (found[TRIALS // 2 :], 1.0)):
         expected = 100.0 / goodput(0.02, 1.0, 0.0, hours) - 100.0
         assert abs(part.mean() - expected) <= 3 * part.std() / math.sqrt(part.size)

@@ -123,7 +123,7 @@ def test_narrowing_finds_the_least_of_a_valley() -> None:
     """Between 1 and 1e4 in two rounds, to 1e-3."""
     coarse = np.geomspace(1.0, 1e4, 9).tolist()
     tried = dict(zip(coarse, valley(coarse), strict=True))
-    minimise_on_grid(valley, tried, 1.0, 1e4, 2)
+    minimise_on_grid(valley, tried)
     assert min(tried.values()) == pytest.approx(1.0, abs=1e-3)
 
 
@@ -156,5 +156,5 @@ def test_a_rough_objectives_gap_is_as_deep_as_its_dips() -> None:
 
 def test_narrowing_stays_within_bounds_and_tries_nothing_twice() -> None:
     """At the edge of what was tried only the inner side is looked at; of a single point there is nothing between."""
-    assert all(1.0 < value < 10.0 for value in refine_grid([1.0, 10.0, 100.0], 1.0, 1.0, 100.0))
-    assert refine_grid([5.0], 5.0, 5.0, 5.0) == []
+    assert all(1.0 < value < 10.0 for value in refine_grid([1.0, 10.0, 100.0], 1.0))
+    assert refine_grid([5.0], 5.0) == []

@@ -191,8 +191,8 @@ def test_activities_that_are_uncertain_at_one_node_only_are_drawn() -> None:
     run = certain_run("train", hours=100.0)
     at_once, takes_days = (_with_review(run, hours) for hours in (Range.exactly(0.0), Range(24.0, 72.0, 216.0)))
     models = {(0,): at_once, (1,): takes_days}
-    places = {nodes: order_program(model) for nodes, model in models.items()}
-    made = sampler(at_once, UncertainField("nodes", Discrete((1.0, 2.0), (0.5, 0.5)), nodes=(1.0, 2.0)), models=models, networks=places)
+    ordered = {nodes: order_program(model) for nodes, model in models.items()}
+    made = sampler(at_once, UncertainField("nodes", Discrete((1.0, 2.0), (0.5, 0.5)), nodes=(1.0, 2.0)), models=ordered)
     hours = simulate_block(made, 0, 4096, causes=True).hours
     assert 0.45 < np.mean(hours < 101.0) < 0.55
     assert hours.max() > 300.0
