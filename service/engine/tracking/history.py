@@ -5,10 +5,9 @@ The surviving line is the work that leads to the present position; work abandone
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -18,22 +17,7 @@ from numpy.typing import NDArray
 
 from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import Verdict
-from service.engine.tracking.hourly_rollup import (
-    BLOCKS,
-    BRANCH,
-    CLOSING,
-    DOUBLES,
-    EPOCH,
-    HEAD,
-    HOUR_US,
-    INTERRUPTION,
-    OPENING,
-    RESTART,
-    SAMPLE_WIDTH,
-    STEADY,
-    TYPES,
-    hour_of,
-)
+from service.engine.tracking.hourly_rollup import BRANCH, EPOCH, HOUR_US, INTERRUPTION, RESTART, STEADY, HourColumns, hour_of, read_rollups
 from service.engine.tracking.lineage import Lineage, RunSamples, trace_lineage
 
 Floats = NDArray[np.float64]
@@ -192,54 +176,10 @@ def history(hours: Sequence[tuple[int, str]], until: datetime) -> RunHistory:
         End of the history, UTC; later hours are left out.
     """
     last = hour_of(until)
-    columns = _columns(sorted(row for row in hours if row[0] <= last))
-    signs = columns.samples[0] if columns.samples.size else columns.hours * HOUR_US
-    return _history(replace(columns, started_us=float(signs[0]) if signs.size else 0.0), until)
+    return _history(read_rollups(sorted(row for row in hours if row[0] <= last)), until)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Rollups column by column: hours since 1970, the fixed numbers of each hour, and all samples [microseconds since 1970].
-
-    `rest`: marks, costs and invoices of the hours that have any.
-    """
-
-    hours: Floats
-    heads: Floats
-    samples: Floats
-    rest: Sequence[tuple[int, Sequence[Any]]]
-    started_us: float = 0.0
-
-    def elapsed(self, microseconds: Floats, rows: NDArray[np.bool_]) -> Floats:
-        """Elapsed hours of microseconds within the hours of some rows."""
-        return self.hours[rows] + (microseconds - self.started_us) / HOUR_US
-
-    def block(self, name: str) -> tuple[NDArray[np.bool_], Floats]:
-        """Hours that have a block, and the block's columns there."""
-        widths = dict(BLOCKS)
-        begin = 1 + len(TYPES) + sum(widths[each] for each in list(widths)[: list(widths).index(name)])
-        rows = ~np.isnan(self.heads[begin])
-        return rows, self.heads[begin : begin + widths[name], rows]
-
-
-def _columns(known: Sequence[tuple[int, str]]) -> _Columns:
-    """All numbers are decoded in one piece; JSON is parsed only for hours that have marks, costs or invoices."""
-    hours = np.array([hour for hour, _ in known], dtype=np.float64)
-    ends = [text.index('"', len(OPENING)) for _, text in known]
-    texts = [text[len(OPENING) : end] for (_, text), end in zip(known, ends, strict=True)]
-    rest = {hour: f"[{text[end + 2 :]}" for (hour, text), end in zip(known, ends, strict=True) if not text.endswith(CLOSING)}
-    numbers = np.frombuffer(bytes.fromhex("".join(texts)), dtype=DOUBLES)
-    lengths = np.array([len(text) for text in texts], dtype=np.int64) // (2 * DOUBLES.itemsize)
-    begin = np.cumsum(lengths) - lengths
-    heads = numbers[begin[:, None] + np.arange(HEAD)].T
-    kept = heads[0].astype(np.int64)
-    rows = np.repeat(begin + HEAD - SAMPLE_WIDTH * (np.cumsum(kept) - kept), kept) + SAMPLE_WIDTH * np.arange(kept.sum())
-    samples = numbers[rows[:, None] + np.arange(SAMPLE_WIDTH)].T
-    samples[0] += np.repeat(hours * HOUR_US, kept)
-    return _Columns(hours, heads, samples, tuple(zip(rest, json.loads(f"[{','.join(rest.values())}]"), strict=True)))
-
-
-def _history(columns: _Columns, until: datetime) -> RunHistory:
+def _history(columns: HourColumns, until: datetime) -> RunHistory:
     kinds, steps, tokens, reported_hours, reported_micro_usd, accelerators = columns.samples[1:]
     at = (columns.samples[0] - columns.started_us) / HOUR_US
     started = EPOCH + timedelta(microseconds=columns.started_us)
@@ -257,7 +197,7 @@ def _history(columns: _Columns, until: datetime) -> RunHistory:
         started_at=started if columns.hours.size else None,
         last_at=started + timedelta(hours=float(at[-1])) if at.size else None,
         until=until,
-        events=int(columns.heads[1 : 1 + len(TYPES)].sum()),
+        events=columns.events,
         lineage=line,
         downtime=down,
         accelerator_hours=hours,
@@ -275,7 +215,7 @@ def _history(columns: _Columns, until: datetime) -> RunHistory:
     )
 
 
-def _marks(columns: _Columns) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
+def _marks(columns: HourColumns) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
     """Rare events with their microseconds since 1970, in order."""
     for hour, (marks, _, _) in columns.rest:
         for us, kind, given in marks:
@@ -332,7 +272,7 @@ def _newest(values: Floats) -> int | None:
     return int(known[-1]) if known.size else None
 
 
-def _costs(columns: _Columns) -> CostEvents:
+def _costs(columns: HourColumns) -> CostEvents:
     """Cost events by line, compute invoices apart. An amount counts from the end of its hour, or from the run's last event in that hour."""
     last = columns.samples[0, -1] if columns.samples.size else 0.0
     lines: dict[str, int] = defaultdict(int)
@@ -355,12 +295,12 @@ def _summed(amounts: Mapping[float, int], started_us: float) -> CumulativeSeries
     return CumulativeSeries((at - started_us) / HOUR_US, np.cumsum(values))
 
 
-def _checkpoints(columns: _Columns) -> HourlyCheckpoints:
+def _checkpoints(columns: HourColumns) -> HourlyCheckpoints:
     rows, (count, size, first, last, gap) = columns.block("checkpoints")
     return HourlyCheckpoints(count, size, columns.elapsed(first, rows), columns.elapsed(last, rows), gap / HOUR_US)
 
 
-def _losses(columns: _Columns, line: Lineage) -> HourlyLosses:
+def _losses(columns: HourColumns, line: Lineage) -> HourlyLosses:
     rows, (at, _, not_finite, last, least, middle, most) = columns.block("losses")
     hours = columns.elapsed(at, rows)
     holding = line.index(hours)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from service.domain.tracking.events import EVENT_FIELDS, Event, EventType, stated_fields
 
+Floats = NDArray[np.float64]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000
 TYPES: tuple[EventType, ...] = get_args(EventType)
@@ -192,7 +193,59 @@ def rollup_from_json(text: str) -> HourlyRollup:
     )
 
 
-def _exact(numbers: NDArray[np.float64]) -> tuple[Any, ...]:
+@dataclass(frozen=True, slots=True)
+class HourColumns:
+    """Rollups column by column: hours since 1970, the fixed numbers of each hour, and all samples [microseconds since 1970].
+
+    `rest`: marks, costs and invoices of the hours that have any. `started_us`: the first sample, else the first hour, else 0.
+    """
+
+    hours: Floats
+    heads: Floats
+    samples: Floats
+    rest: Sequence[tuple[int, Sequence[Any]]]
+    started_us: float
+
+    @property
+    def events(self) -> int:
+        """Number of events, as corrected."""
+        return int(self.heads[1 : 1 + len(TYPES)].sum())
+
+    def elapsed(self, microseconds: Floats, rows: NDArray[np.bool_]) -> Floats:
+        """Elapsed hours of microseconds within the hours of some rows."""
+        return self.hours[rows] + (microseconds - self.started_us) / HOUR_US
+
+    def block(self, name: str) -> tuple[NDArray[np.bool_], Floats]:
+        """Hours that have a block, and the block's columns there."""
+        widths = dict(BLOCKS)
+        begin = 1 + len(TYPES) + sum(widths[each] for each in list(widths)[: list(widths).index(name)])
+        rows = ~np.isnan(self.heads[begin])
+        return rows, self.heads[begin : begin + widths[name], rows]
+
+
+def read_rollups(known: Sequence[tuple[int, str]]) -> HourColumns:
+    """Rollups in the order of their hours as columns.
+
+    All numbers are decoded in one piece; JSON is parsed only for hours that have marks, costs or invoices.
+    """
+    hours = np.array([hour for hour, _ in known], dtype=np.float64)
+    ends = [text.index('"', len(OPENING)) for _, text in known]
+    texts = [text[len(OPENING) : end] for (_, text), end in zip(known, ends, strict=True)]
+    rest = {hour: f"[{text[end + 2 :]}" for (hour, text), end in zip(known, ends, strict=True) if not text.endswith(CLOSING)}
+    numbers = np.frombuffer(bytes.fromhex("".join(texts)), dtype=DOUBLES)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64) // (2 * DOUBLES.itemsize)
+    begin = np.cumsum(lengths) - lengths
+    heads = numbers[begin[:, None] + np.arange(HEAD)].T
+    kept = heads[0].astype(np.int64)
+    rows = np.repeat(begin + HEAD - SAMPLE_WIDTH * (np.cumsum(kept) - kept), kept) + SAMPLE_WIDTH * np.arange(kept.sum())
+    samples = numbers[rows[:, None] + np.arange(SAMPLE_WIDTH)].T
+    samples[0] += np.repeat(hours * HOUR_US, kept)
+    moments = samples[0] if samples.size else hours * HOUR_US
+    parsed = tuple(zip(rest, json.loads(f"[{','.join(rest.values())}]"), strict=True))
+    return HourColumns(hours, heads, samples, parsed, float(moments[0]) if moments.size else 0.0)
+
+
+def _exact(numbers: Floats) -> tuple[Any, ...]:
     """Whole numbers as integers, None for NaN."""
     return tuple(None if math.isnan(each) else int(each) if each.is_integer() else each for each in numbers.tolist())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_HALF_UP, Decimal
 from io import BytesIO
 from typing import Any
 
@@ -16,7 +15,6 @@ NUMBER_FORMATS = {"text": "General", "usd": "#,##0.00", "share": "0.0%", "number
 INPUT_LOOK = {"bg_color": "#FFF7D6", "font_color": "#0B3D91", "border": 1, "border_color": "#E0D28A"}
 FIRST_ROW = 4
 """First row of every sheet's table, below title, caption, a blank and the head."""
-CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,25 +116,3 @@ def new_book() -> Book:
         looks[f"input: {kind}"] = workbook.add_format(plain | INPUT_LOOK)
         looks[f"total: {kind}"] = workbook.add_format(plain | {"bold": True, "top": 1})
     return Book(workbook, looks, out)
-
-
-def to_decimal(amount: float) -> Decimal:
-    """The decimal that a JSON number shows."""
-    return Decimal(str(amount))
-
-
-def round_cents(amount: Decimal) -> Decimal:
-    """Result of a workbook's ROUND(amount, 2): halves away from zero; the plan rounds them to even."""
-    return amount.quantize(CENT, rounding=ROUND_HALF_UP)
-
-
-def rounding_difference(planned: float, computed: Decimal) -> float:
-    """Rounding difference between the plan's amount and its formula's [USD]; nearly always 0."""
-    return float(to_decimal(planned) - computed)
-
-
-def shortest_share(usd: Decimal, base: Decimal) -> float:
-    """The share with the fewest digits that gives the amount to the cent."""
-    share = float(usd / base) if base else 0.0
-    short = (round(share, digits) for digits in range(2, 12))
-    return next((each for each in short if round_cents(to_decimal(each) * base) == usd), share)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
+from typing import Any
 
 from service.domain.errors import InvalidRequest
 
@@ -62,43 +64,34 @@ class Section:
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A boolean, `default` where it is left out."""
-        value = self._value(name)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise self.problem(name, "expected true or false")
-        return value
+        value: bool | None = self._typed(name, bool, "true or false")
+        return default if value is None else value
 
     def text(self, name: str) -> str:
         """A string, empty where it is left out."""
-        value = self._value(name)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise self.problem(name, "expected a string")
-        return value
+        value: str | None = self._typed(name, str, "a string")
+        return value or ""
 
     def items(self, name: str) -> Sequence[object]:
         """A list, empty where it is left out."""
-        value = self._value(name)
-        if value is None:
-            return ()
-        if not isinstance(value, list | tuple):
-            raise self.problem(name, "expected a list")
-        return value
+        value: Sequence[object] | None = self._typed(name, list | tuple, "a list")
+        return value or ()
 
     def section(self, name: str) -> Section | None:
         """The object that is a member of this one; None where it is left out."""
-        value = self._value(name)
-        if value is None:
-            return None
-        if not isinstance(value, Mapping):
-            raise self.problem(name, "expected an object")
-        return Section(value, f"{self.pointer}/{name}")
+        value = self._typed(name, Mapping, "an object")
+        return None if value is None else Section(value, f"{self.pointer}/{name}")
 
     def problem(self, name: str, message: str) -> InvalidRequest:
         """What is wrong with the value of that name."""
         return InvalidRequest(message, f"{self.pointer}/{name.replace('.', '/')}")
+
+    def _typed(self, name: str, kind: type | UnionType, expected: str) -> Any:
+        """The value of that name; None where it is left out."""
+        value = self._value(name)
+        if value is not None and not isinstance(value, kind):
+            raise self.problem(name, f"expected {expected}")
+        return value
 
     def _value(self, name: str) -> object:
         outer, _, inner = name.partition(".")

@@ -29,17 +29,8 @@ from service.domain.scaling.optimum import (
 )
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.scaling.neighbourhood import (
-    OptimumServing,
-    compare_plan,
-    law_details,
-    lifetime_optimum,
-    models_around,
-    optimum_serving,
-    optimum_training,
-    other_laws,
-    similar_published_plans,
-)
+from service.usecases.scaling import neighbourhood
+from service.usecases.scaling.neighbourhood import OptimumServing
 from service.usecases.scaling.optimum_layout import estimate_suggestion, suggest_layout
 from service.usecases.scaling.optimum_request import OptimumRequest, resolve_optimum_request
 from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, find_optimum, range_over_draws, search_optimum
@@ -89,7 +80,7 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
     costs, result = search_optimum(resolved)
     chosen = _check_magnitude(result.chosen)
     draws = None if resolved.law_draws is None else find_optimum(resolved, resolved.law_draws, costs).chosen
-    curve, iso_loss_curve, smaller = models_around(resolved, costs, chosen)
+    curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
     layout = suggest_layout(resolved, result, notes)
     run = estimate_suggestion(context, request, layout, book.name, notes)
     _warn(resolved, costs, result, notes)
@@ -100,19 +91,19 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
         loss_range=None if chosen.loss is None else _range_by_law("loss", chosen, draws),
         flops=float(chosen.flops),
         law=resolved.law.name,
-        law_details=law_details(resolved.law, chosen),
+        law_details=neighbourhood.law_details(resolved.law, chosen),
         budget=resolved.budget,
-        training=optimum_training(costs, chosen, draws),
+        training=neighbourhood.optimum_training(costs, chosen, draws),
         curve=curve,
         iso_loss_curve=iso_loss_curve,
         smaller=smaller,
-        lifetime=lifetime_optimum(resolved, costs, result),
-        serving=optimum_serving(resolved, chosen),
-        plan=compare_plan(resolved, costs, request.get("plan")),
+        lifetime=neighbourhood.lifetime_optimum(resolved, costs, result),
+        serving=neighbourhood.optimum_serving(resolved, chosen),
+        plan=neighbourhood.compare_plan(resolved, costs, request.get("plan")),
         suggestion=layout,
         estimate=run,
-        other_laws=other_laws(resolved, float(result.bought.flops)),
-        published=similar_published_plans(float(result.bought.flops)),
+        other_laws=neighbourhood.other_laws(resolved, float(result.bought.flops)),
+        published=neighbourhood.similar_published_plans(float(result.bought.flops)),
         price_snapshot=book.name,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
@@ -136,7 +127,7 @@ def _check_magnitude(chosen: Optimum) -> Optimum:
 
 def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, notes: AssumptionLog) -> None:
     """Warnings about the optimum."""
-    chosen, block = result.chosen, law_details(resolved.law, result.chosen)
+    chosen, block = result.chosen, neighbourhood.law_details(resolved.law, result.chosen)
     if chosen.loss is None:
         notes.warn(f"law {resolved.law.name} gives no loss: there are no curves, and no price of other sizes")
     beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]

@@ -16,6 +16,7 @@ from typing import Any
 
 from service.domain.programs.program import TIERS
 from service.engine.numerics.money import round_to_total
+from service.formats.documents.amounts import to_decimal
 from service.formats.documents.csv_table import write_csv
 
 COLUMNS = (
@@ -51,10 +52,10 @@ def _rows(answer: Answer) -> Iterable[dict[str, Any]]:
     periods = _periods(answer["burn_plan"])
     before = {tier: Decimal(0) for tier in TIERS}
     tiers = [line for line in answer["lines"] if line["line"] in before]
-    whole = sum((_to_decimal(line["usd"]) for line in tiers), Decimal(0))
+    whole = sum((to_decimal(line["usd"]) for line in tiers), Decimal(0))
     spent = Decimal(0)
     for line in answer["lines"]:
-        usd = _to_decimal(line["usd"])
+        usd = to_decimal(line["usd"])
         used = [period.share for period in periods]
         if line in tiers:
             used = [_tier_share(share * whole, spent, usd) for share in used]
@@ -73,11 +74,11 @@ def _increases(used: Sequence[Decimal]) -> list[Decimal]:
 
 def _periods(weeks: Sequence[Answer]) -> list[Period]:
     """Weeks, divided where a month ends; their shares are not rounded."""
-    whole = sum((_to_decimal(week["usd"]) for week in weeks), Decimal(0))
+    whole = sum((to_decimal(week["usd"]) for week in weeks), Decimal(0))
     spent, periods = Decimal(0), []
     for week in weeks:
         monday = date.fromisoformat(week["monday"])
-        usd = _to_decimal(week["usd"]) / whole if whole else Decimal(1) / len(weeks)
+        usd = to_decimal(week["usd"]) / whole if whole else Decimal(1) / len(weeks)
         for first, end in _months(monday, monday + timedelta(weeks=1)):
             periods.append(Period(first, end, spent + usd * (end - monday).days / 7))
         spent += usd
@@ -95,7 +96,7 @@ def _next_month(of: date) -> date:
 
 def _line(answer: Answer, line: Answer, periods: Sequence[Period], shares: Sequence[Decimal]) -> Iterable[dict[str, Any]]:
     """A line's rows, without periods of no cost."""
-    amounts = round_to_total([_to_decimal(line["usd"]) * share for share in shares], _to_decimal(line["usd"]))
+    amounts = round_to_total([to_decimal(line["usd"]) * share for share in shares], to_decimal(line["usd"]))
     hours = {tier["tier"]: tier["accelerator_hours"]["p50"] for tier in answer["tiers"]}.get(line["line"])
     same = _common_columns(answer, line)
     for period, share, usd in zip(periods, shares, amounts, strict=True):
@@ -147,7 +148,3 @@ def _charge(period: Period, usd: Decimal) -> dict[str, Any]:
 
 def _consumed(hours: float, share: Decimal) -> dict[str, Any]:
     return {"ConsumedQuantity": f"{Decimal(repr(hours)) * share:.2f}", "ConsumedUnit": "Accelerator-Hours"}
-
-
-def _to_decimal(usd: float) -> Decimal:
-    return Decimal(str(usd))

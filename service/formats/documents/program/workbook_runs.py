@@ -7,18 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from service.formats.documents.cells import (
-    FIRST_ROW,
-    Book,
-    Column,
-    Formula,
-    Input,
-    Sheet,
-    round_cents,
-    rounding_difference,
-    shortest_share,
-    to_decimal,
-)
+from service.formats.documents.amounts import round_cents, rounding_difference, shortest_share, to_decimal
+from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Input, Sheet
 
 Answer = Mapping[str, Any]
 ALL_TIERS = "all tiers"
