@@ -8,16 +8,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy import URL, Column, Connection, Engine, Executable, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from service.domain.errors import StoreFull, StoreReadOnly, StoreUnavailable
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 BUSY_TIMEOUT_S = 5.0
 _POLL_RANGE_S = (0.001, 0.02)
@@ -136,6 +140,27 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def _find(self, kind: Callable[..., _T], query: Executable) -> _T | None:
+        """The record of a query's first row, by column names; None where there is no row."""
+        with self._read() as connection:
+            row = connection.execute(query).mappings().first()
+        return kind(**row) if row else None
+
+    def _list(self, kind: Callable[..., _T], query: Executable) -> list[_T]:
+        """A record for each row of a query, by column names."""
+        with self._read() as connection:
+            return [kind(**row) for row in connection.execute(query).mappings()]
+
+    def _scalar(self, query: Executable) -> Any:
+        """First column of a query's first row; None where there is no row."""
+        with self._read() as connection:
+            return connection.scalar(query)
+
+    def _change(self, statement: Executable) -> int:
+        """Execute one statement in a transaction; returns the number of rows changed."""
+        with self._write() as connection:
+            return connection.execute(statement).rowcount
+
 
 @contextmanager
 def translate_db_errors() -> Iterator[None]:
@@ -165,6 +190,11 @@ def chunks(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
     rest = iter(values)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def columns_of(table: Table, record: type[DataclassInstance]) -> tuple[Column[Any], ...]:
+    """The table's columns that are fields of a record."""
+    return tuple(table.c[field.name] for field in fields(record))
 
 
 def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:

@@ -70,5 +70,4 @@ class IdempotencyRows(Database):
 
     def delete_old_responses(self, now: datetime) -> int:
         """Delete responses older than KEY_RETENTION; returns their number."""
-        with self._write() as connection:
-            return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEY_RETENTION)).rowcount
+        return self._change(delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEY_RETENTION))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
 from service.domain.jobs import Job, LeaseStatus
 from service.store.database import Database, insert_into
@@ -34,8 +34,7 @@ class JobRows(Database):
         """A new queued job. The caller sends the message after the commit (`Queue.send`)."""
         values = _new_job(kind, payload, now)
         with self._write() as connection:
-            connection.execute(insert(jobs).values(values))
-            return _job(connection.execute(select(jobs).where(jobs.c.id == values["id"])).mappings().one())
+            return Job(**connection.execute(insert(jobs).values(values).returning(jobs)).mappings().one())
 
     def create_unique_job(self, kind: str, payload: Mapping[str, Any], now: datetime, dedup_key: str) -> tuple[Job, bool]:
         """The open job with `dedup_key`, and whether it is new: concurrent calls in any processes create one."""
@@ -44,30 +43,26 @@ class JobRows(Database):
             new = insert_into(connection, jobs).values(values)
             # the update that changes nothing is what makes the database return the row that stood in the way
             upsert = new.on_conflict_do_update(index_elements=["dedup_key"], set_={"dedup_key": dedup_key}).returning(jobs)
-            job = _job(connection.execute(upsert).mappings().one())
+            job = Job(**connection.execute(upsert).mappings().one())
         return job, job.id == values["id"]
 
     def job(self, job_id: str) -> Job | None:
         """The job of that id, or None."""
-        with self._read() as connection:
-            row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().first()
-            return _job(row) if row else None
+        return self._find(Job, select(jobs).where(jobs.c.id == job_id))
 
     def open_jobs(self, kind: str) -> tuple[Job, ...]:
         """Jobs of a kind that have not ended, oldest first."""
         query = select(jobs).where(jobs.c.kind == kind, jobs.c.state.in_(("queued", "running"))).order_by(jobs.c.created_at)
-        with self._read() as connection:
-            return tuple(_job(row) for row in connection.execute(query).mappings())
+        return tuple(self._list(Job, query))
 
     def claim_job(self, job_id: str, owner: str, now: datetime, lease_s: float) -> Job | None:
         """Claim the job if it is free and has attempts left; None otherwise. `owner` is unique to the process."""
         lease = {"lease_owner": owner, "lease_expires_at": now + timedelta(seconds=lease_s), "sent_at": None}
         change = update(jobs).where(jobs.c.id == job_id, _free(now), _attempts_left(), ~jobs.c.cancel_requested)
         with self._write() as connection:
-            done = connection.execute(change.values(state="running", attempt=jobs.c.attempt + 1, updated_at=now, **lease))
-            if done.rowcount != 1:
-                return None
-            return _job(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
+            change = change.values(state="running", attempt=jobs.c.attempt + 1, updated_at=now, **lease).returning(jobs)
+            row = connection.execute(change).mappings().first()
+        return Job(**row) if row else None
 
     def extend_lease(self, job: Job, now: datetime, lease_s: float, progress: tuple[int, int] | None = None) -> LeaseStatus:
         """Hold on to a claimed job for another `lease_s` seconds, and note its progress (done, total) if it has any to tell.
@@ -120,9 +115,7 @@ class JobRows(Database):
 
     def expired_jobs(self, now: datetime) -> tuple[Job, ...]:
         """Running jobs without a valid lease."""
-        with self._read() as connection:
-            found = connection.execute(select(jobs).where(_expired(now)).order_by(jobs.c.created_at))
-            return tuple(_job(row) for row in found.mappings())
+        return tuple(self._list(Job, select(jobs).where(_expired(now)).order_by(jobs.c.created_at)))
 
     def close_expired(self, now: datetime) -> int:
         """End jobs without lease that were cancelled or have no attempt left; returns their number."""
@@ -146,8 +139,7 @@ class JobRows(Database):
 
     def unsend(self, job_id: str, now: datetime) -> None:
         """Mark a waiting job as not sent: the sweeper sends it at once."""
-        with self._write() as connection:
-            connection.execute(update(jobs).where(jobs.c.id == job_id, _free(now)).values(sent_at=None))
+        self._change(update(jobs).where(jobs.c.id == job_id, _free(now)).values(sent_at=None))
 
     def beat(self, worker: str, now: datetime) -> None:
         """Record a heartbeat. Workers silent for a day are removed."""
@@ -157,30 +149,25 @@ class JobRows(Database):
 
     def last_beat(self) -> datetime | None:
         """Time of the newest heartbeat of any worker."""
-        with self._read() as connection:
-            return connection.scalar(select(heartbeats.c.at).order_by(heartbeats.c.at.desc()).limit(1))
+        at: datetime | None = self._scalar(select(func.max(heartbeats.c.at)))
+        return at
 
     def workers_alive(self, since: datetime) -> int:
         """Number of workers with a heartbeat since then."""
-        with self._read() as connection:
-            return int(connection.execute(select(func.count()).select_from(heartbeats).where(heartbeats.c.at >= since)).scalar_one())
+        return int(self._scalar(select(func.count()).select_from(heartbeats).where(heartbeats.c.at >= since)))
 
     def forget_jobs(self, kind: str, before: datetime) -> int:
         """Delete jobs of a kind that ended before then; returns their number."""
         over = and_(jobs.c.kind == kind, jobs.c.state.not_in(("queued", "running")), jobs.c.updated_at < before)
-        with self._write() as connection:
-            return connection.execute(delete(jobs).where(over)).rowcount
+        return self._change(delete(jobs).where(over))
 
     def _end(self, job: Job, now: datetime, **values: object) -> bool:
         over = {"lease_owner": None, "lease_expires_at": None, "sent_at": None, "updated_at": now, "dedup_key": None}
-        return self._change(job, {**over, **values})
+        return self._change(update(jobs).where(_held(job)).values({**over, **values})) == 1
 
     def _let_go(self, job: Job, now: datetime, **values: object) -> bool:
-        return self._change(job, {"lease_owner": None, "lease_expires_at": now, "sent_at": None, "updated_at": now, **values})
-
-    def _change(self, job: Job, values: dict[str, object]) -> bool:
-        with self._write() as connection:
-            return connection.execute(update(jobs).where(_held(job)).values(values)).rowcount == 1
+        free = {"lease_owner": None, "lease_expires_at": now, "sent_at": None, "updated_at": now}
+        return self._change(update(jobs).where(_held(job)).values({**free, **values})) == 1
 
 
 def _new_job(kind: str, payload: Mapping[str, Any], now: datetime) -> dict[str, Any]:
@@ -207,7 +194,3 @@ def _free(now: datetime) -> ColumnElement[bool]:
 
 def _attempts_left() -> ColumnElement[bool]:
     return jobs.c.attempt - jobs.c.handed_back < MAX_ATTEMPTS
-
-
-def _job(row: RowMapping) -> Job:
-    return Job(**row)  # the columns are the fields, as a test makes sure

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import RowMapping, insert, inspect, select, update
+from sqlalchemy import insert, inspect, select, update
 
 from service.domain.teams import DEFAULT_TEAM, Key, Team
 from service.store.database import Database, insert_new
@@ -27,29 +28,22 @@ class KeyRows(Database):
     def create_key(self, key: Key, digest: str) -> None:
         """Store a key of an existing team, and the digest of its secret."""
         row = {column.name: getattr(key, column.name) for column in api_keys.c if column.name != "digest"}
-        with self._write() as connection:
-            connection.execute(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(key.scopes)}))
+        self._change(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(key.scopes)}))
 
     def keys(self) -> tuple[Key, ...]:
         """All keys, revoked ones too, by team and age."""
         query = select(*_KEY).join(teams).order_by(teams.c.name, api_keys.c.created_at, api_keys.c.id)
-        with self._read() as connection:
-            return tuple(_key(row) for row in connection.execute(query).mappings())
+        return tuple(self._list(_key, query))
 
     def find_key(self, key_id: str) -> tuple[Key, str] | None:
         """The key of that id and the digest of its secret, or None."""
         query = select(*_KEY, api_keys.c.digest).join(teams).where(api_keys.c.id == key_id)
-        with self._read() as connection:
-            row = connection.execute(query).mappings().first()
-            return (_key(row), row["digest"]) if row else None
+        return self._find(lambda digest, **row: (_key(**row), digest), query)
 
     def revoke_key(self, key_id: str, now: datetime) -> Key | None:
         """The key, now revoked, or None. A key revoked before keeps that time."""
-        with self._write() as connection:
-            change = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
-            connection.execute(change.values(revoked_at=now))
-            row = connection.execute(select(*_KEY).join(teams).where(api_keys.c.id == key_id)).mappings().first()
-            return _key(row) if row else None
+        self._change(update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now))
+        return self._find(_key, select(*_KEY).join(teams).where(api_keys.c.id == key_id))
 
     def any_key(self) -> bool:
         """Whether any key exists, valid or not; False for a database without schema."""
@@ -60,6 +54,5 @@ class KeyRows(Database):
             return there and connection.execute(select(api_keys.c.id).limit(1)).first() is not None
 
 
-def _key(row: RowMapping) -> Key:
-    values = {name: row[name] for name in Key.__dataclass_fields__}
-    return Key(**values | {"scopes": tuple(row["scopes"].split(","))})
+def _key(**row: Any) -> Key:
+    return Key(**row | {"scopes": tuple(row["scopes"].split(","))})

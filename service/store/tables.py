@@ -120,22 +120,30 @@ price_snapshots = Table(
     Index("price_snapshots_by_provider", "provider", "taken_at"),
 )
 
+
+def _offer_columns() -> tuple[Column[Any], ...]:
+    """Columns of an offer but its price."""
+    return (
+        Column("provider", String(64), nullable=False),
+        Column("region", String(200), nullable=False),
+        Column("instance_type", String(200), nullable=False),
+        Column("accelerator", String(200), nullable=False),
+        Column("accelerator_count", Integer, nullable=False),
+        Column("pricing", String(32), nullable=False),
+        Column("market", String(32), nullable=False),
+        Column("availability", String(32), nullable=False),
+        Column("observed_at", UtcTime, nullable=False),
+        Column("source", String(500), nullable=False),
+    )
+
+
 offers = Table(
     "offers",
     metadata,
     Column("snapshot", String(200), ForeignKey("price_snapshots.name", ondelete="CASCADE"), primary_key=True),
     Column("row", Integer, primary_key=True),
-    Column("provider", String(64), nullable=False),
-    Column("region", String(200), nullable=False),
-    Column("instance_type", String(200), nullable=False),
-    Column("accelerator", String(200), nullable=False),
-    Column("accelerator_count", Integer, nullable=False),
-    Column("pricing", String(32), nullable=False),
+    *_offer_columns(),
     Column("usd_per_hour", ExactDecimal, nullable=False),
-    Column("observed_at", UtcTime, nullable=False),
-    Column("source", String(500), nullable=False),
-    Column("market", String(32), nullable=False),
-    Column("availability", String(32), nullable=False),
     Column("extras", JSON, nullable=False),
     Column("available_since", UtcTime),
 )
@@ -196,29 +204,13 @@ team_prices = Table(
 )
 
 
-def _price_change() -> tuple[Column[Any], ...]:
-    """Columns of a row of price history."""
-    return (
-        Column("asked", String(64), nullable=False),
-        Column("provider", String(64), nullable=False),
-        Column("region", String(200), nullable=False),
-        Column("instance_type", String(200), nullable=False),
-        Column("accelerator", String(200), nullable=False),
-        Column("accelerator_count", Integer, nullable=False),
-        Column("pricing", String(32), nullable=False),
-        Column("market", String(32), nullable=False),
-        Column("usd_per_hour", ExactDecimal),
-        Column("availability", String(32), nullable=False),
-        Column("observed_at", UtcTime, nullable=False),
-        Column("source", String(500), nullable=False),
-    )
-
-
 price_history = Table(
     "price_history",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    *_price_change(),
+    Column("asked", String(64), nullable=False),
+    *_offer_columns(),
+    Column("usd_per_hour", ExactDecimal),
     Index("price_history_by_time", "observed_at", "id"),
     Index("price_history_by_accelerator", "accelerator", "observed_at", "id"),
     Index("price_history_by_provider", "provider", "observed_at", "id"),
@@ -232,7 +224,9 @@ team_price_history = Table(
     metadata,
     Column("team", String(200), primary_key=True),
     Column("id", Integer, primary_key=True, autoincrement=False),  # -1, -2 and so on of each team: apart from those of price_history
-    *_price_change(),
+    Column("asked", String(64), nullable=False),
+    *_offer_columns(),
+    Column("usd_per_hour", ExactDecimal),
     Index("team_price_history_by_time", "team", "observed_at", "id"),
     Index("team_price_history_by_thing", "team", "instance_type", "provider", "region", "pricing", "id"),
 )

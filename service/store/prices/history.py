@@ -35,12 +35,11 @@ class HistoryRows(Database):
 
     def price_changes(self, wanted: HistoryFilter, limit: int, after: tuple[datetime, int] | None = None) -> tuple[PriceChange, ...]:
         """At most `limit` rows, newest first, after the row of that time and id; rows added meanwhile do not move them."""
-        with self._read() as connection:
-            found = [PriceChange(**row) for row in connection.execute(_changes(wanted, limit, after)).mappings()]
-            if wanted.team is None:
-                return tuple(found)
-            own = _changes(wanted, limit, after, team_price_history).where(team_price_history.c.team == wanted.team)
-            found += [PriceChange(**row) for row in connection.execute(own).mappings()]
+        found = self._list(PriceChange, _changes(wanted, limit, after))
+        if wanted.team is None:
+            return tuple(found)
+        own = _changes(wanted, limit, after, team_price_history).where(team_price_history.c.team == wanted.team)
+        found += self._list(PriceChange, own)
         return tuple(sorted(found, key=lambda change: (change.observed_at, change.id), reverse=True)[:limit])
 
 

@@ -85,15 +85,12 @@ class BookRows(TeamPriceRows):
 
     def provider_states(self) -> dict[str, ProviderState]:
         """State of every provider that was fetched, by name."""
-        with self._read() as connection:
-            found = connection.execute(select(provider_states).order_by(provider_states.c.provider)).mappings()
-            return {row["provider"]: ProviderState(**row) for row in found}
+        return {state.provider: state for state in self._list(ProviderState, select(provider_states).order_by(provider_states.c.provider))}
 
     def provider_state(self, provider: str) -> ProviderState:
         """State of a provider; an empty one if it was never fetched."""
-        with self._read() as connection:
-            row = connection.execute(select(provider_states).where(provider_states.c.provider == provider)).mappings().first()
-            return ProviderState(**row) if row else ProviderState(provider)
+        query = select(provider_states).where(provider_states.c.provider == provider)
+        return self._find(ProviderState, query) or ProviderState(provider)
 
     def save_state(
         self,

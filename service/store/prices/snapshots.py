@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping, String, func, select, update
 
 from providers.offer import Discount, Fetched, Offer
 from service.domain.jobs import ReportProgress, ignore_progress
-from service.store.database import Database, insert_new
+from service.store.database import Database, columns_of, insert_new
 from service.store.tables import ExactDecimal, length_of, offers, price_snapshots
 
 CHUNK_ROWS = 500
@@ -53,7 +53,7 @@ class PriceRows(Database):
             step(done, len(rows))
             done += self._add_rows(rows, done)
         step(len(rows), len(rows))
-        self._complete_snapshot(fetched.snapshot)
+        self._change(update(price_snapshots).where(price_snapshots.c.name == fetched.snapshot).values(complete=True))
         return len(rows) - begun
 
     def load_snapshot(self, name: str) -> Fetched | None:
@@ -75,12 +75,9 @@ class PriceRows(Database):
     def snapshots(self, provider: str | None = None) -> tuple[Snapshot, ...]:
         """All complete common snapshots of one provider or of all, newest first."""
         columns = price_snapshots.c
-        query = select(columns.name, columns.provider, columns.taken_at, columns.offer_count)
-        query = query.where(columns.complete, columns.team.is_(None))
+        query = select(*columns_of(price_snapshots, Snapshot)).where(columns.complete, columns.team.is_(None))
         query = query.order_by(columns.taken_at.desc(), columns.name)
-        with self._read() as connection:
-            found = connection.execute(query if provider is None else query.where(columns.provider == provider))
-            return tuple(Snapshot(*row) for row in found)
+        return tuple(self._list(Snapshot, query if provider is None else query.where(columns.provider == provider)))
 
     def _begin_snapshot(self, provider: str, fetched: Fetched, at: datetime, team: str | None) -> int:
         """Insert the snapshot's row if it is new; returns how many of its offers are stored."""
@@ -97,10 +94,6 @@ class PriceRows(Database):
         with self._write() as connection:
             insert_new(connection, offers, chunk)
         return len(chunk)
-
-    def _complete_snapshot(self, name: str) -> None:
-        with self._write() as connection:
-            connection.execute(update(price_snapshots).where(price_snapshots.c.name == name).values(complete=True))
 
 
 def _row(snapshot: str, offer: Offer) -> dict[str, Any]:

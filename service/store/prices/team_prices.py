@@ -42,9 +42,7 @@ class TeamPriceRows(Database):
         query = select(team_prices).order_by(team_prices.c.team)
         if team is not None:
             query = query.where(team_prices.c.team == team)
-        with self._read() as connection:
-            found = connection.execute(query).mappings()
-            return {row["team"]: TeamPrices(**row) for row in found}
+        return {prices.team: prices for prices in self._list(TeamPrices, query)}
 
 
 def save_team_prices(connection: Connection, owned: TeamPriceChanges) -> None:

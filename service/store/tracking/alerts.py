@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, DeliveryState, PreviousAlert
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
-from service.store.database import Database, sanitize_text
+from service.store.database import Database, columns_of, sanitize_text
 from service.store.idempotency import store_response
-from service.store.tracking.programs import lock
+from service.store.tracking.programs import PROGRAM, lock, next_number
 from service.store.tracking.tables import alert_deliveries, alert_rules, alerts, track_programs, track_runs
 
 Body = Mapping[str, Any]
@@ -45,10 +45,8 @@ class DueEvaluation:
     judged_at: datetime | None
 
 
-_RULE = tuple(alert_rules.c[name] for name in AlertRuleRecord.__dataclass_fields__)
-_ALERT = tuple(alerts.c[name] for name in AlertRecord.__dataclass_fields__)
-_DELIVERY = tuple(alert_deliveries.c[name] for name in DeliveryRecord.__dataclass_fields__)
-_PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fields__)
+_RULE, _ALERT = columns_of(alert_rules, AlertRuleRecord), columns_of(alerts, AlertRecord)
+_DELIVERY = columns_of(alert_deliveries, DeliveryRecord)
 
 
 class AlertRows(Database):
@@ -62,7 +60,7 @@ class AlertRows(Database):
         with self._write() as connection:
             remembered = store_response(connection, idempotency)
             lock(connection, track_programs, track_programs.c.id == program.id)
-            number = _next(connection, alert_rules.c.number, alert_rules.c.program == program.id)
+            number = next_number(connection, alert_rules.c.number, alert_rules.c.program == program.id)
             made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
             connection.execute(insert(alert_rules).values(asdict(made)))
             connection.execute(update(track_programs).where(track_programs.c.id == program.id).values(judged_at=None))
@@ -72,15 +70,12 @@ class AlertRows(Database):
     def rule(self, team: str, rule_id: str) -> AlertRuleRecord | None:
         """An active rule of a team, None where the team has none of that id."""
         query = select(*_RULE).where(alert_rules.c.id == rule_id, alert_rules.c.team == team, alert_rules.c.ended_at.is_(None))
-        with self._read() as connection:
-            found = connection.execute(query).mappings().first()
-            return AlertRuleRecord(**found) if found else None
+        return self._find(AlertRuleRecord, query)
 
     def rules(self, program_id: str, after: int = 0, limit: int | None = None) -> list[AlertRuleRecord]:
         """Active rules of a program in the order of creation, those after a number."""
         query = select(*_RULE).where(alert_rules.c.program == program_id, alert_rules.c.number > after, alert_rules.c.ended_at.is_(None))
-        with self._read() as connection:
-            return [AlertRuleRecord(**row) for row in connection.execute(query.order_by(alert_rules.c.number).limit(limit)).mappings()]
+        return self._list(AlertRuleRecord, query.order_by(alert_rules.c.number).limit(limit))
 
     def end_rule(self, rule: AlertRuleRecord, now: datetime) -> None:
         """End a rule and drop its pending deliveries. Its alerts stay."""
@@ -98,21 +93,17 @@ class AlertRows(Database):
         count, judged = events.scalar_subquery(), track_programs.c.judged_at
         ruled = select(alert_rules.c.id).where(alert_rules.c.program == track_programs.c.id, alert_rules.c.ended_at.is_(None)).exists()
         due = or_(judged.is_(None), judged <= before, count > track_programs.c.judged_events)
-        query = select(*_PROGRAM, judged, count.label("events")).where(ruled, due).order_by(judged.is_not(None), judged).limit(limit)
-        with self._read() as connection:
-            return [
-                DueEvaluation(
-                    ProgramRecord(**{name: row[name] for name in ProgramRecord.__dataclass_fields__}), int(row["events"]), row["judged_at"]
-                )
-                for row in connection.execute(query).mappings()
-            ]
+        query = select(*PROGRAM, judged, count.label("events")).where(ruled, due).order_by(judged.is_not(None), judged).limit(limit)
+        return self._list(
+            lambda judged_at, events, **program: DueEvaluation(ProgramRecord(**program), int(events), judged_at),
+            query,
+        )
 
     def claim_evaluation(self, judgement: DueEvaluation, now: datetime) -> bool:
         """Whether the caller may evaluate: of several concurrent callers one may."""
         held = track_programs.c.judged_at == judgement.judged_at if judgement.judged_at else track_programs.c.judged_at.is_(None)
         claim = update(track_programs).where(track_programs.c.id == judgement.program.id, held)
-        with self._write() as connection:
-            return connection.execute(claim.values(judged_at=now, judged_events=judgement.events)).rowcount == 1
+        return self._change(claim.values(judged_at=now, judged_events=judgement.events)) == 1
 
     def record_alerts(self, rule: AlertRuleRecord, decide: Decide, now: datetime, since: datetime) -> list[AlertRecord]:
         """Store the new alerts of a rule with a delivery to each target, and the ends of others; returns the new alerts.
@@ -174,18 +165,10 @@ class AlertRows(Database):
             alert_deliveries.c.state == "pending",
             alert_deliveries.c.attempts == delivery.attempts,
         )
-        values: dict[str, Any] = {
-            "state": state,
-            "claimed_until": None,
-            "last_error": error and sanitize_text(error)[:MAX_ERROR_CHARACTERS],
-        }
-        values |= {"due_at": due_at or delivery.due_at, "sent_at": now if state == "sent" else None}
-        with self._write() as connection:
-            return connection.execute(update(alert_deliveries).where(ours).values(values)).rowcount == 1
-
-
-def _next(connection: Connection, number: ColumnElement[int], where: ColumnElement[bool]) -> int:
-    return int(connection.execute(select(func.coalesce(func.max(number), 0)).where(where)).scalar_one()) + 1
+        last_error = error and sanitize_text(error)[:MAX_ERROR_CHARACTERS]
+        outcome = {"state": state, "last_error": last_error, "sent_at": now if state == "sent" else None}
+        settle = update(alert_deliveries).where(ours).values(**outcome, claimed_until=None, due_at=due_at or delivery.due_at)
+        return self._change(settle) == 1
 
 
 def _previous_alerts(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[PreviousAlert]:
@@ -206,8 +189,8 @@ def _end(connection: Connection, rule: AlertRuleRecord, subjects: Sequence[str],
 def _insert(
     connection: Connection, rule: AlertRuleRecord, subject: str, body: Body, now: datetime, ended_at: datetime | None = None
 ) -> AlertRecord:
-    number = _next(connection, alerts.c.number, alerts.c.program == rule.program)
-    episode = _next(connection, alerts.c.episode, and_(alerts.c.rule == rule.id, alerts.c.subject == subject))
+    number = next_number(connection, alerts.c.number, alerts.c.program == rule.program)
+    episode = next_number(connection, alerts.c.episode, and_(alerts.c.rule == rule.id, alerts.c.subject == subject))
     made = AlertRecord(str(uuid.uuid4()), rule.program, number, rule.id, subject, episode, body, now, ended_at)
     connection.execute(insert(alerts).values(asdict(made)))
     for target in range(len(rule.body["targets"])):

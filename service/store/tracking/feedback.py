@@ -27,8 +27,7 @@ class FeedbackRows(Database):
 
     def delete_run_outcome(self, run: str) -> None:
         """Delete the outcome of a run that was opened again."""
-        with self._write() as connection:
-            connection.execute(delete(track_lessons).where(track_lessons.c.run == run))
+        self._change(delete(track_lessons).where(track_lessons.c.run == run))
 
     def run_outcomes(self, team: str) -> tuple[RunOutcome, ...]:
         """Outcomes of a team, newest first."""

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, func, insert, select, update
 
 from service.domain.errors import VersionConflictError
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.store.database import Database, insert_new
+from service.store.database import Database, columns_of, insert_new
 from service.store.idempotency import store_response
 from service.store.tables import teams
 from service.store.tracking.tables import track_programs, track_revisions, track_runs
@@ -21,8 +21,7 @@ from service.store.tracking.tables import track_programs, track_revisions, track
 Body = Mapping[str, Any]
 
 
-_PROGRAM = tuple(track_programs.c[name] for name in ProgramRecord.__dataclass_fields__)
-_RUN = tuple(track_runs.c[name] for name in RunRecord.__dataclass_fields__)
+PROGRAM, RUN = columns_of(track_programs, ProgramRecord), columns_of(track_runs, RunRecord)
 
 
 class TrackRows(Database):
@@ -37,8 +36,8 @@ class TrackRows(Database):
             if team == DEFAULT_TEAM:
                 insert_new(connection, teams, [{"id": team, "name": team, "created_at": now}])
             lock(connection, teams, teams.c.id == team)
-            last = select(func.coalesce(func.max(track_programs.c.number), 0)).where(track_programs.c.team == team)
-            values = _new(body, now) | {"team": team, "number": _number(connection, last), "plan": plan, "judged_events": 0}
+            number = next_number(connection, track_programs.c.number, track_programs.c.team == team)
+            values = _new(body, now) | {"team": team, "number": number, "plan": plan, "judged_events": 0}
             connection.execute(insert(track_programs).values(values))
             _revise(connection, values)
             made = ProgramRecord(**{name: values[name] for name in ProgramRecord.__dataclass_fields__})
@@ -47,23 +46,18 @@ class TrackRows(Database):
 
     def program(self, team: str, program_id: str) -> ProgramRecord | None:
         """A team's program, None where the team has none of that id."""
-        with self._read() as connection:
-            row = connection.execute(select(*_PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team)).mappings()
-            found = row.first()
-            return ProgramRecord(**found) if found else None
+        return self._find(ProgramRecord, select(*PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team))
 
     def program_plan(self, team: str, program_id: str) -> Body | None:
         """The plan of a program, request and answer; None where it has none."""
-        with self._read() as connection:
-            query = select(track_programs.c.plan).where(track_programs.c.id == program_id, track_programs.c.team == team)
-            plan: Body | None = connection.scalar(query)
-            return plan
+        query = select(track_programs.c.plan).where(track_programs.c.id == program_id, track_programs.c.team == team)
+        plan: Body | None = self._scalar(query)
+        return plan
 
     def programs(self, team: str, after: int, limit: int) -> list[ProgramRecord]:
         """A team's programs in the order of creation, those after a number."""
-        query = select(*_PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
-        with self._read() as connection:
-            return [ProgramRecord(**row) for row in connection.execute(query.order_by(track_programs.c.number).limit(limit)).mappings()]
+        query = select(*PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
+        return self._list(ProgramRecord, query.order_by(track_programs.c.number).limit(limit))
 
     def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
         """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""
@@ -76,8 +70,8 @@ class TrackRows(Database):
         with self._write() as connection:
             remembered = store_response(connection, idempotency)
             lock(connection, track_programs, track_programs.c.id == program.id)
-            last = select(func.coalesce(func.max(track_runs.c.number), 0)).where(track_runs.c.program == program.id)
-            place = {"team": program.team, "program": program.id, "number": _number(connection, last), "name": name}
+            number = next_number(connection, track_runs.c.number, track_runs.c.program == program.id)
+            place = {"team": program.team, "program": program.id, "number": number, "name": name}
             values = _new(body, now) | place | {"position": 0, "folded": 0}
             key = connection.execute(insert(track_runs).values(values).returning(track_runs.c.key)).scalar_one()
             _revise(connection, values)
@@ -87,25 +81,20 @@ class TrackRows(Database):
 
     def run(self, team: str, run_id: str) -> RunRecord | None:
         """A team's run, None where the team has none of that id."""
-        with self._read() as connection:
-            found = connection.execute(select(*_RUN).where(track_runs.c.id == run_id, track_runs.c.team == team)).mappings().first()
-            return RunRecord(**found) if found else None
+        return self._find(RunRecord, select(*RUN).where(track_runs.c.id == run_id, track_runs.c.team == team))
 
     def runs(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RunRecord]:
         """A program's runs in the order in which they were made, those after a number."""
-        query = select(*_RUN).where(track_runs.c.program == program_id, track_runs.c.number > after)
-        with self._read() as connection:
-            return [RunRecord(**row) for row in connection.execute(query.order_by(track_runs.c.number).limit(limit)).mappings()]
+        query = select(*RUN).where(track_runs.c.program == program_id, track_runs.c.number > after)
+        return self._list(RunRecord, query.order_by(track_runs.c.number).limit(limit))
 
     def team_programs(self, team: str) -> list[ProgramRecord]:
         """All programs of a team."""
-        with self._read() as connection:
-            return [ProgramRecord(**row) for row in connection.execute(select(*_PROGRAM).where(track_programs.c.team == team)).mappings()]
+        return self._list(ProgramRecord, select(*PROGRAM).where(track_programs.c.team == team))
 
     def team_runs(self, team: str) -> list[RunRecord]:
         """All runs of a team."""
-        with self._read() as connection:
-            return [RunRecord(**row) for row in connection.execute(select(*_RUN).where(track_runs.c.team == team)).mappings()]
+        return self._list(RunRecord, select(*RUN).where(track_runs.c.team == team))
 
     def change_run(self, run: RunRecord, body: Body, now: datetime, by: str | None) -> RunRecord:
         """The run with a new body. Raises VersionConflictError where `run` is not its newest version."""
@@ -114,16 +103,14 @@ class TrackRows(Database):
     def first_body(self, object_id: str) -> Body:
         """The first version of a program or run."""
         query = select(track_revisions.c.body).where(track_revisions.c.id == object_id, track_revisions.c.version == 1)
-        with self._read() as connection:
-            body: Body = connection.execute(query).scalar_one()
-            return body
+        body: Body = self._scalar(query)
+        return body
 
     def _revised(self, table: Table, row: ProgramRecord | RunRecord, values: dict[str, Any], now: datetime, by: str | None) -> RowMapping:
         version = row.version + 1
         change = update(table).where(table.c.id == row.id, table.c.version == row.version)
-        names = ProgramRecord.__dataclass_fields__ if table is track_programs else RunRecord.__dataclass_fields__
         with self._write() as connection:
-            done = change.values(values | {"version": version, "updated_at": now}).returning(*(table.c[name] for name in names))
+            done = change.values(values | {"version": version, "updated_at": now}).returning(*columns_of(table, type(row)))
             changed = connection.execute(done).mappings().first()
             if changed is None:
                 raise VersionConflictError(row.id)
@@ -136,13 +123,14 @@ def _new(body: Body, now: datetime) -> dict[str, Any]:
     return {"id": str(uuid.uuid4()), "version": 1, "body": dict(body), "created_at": now, "updated_at": now}
 
 
+def next_number(connection: Connection, number: ColumnElement[int], where: ColumnElement[bool]) -> int:
+    """One more than the highest number there, 1 for the first; the caller holds a lock."""
+    return int(connection.scalar(select(func.coalesce(func.max(number), 0)).where(where)) or 0) + 1
+
+
 def lock(connection: Connection, table: Table, which: Any) -> None:
     """Numbers are assigned one at a time: PostgreSQL locks the parent's row, SQLite has one writer."""
     connection.execute(select(table.c.id).where(which).with_for_update())
-
-
-def _number(connection: Connection, last: Any) -> int:
-    return int(connection.execute(last).scalar_one()) + 1
 
 
 def _revise(connection: Connection, values: Mapping[str, Any]) -> None:

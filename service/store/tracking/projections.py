@@ -16,6 +16,7 @@ from service.domain.tracking.records import RunRecord
 from service.store.database import Database, chunks, insert_into
 from service.store.tracking.event_rows import HOUR_MICROS, event_of
 from service.store.tracking.events import EVENT, PARAMETERS, rows_of
+from service.store.tracking.programs import RUN
 from service.store.tracking.tables import track_events, track_hours, track_runs
 
 RollUpHour = Callable[[Sequence[Event], Sequence[Event]], str]
@@ -50,7 +51,7 @@ class ProjectionRows(Database):
             fresh = {
                 row["key"]: RunRecord(**row)
                 for chunk in chunks(keys, PARAMETERS)
-                for row in connection.execute(_run_rows().where(track_runs.c.key.in_(chunk))).mappings()
+                for row in connection.execute(select(*RUN).where(track_runs.c.key.in_(chunk))).mappings()
             }
             made = _made(connection, keys)
             waiting = [_Stretch(run.key, run.folded, run.position) for run in fresh.values() if run.position > run.folded]
@@ -68,9 +69,7 @@ class ProjectionRows(Database):
 
     def runs_to_project(self, limit: int) -> list[RunRecord]:
         """Runs with events that are not projected yet."""
-        with self._read() as connection:
-            query = _run_rows().where(track_runs.c.position > track_runs.c.folded).limit(limit)
-            return [RunRecord(**row) for row in connection.execute(query).mappings()]
+        return self._list(RunRecord, select(*RUN).where(track_runs.c.position > track_runs.c.folded).limit(limit))
 
     def project_hours(self, run: RunRecord, fold: RollUpHour, most: int) -> int:
         """Project the hours that the next `most` events touch; returns the number of events left.
@@ -79,7 +78,7 @@ class ProjectionRows(Database):
         later.
         """
         with self._snapshot() as connection:
-            now = RunRecord(**connection.execute(_run_rows().where(track_runs.c.key == run.key)).mappings().one())
+            now = RunRecord(**connection.execute(select(*RUN).where(track_runs.c.key == run.key)).mappings().one())
             upto = min(now.position, now.folded + most)
             corrections = _corrections(connection, [run.key])
             hours = _touched(connection, [_Stretch(run.key, now.folded, upto)], corrections)
@@ -106,10 +105,6 @@ class ProjectionRows(Database):
         with self._write() as connection:
             connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(folded=0))
             connection.execute(delete(track_hours).where(track_hours.c.run == run.key))
-
-
-def _run_rows() -> Any:
-    return select(*(track_runs.c[name] for name in RunRecord.__dataclass_fields__))
 
 
 def _made(connection: Connection, runs: Sequence[int]) -> dict[int, dict[int, str]]:
