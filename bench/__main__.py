@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.harness import CLIENTS, REPEATS, ROOT, loaded, median_s, report, wait_until_answering
+from bench.harness import CLIENTS, REPEATS, ROOT, loaded, median_s, offline_client, post_cpu_s, report, timed, wait_until_answering
 from bench.servers import find_free_port
 from service.api.resources.programs import EXAMPLE as PROGRAM
 from service.api.resources.training.estimate import EXAMPLE
@@ -84,18 +84,17 @@ def main() -> None:
     for name, baseline in (("bare_flask_echo", flask), ("flask_smorest_echo", smorest)):
         report(f"{name}.requests_per_s", baseline["requests_per_s"], "1/s")
         report(f"{name}.cpu_ms", baseline["cpu_ms"], "ms")
+    units = {"requests_per_s": "1/s", "cpu_ms": "ms", "p50_ms": "ms", "p99_ms": "ms"}
     for name, result in (("estimate", estimate), ("estimate_never_asked_before", cold)):
-        report(f"{name}.requests_per_s", result["requests_per_s"], "1/s", "flask_smorest_echo", smorest["requests_per_s"])
-        report(f"{name}.cpu_ms", result["cpu_ms"], "ms", "flask_smorest_echo", smorest["cpu_ms"])
-        report(f"{name}.p50_ms", result["p50_ms"], "ms", "flask_smorest_echo", smorest["p50_ms"])
-        report(f"{name}.p99_ms", result["p99_ms"], "ms", "flask_smorest_echo", smorest["p99_ms"])
+        for figure, unit in units.items():
+            report(f"{name}.{figure}", result[figure], unit, "flask_smorest_echo", smorest[figure])
     for name, result in searched.items():
         report(f"estimate_{name}.p50_ms", result["p50_ms"], "ms, one client, never asked before")
         report(f"estimate_{name}.cpu_ms", result["cpu_ms"], "ms")
     layout_search()
-    fits(report)
-    scenarios(report)
-    workers(report)
+    fits()
+    scenarios()
+    workers()
     report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
     worst_case()
     program_of_200_runs()
@@ -155,67 +154,42 @@ def layout_search() -> None:
 
 def worst_case() -> None:
     """CPU of the costliest single estimates allowed: machines with many divisors, long sequences, many experts."""
-    from service import create_app
-    from service.config import load_settings
-
-    with tempfile.TemporaryDirectory() as folder:
-        client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"})).test_client()
-        client.post("/v1/estimate", data=BODY, content_type="application/json")
-        spent = [cpu_of(client, count, model) for count in (2**23, 5765760, 9979200) for model in WORST_MODELS]
-        begun = time.process_time()
-        client.post("/v1/estimate", json=MANY_DIVISORS)
-        spent.append(time.process_time() - begun)
-        begun = time.process_time()
-        client.post("/v1/estimate/batch", data=b'{"requests":[' + b",".join([BODY] * 1000) + b"]}", content_type="application/json")
-        batch = time.process_time() - begun
-    report("estimate_worst_case.cpu_ms", max(spent) * 1e3, "ms")
-    report("estimate_batch_of_1000.cpu_ms", batch * 1e3, "ms")
-
-
-def cpu_of(client: Any, count: int, model: dict[str, Any]) -> float:
-    """CPU seconds of one request at the edge of what is allowed."""
-    request = json.loads(BODY) | {"model": model, "hardware": {"accelerator": "H100", "count": count, "accelerators_per_node": 64}}
-    request["training"] |= {"seq_len": 10**6, "global_batch_tokens": 10**12}
-    begun = time.process_time()
-    client.post("/v1/estimate", json=request)
-    return time.process_time() - begun
+    edge = {"training": EXAMPLE["training"] | {"seq_len": 10**6, "global_batch_tokens": 10**12}}
+    machines = [{"accelerator": "H100", "count": count, "accelerators_per_node": 64} for count in (2**23, 5765760, 9979200)]
+    costly = [EXAMPLE | edge | {"model": model, "hardware": machine} for machine in machines for model in WORST_MODELS]
+    with offline_client() as client:
+        client.post("/v1/estimate", json=EXAMPLE)
+        spent_s = [
+            timed(lambda body=body: client.post("/v1/estimate", json=body), time.process_time)[0] for body in (*costly, MANY_DIVISORS)
+        ]
+        batch_s, _ = post_cpu_s(client, "/v1/estimate/batch", {"requests": [EXAMPLE] * 1000})
+    report("estimate_worst_case.cpu_ms", max(spent_s) * 1e3, "ms")
+    report("estimate_batch_of_1000.cpu_ms", batch_s * 1e3, "ms")
 
 
 def program_of_200_runs() -> None:
     """CPU of programs of 200 runs: all alike, of one shape and with tokens of their own, and of shapes that all differ, these with layouts
     that were searched before and when they were never asked before.
     """
-    from service import create_app
-    from service.config import load_settings
+    with offline_client() as client:
 
-    with tempfile.TemporaryDirectory() as folder:
-        client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"})).test_client()
+        def repeated_ms(runs: Sequence[dict[str, Any]]) -> list[float]:
+            return [1e3 * post_cpu_s(client, "/v1/estimate/program", program_of(runs))[0] for _ in range(REPEATS)]
+
         client.post("/v1/estimate/program", json=program_of(PROGRAM_RUNS[:1]))
         gc.collect()
         gc.freeze()  # as every worker of the service is
-        alike = [program_cpu_s(client, program_of(RUNS_ALIKE)) for _ in range(REPEATS)]
-        one_shape = [program_cpu_s(client, program_of(RUNS_OF_ONE_SHAPE)) for _ in range(REPEATS)]
-        first, *again = [program_cpu_s(client, program_of(PROGRAM_RUNS)) for _ in range(REPEATS)]
-    report("program_200_runs_alike_ms", 1e3 * statistics.median(alike), "ms", "promised", PROGRAM_PROMISED_MS)
-    report("program_200_runs_of_one_shape_ms", 1e3 * statistics.median(one_shape), "ms", "promised", PROGRAM_PROMISED_MS)
-    report("program_200_runs_ms", 1e3 * statistics.median(again), "ms", "promised", PROGRAM_PROMISED_MS)
-    report("program_200_runs_never_asked_before_ms", 1e3 * first, "ms", "promised", PROGRAM_PROMISED_MS)
+        alike, one_shape = repeated_ms(RUNS_ALIKE), repeated_ms(RUNS_OF_ONE_SHAPE)
+        first, *again = repeated_ms(PROGRAM_RUNS)
+    figures = {"_alike": statistics.median(alike), "_of_one_shape": statistics.median(one_shape)}
+    for name, value in (figures | {"": statistics.median(again), "_never_asked_before": first}).items():
+        report(f"program_200_runs{name}_ms", value, "ms", "promised", PROGRAM_PROMISED_MS)
 
 
 def program_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The program of the documentation, without its deadline, with other runs in production."""
     *before, production = PROGRAM["tiers"]
     return {name: given for name, given in PROGRAM.items() if name != "deadline"} | {"tiers": [*before, production | {"runs": list(runs)}]}
-
-
-def program_cpu_s(client: Any, request: dict[str, Any]) -> float:
-    """CPU seconds of one program. Raises RuntimeError for an answer other than 200."""
-    begun = time.process_time()
-    answer = client.post("/v1/estimate/program", json=request)
-    spent = time.process_time() - begun
-    if answer.status_code != 200:
-        raise RuntimeError(f"the program answered {answer.status_code}")
-    return spent
 
 
 def start_up() -> None:
@@ -236,12 +210,9 @@ def start_up() -> None:
 
 def command_line() -> None:
     """How long `outlay --help` takes: the median of five."""
-    times = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "service.cli", "--help"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        times.append(time.perf_counter() - begun)
-    report("outlay_help", statistics.median(times), "s")
+    help_command = [sys.executable, "-m", "service.cli", "--help"]
+    times_s = [timed(lambda: subprocess.run(help_command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL))[0] for _ in range(5)]
+    report("outlay_help", statistics.median(times_s), "s")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bench.harness import loaded, median_s, report
+from bench.harness import loaded, median_s, offline_client, offline_context, post_cpu_s, report
 from providers.offer import Offer
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
 
 WORKLOAD: dict[str, Any] = {
     "model": {"params": "7B"},
@@ -65,9 +67,8 @@ def compare(environment: dict[str, str]) -> None:
         report(f"{name}.p50_ms", result["p50_ms"], "ms, one worker, one client")
         report(f"{name}.p99_ms", result["p99_ms"], "ms")
         report(f"{name}.cpu_ms", result["cpu_ms"], "ms")
-    with tempfile.TemporaryDirectory() as folder:
-        rates(folder)
-        worst_cases(folder)
+    rates()
+    worst_cases()
 
 
 def varied(section: str, field: str, above: int) -> Iterator[bytes]:
@@ -77,27 +78,26 @@ def varied(section: str, field: str, above: int) -> Iterator[bytes]:
         yield json.dumps(REQUEST | {"workload": WORKLOAD | {section: changed}}).encode()
 
 
-def rates(folder: str) -> None:
+def rates() -> None:
     """Offers a second without the service around it, and those of gpuhunt over the same rows."""
-    from service.config import load_settings
-    from service.container import build_context
     from service.prices.book import make_price_book
     from service.schemas.comparison.request import CompareRequestSchema
     from service.usecases.comparison.compare import compare as usecase
 
-    context = build_context(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1"}))
-    request, shipped = CompareRequestSchema().load(REQUEST), context.catalog.current
-    large = make_price_book("large", repeated(shipped.offers), timedelta(days=180))
-    for name, book, queries in (("shipped", shipped, len(NAMES) * len(COUNTS)), ("large", large, 1)):
-        at = replace(context, catalog=Book(book))
-        considered = usecase(at, request).considered
-        offers_per_s = considered / median_s(lambda at=at: usecase(at, request))
-        report(f"compare_{name}.considered", considered, "offers in counts")
-        report(f"compare_{name}.rows", len(book.offers), "offers in the book")
-        by_one, by_many = gpuhunt_offers_per_s(name, book.offers)
-        report(f"compare_{name}.offers_per_s", offers_per_s, "1/s", "gpuhunt, one query", by_one)
-        if queries > 1:
-            report(f"compare_{name}.offers_per_s", offers_per_s, "1/s", "gpuhunt, a query for each accelerator and count", by_many)
+    request = CompareRequestSchema().load(REQUEST)
+    with offline_context() as context:
+        shipped = context.catalog.current
+        books = {"shipped": shipped, "large": make_price_book("large", repeated(shipped.offers), timedelta(days=180))}
+        for name, book in books.items():
+            at = replace(context, catalog=Book(book))
+            considered = usecase(at, request).considered
+            offers_per_s = considered / median_s(lambda at=at: usecase(at, request))
+            report(f"compare_{name}.considered", considered, "offers in counts")
+            report(f"compare_{name}.rows", len(book.offers), "offers in the book")
+            by_one, by_many = gpuhunt_offers_per_s(name, book.offers)
+            report(f"compare_{name}.offers_per_s", offers_per_s, "1/s", "gpuhunt, one query", by_one)
+            if name == "shipped":
+                report(f"compare_{name}.offers_per_s", offers_per_s, "1/s", "gpuhunt, a query for each accelerator and count", by_many)
 
 
 def repeated(offers: Sequence[Offer]) -> list[Offer]:
@@ -114,9 +114,9 @@ def gpuhunt_offers_per_s(name: str, offers: Sequence[Offer]) -> tuple[float, flo
     """
     with suppress(ImportError):
         find = gpuhunt_query(offers)
-        found, each = len(find(list(NAMES))), [(accelerator, count) for accelerator in NAMES for count in COUNTS]
+        found = len(find(list(NAMES)))
         by_one = found / median_s(lambda: find(list(NAMES)))
-        return by_one, len(COUNTS) * found / median_s(lambda: [find([accelerator]) for accelerator, _ in each])
+        return by_one, len(COUNTS) * found / median_s(lambda: [find([accelerator]) for accelerator in NAMES for _ in COUNTS])
     return GPUHUNT_OFFERS_PER_S[name], GPUHUNT_OFFERS_PER_S[name] / len(NAMES)
 
 
@@ -151,35 +151,31 @@ def gpuhunt_query(offers: Sequence[Offer]) -> Callable[[list[str]], list[Any]]:
     return lambda names: catalog.query(gpu_name=names)
 
 
-def worst_cases(folder: str) -> None:
+def worst_cases() -> None:
     """CPU of the costliest comparisons that are taken, with nothing searched before."""
-    from service import create_app
-    from service.config import load_settings
+    with offline_client() as client:
+        for name, request in worst_requests(client).items():
+            spent_s, answer = post_cpu_s(client, "/v1/compare", request)
+            report(f"compare_worst_case.{name}.cpu_ms", spent_s * 1e3, "ms")
+            report(f"compare_worst_case.{name}.considered", answer["considered"], "offers in counts")
+
+
+def worst_requests(client: FlaskClient) -> dict[str, dict[str, Any]]:
+    """The costliest comparisons by name."""
     from service.usecases.comparison.compare import MAX_WORK
     from service.usecases.comparison.timed_configurations import resolve_workload, search_weight
 
-    client = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"})).test_client()
     known = sorted({offer.accelerator for offer in client.application.extensions["context"].catalog.current.offers})
-    weights = {
-        str(model): search_weight(resolve_workload(None, {"model": model, "data": {"tokens": 1}}, "").model[0])
-        for model in (EXPERTS, MANY_EXPERTS)
-    }
+    many_experts = resolve_workload(None, {"model": MANY_EXPERTS, "data": {"tokens": 1}}, "").model[0]
     plants = [PLANT | {"name": f"plant {index}"} for index in range(20)]
     variants = [{"name": f"variant {index}", "workload": {"data": {"tokens": 10**12 + index}}} for index in range(8)]
-    requests: dict[str, dict[str, Any]] = {
+    return {
         "all_accelerators": asked(DENSE, {}),
         "all_accelerators_of_experts": asked(EXPERTS, {}),
-        "most_experts": asked(MANY_EXPERTS, {"accelerators": known[: MAX_WORK // weights[str(MANY_EXPERTS)]], "counts": [20160]}),
+        "most_experts": asked(MANY_EXPERTS, {"accelerators": known[: MAX_WORK // search_weight(many_experts)], "counts": [20160]}),
         "many_counts": asked(DENSE, {"accelerators": ["H100"], "counts": [720 * size for size in range(1, 33)]}) | {"variants": variants},
         "limit_1000_20_plants": asked(DENSE, {"accelerators": list(NAMES)}) | {"limit": 1000, "on_prem": plants},
     }
-    for name, request in requests.items():
-        begun = time.process_time()
-        answer = client.post("/v1/compare", json=request)
-        if answer.status_code != 200:
-            raise RuntimeError(f"{name} answered {answer.status_code}: {answer.get_json()['detail']}")
-        report(f"compare_worst_case.{name}.cpu_ms", (time.process_time() - begun) * 1e3, "ms")
-        report(f"compare_worst_case.{name}.considered", answer.get_json()["considered"], "offers in counts")
 
 
 def asked(model: dict[str, Any], candidates: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a server under load, CPU and memory of processes, and figures as lines of JSON."""
+"""What the benchmarks share: the service in this process or under load, CPU, time and memory, and figures as lines of JSON."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.servers import find_free_port
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+    from service.context import AppContext
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).parents[1]
 WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
@@ -25,6 +34,48 @@ def report(name: str, value: float, unit: str, versus: str | None = None, refere
     """One figure as a line of JSON; `ratio` is value over reference."""
     ratio = None if reference is None else round(value / reference, 3)
     print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "vs": versus, "ratio": ratio}), flush=True)
+
+
+@contextmanager
+def offline_context(**settings: str) -> Iterator[AppContext]:
+    """A context with the shipped prices on an empty database, without network."""
+    from service.config import load_settings
+    from service.container import build_context
+
+    with tempfile.TemporaryDirectory() as folder:
+        context = build_context(load_settings(_offline(folder) | settings))
+        with closing(context.store):
+            context.store.migrate()
+            yield context
+
+
+@contextmanager
+def offline_client() -> Iterator[FlaskClient]:
+    """A client of the service in this process, with the shipped prices and without network."""
+    from service import create_app
+    from service.config import load_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        yield create_app(load_settings(_offline(folder))).test_client()
+
+
+def _offline(folder: str) -> dict[str, str]:
+    return {"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}
+
+
+def timed(work: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[float, T]:
+    """Seconds of some work by a clock, and its result."""
+    begun = clock()
+    result = work()
+    return clock() - begun, result
+
+
+def post_cpu_s(client: FlaskClient, path: str, request: dict[str, Any]) -> tuple[float, Any]:
+    """CPU seconds of a request, and its answer. Raises RuntimeError for an answer other than 200."""
+    spent_s, answer = timed(lambda: client.post(path, json=request), time.process_time)
+    if answer.status_code != 200:
+        raise RuntimeError(f"{path} answered {answer.status_code}: {answer.text}")
+    return spent_s, answer.get_json()
 
 
 def loaded(app: str, path: str, environment: dict[str, str], clients: list[Iterator[bytes]], *, workers: int = WORKERS) -> dict[str, float]:
@@ -92,14 +143,19 @@ def client(port: int, path: str, stop_s: float, latencies: list[float], bodies: 
     """One connection's requests until `stop_s`. Raises RuntimeError for an answer other than 200."""
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     while time.monotonic() < stop_s:
-        body = next(bodies)
-        begun = time.perf_counter()
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        answer.read()
-        latencies.append(time.perf_counter() - begun)
-        if answer.status != 200:
-            raise RuntimeError(f"{path} answered {answer.status}")
+        latencies.append(request_s(connection, "POST", path, next(bodies)))
+
+
+def request_s(connection: HTTPConnection, method: str, path: str, body: bytes | None = None) -> float:
+    """Seconds of one request. Raises RuntimeError for an answer other than 200."""
+    begun = time.perf_counter()
+    connection.request(method, path, body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    answer.read()
+    seconds = time.perf_counter() - begun
+    if answer.status != 200:
+        raise RuntimeError(f"{path} answered {answer.status}")
+    return seconds
 
 
 def processes(pid: int) -> list[int]:
@@ -124,9 +180,4 @@ def memory_mb(pid: int) -> float:
 def median_s(work: Callable[[], object]) -> float:
     """Wall-clock seconds of some work: the median of several times, the first apart."""
     work()
-    times = []
-    for _ in range(REPEATS):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return statistics.median(times)
+    return statistics.median(timed(work)[0] for _ in range(REPEATS))

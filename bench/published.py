@@ -7,13 +7,11 @@ post-training, 2,788K and 5.576M USD at 2 USD an hour; section 1: 180K hours a t
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench.harness import offline_context
 from bench.readme import put
-from service.config import load_settings
-from service.container import build_context
 from service.context import AppContext
 from service.domain.quantities import Range
 from service.engine.programs.contingency import combine_ranges
@@ -40,13 +38,6 @@ HOURS_PER_TRILLION = 180e3
 RATE = {"tokens_per_s_per_accelerator": 1e12 / HOURS_PER_TRILLION / 3600}
 # Sections 3.2 and 4.2: 16-way pipeline, 64-way experts, ZeRO-1, no tensor parallelism.
 LAYOUT = {"parallelism": {"tensor": 1, "pipeline": 16, "context": 1, "expert": 64}, "zero_stage": 1}
-
-
-def context_in(folder: Path) -> AppContext:
-    """A context with the shipped prices, asking nobody."""
-    found = build_context(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
-    found.store.migrate()
-    return found
 
 
 def filled(text: str, context: AppContext) -> str:
@@ -150,5 +141,5 @@ def _thousands(value: float) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), context_in(Path(folder))), encoding="utf-8")
+    with offline_context() as shipped:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), shipped), encoding="utf-8")

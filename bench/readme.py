@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
+
+from bench.harness import offline_client
 
 README = Path(__file__).parents[1] / "README.md"
 SHOWN = {
@@ -45,12 +46,8 @@ def request_in(text: str) -> dict[str, Any]:
 
 def answer_of(request: dict[str, Any]) -> dict[str, Any]:
     """What the service answers."""
-    from service import create_app
-    from service.config import load_settings
-
-    with tempfile.TemporaryDirectory() as folder:
-        app = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_LOG_LEVEL": "error"}))
-        response = app.test_client().post("/v1/estimate", json=request)
+    with offline_client() as client:
+        response = client.post("/v1/estimate", json=request)
     body: dict[str, Any] = response.get_json()
     return body
 

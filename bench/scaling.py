@@ -5,16 +5,14 @@ That package is no dependency: where it is not installed its figure is the recor
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from bench.harness import report, timed
 from service.domain.scaling.fits import TrainingRuns
 from service.engine.scaling.law_fit import HUBER_DELTA, fit_law, law_loss
 from service.presets.scaling.law_fit import law_prior
@@ -31,24 +29,20 @@ GRID = {
     "alpha": np.array([0.5, 1.0]), "beta": np.array([0.5, 1.0]),
 }  # fmt: skip
 
-Report = Callable[..., None]
 
-
-def fits(report: Report) -> None:
+def fits() -> None:
     """Seconds of a whole fit, of its starts alone, and the error on runs left out, the last two beside the `chinchilla` package."""
     runs, small, large = _runs()
-    report("scaling_fit.240_runs_500_starts_200_resamples.s", _seconds(lambda: _fit(runs, STARTS, RESAMPLES)), "s, one core")
+    report("scaling_fit.240_runs_500_starts_200_resamples.s", timed(lambda: _fit(runs, STARTS, RESAMPLES))[0], "s, one core")
     rival_s, rival_error = _rival(small, large)
-    report("scaling_fit.500_starts.s", _seconds(lambda: _fit(small, STARTS, 1)), "s, one core", "chinchilla", rival_s)
-    error = _error(_fit(small, STARTS, 1), large)
-    report("scaling_fit.held_out_error", 100 * error, "%", "chinchilla", 100 * rival_error)
+    fit_s, parameters = timed(lambda: _fit(small, STARTS, 1))
+    report("scaling_fit.500_starts.s", fit_s, "s, one core", "chinchilla", rival_s)
+    report("scaling_fit.held_out_error", 100 * _error(parameters, large), "%", "chinchilla", 100 * rival_error)
 
 
 def _runs() -> tuple[TrainingRuns, TrainingRuns, TrainingRuns]:
     """All runs, those left when the tenth of most compute is left out, and that tenth."""
-    with POINTS.open(encoding="utf-8") as file:
-        rows = np.array([[float(value) for value in row] for row in list(csv.reader(file))[1:]])
-    runs = TrainingRuns(*rows.T)
+    runs = TrainingRuns(*np.loadtxt(POINTS, delimiter=",", skiprows=1, unpack=True))
     ranked = np.argsort(runs.params * runs.tokens)
     return runs, runs.select(ranked[:-HELD_OUT]), runs.select(ranked[-HELD_OUT:])
 
@@ -59,12 +53,6 @@ def _fit(runs: TrainingRuns, starts: int, resamples: int) -> np.ndarray:
 
 def _error(parameters: np.ndarray, large: TrainingRuns) -> float:
     return float(np.median(np.abs(law_loss(parameters, large.params, large.tokens)[0] / large.loss - 1)))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
 
 
 def _rival(small: TrainingRuns, large: TrainingRuns) -> tuple[float, float]:
@@ -79,6 +67,6 @@ def _rival(small: TrainingRuns, large: TrainingRuns) -> tuple[float, float]:
         for params, tokens, loss in zip(small.params, small.tokens, small.loss, strict=True):
             rival.append(N=params, D=tokens, loss=loss)
         rival.visualizer.optim = lambda *_, **__: None
-        seconds = _seconds(lambda: rival.fit(parallel=False))
+        seconds, _ = timed(lambda: rival.fit(parallel=False))
     found = np.array([getattr(rival, name) for name in ("E", "A", "B", "alpha", "beta")], dtype=np.float64)
     return seconds, _error(found, large)

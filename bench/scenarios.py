@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import resource
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from service.config import load_settings
-from service.container import build_context
+from bench.harness import offline_context, report, timed
 from service.context import AppContext
 from service.domain.scenarios import ProgramModel, RunModel
 from service.engine.numerics.quantiles import range_quantiles
@@ -27,7 +25,6 @@ from service.usecases.scenarios import monte_carlo
 
 TRIALS, SIMPY_TRIALS = 1_000_000, 30
 MEMORY_PROMISED_MB = 500.0
-Report = Callable[..., None]
 # 1,000 nodes of 8: the whole machine fails every 6 hours.
 NODES_1000: dict[str, Any] = {
     "name": "405B on 1,000 nodes",
@@ -53,11 +50,9 @@ NODES_1000: dict[str, Any] = {
 }
 
 
-def scenarios(report: Report) -> None:
+def scenarios() -> None:
     """Report the figures of scenarios that need no worker."""
-    with tempfile.TemporaryDirectory() as folder:
-        context = build_context(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}))
-        context.store.migrate()
+    with offline_context() as context:
         trials_s, sampler, mean_usd = monte_carlo_s(context)
     model = sampler.models[()]
     if not isinstance(model, OrderedProgram):
@@ -75,12 +70,14 @@ def monte_carlo_s(context: AppContext) -> tuple[float, Sampler, float]:
     """CPU seconds of a million trials from the first chunk to the result, with a built model; the sampler; mean USD, all gates passed."""
     loaded = ScenarioRequestSchema().load({"kind": "monte_carlo", "base": NODES_1000, "trials": TRIALS, "early_stop": False})
     prepared = replace(monte_carlo.prepare(context, build_request(loaded)), key="bench")
-    monte_carlo.run_chunk(context, replace(prepared, units_per_chunk=1000), 0, _noop)
-    begun = time.process_time()
-    tallies = [monte_carlo.run_chunk(context, prepared, index, _noop) for index in range(prepared.chunks)]
-    result = monte_carlo.finish(context, prepared, tallies)
-    spent = time.process_time() - begun
-    return spent, monte_carlo.load_sampler(context, prepared, _noop)[0], result["completed"]["cost_usd"]["mean"]
+    monte_carlo.run_chunk(context, replace(prepared, units_per_chunk=1000), 0, noop)
+
+    def evaluated() -> dict[str, Any]:
+        tallies = [monte_carlo.run_chunk(context, prepared, index, noop) for index in range(prepared.chunks)]
+        return monte_carlo.finish(context, prepared, tallies)
+
+    spent_s, result = timed(evaluated, time.process_time)
+    return spent_s, monte_carlo.load_sampler(context, prepared, noop)[0], result["completed"]["cost_usd"]["mean"]
 
 
 def random_numbers_s(sampler: Sampler) -> float:
@@ -94,9 +91,8 @@ def random_numbers_s(sampler: Sampler) -> float:
 def simulated(model: ProgramModel) -> tuple[float, float, float]:
     """CPU seconds of a million trials in SimPy, scaled from fewer; mean USD with all gates passed, and its standard error."""
     chances = np.random.default_rng(1)
-    begun = time.process_time()
-    spent = [_one_trial(model, chances) for _ in range(SIMPY_TRIALS)]
-    return (time.process_time() - begun) / SIMPY_TRIALS * TRIALS, fmean(spent), stdev(spent) / math.sqrt(SIMPY_TRIALS)
+    spent_s, usd = timed(lambda: [_one_trial(model, chances) for _ in range(SIMPY_TRIALS)], time.process_time)
+    return spent_s / SIMPY_TRIALS * TRIALS, fmean(usd), stdev(usd) / math.sqrt(SIMPY_TRIALS)
 
 
 def _one_trial(model: ProgramModel, chances: np.random.Generator) -> float:
@@ -144,11 +140,9 @@ def _run(environment: simpy.Environment, run: RunModel, scores: Any, chances: np
         yield environment.timeout(recovery)
 
 
-def _noop() -> None:
+def noop() -> None:
     """The step of chunks that are never stopped."""
 
 
 if __name__ == "__main__":
-    from bench.harness import report
-
-    scenarios(report)
+    scenarios()

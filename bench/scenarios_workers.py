@@ -6,23 +6,22 @@ import itertools
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from multiprocessing.synchronize import Barrier
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.scenarios import NODES_1000
+from bench.harness import ROOT, offline_context, report, timed
+from bench.scenarios import NODES_1000, noop
 from bench.tracking_service import databases
 from service.config import Settings, load_settings, to_env
-from service.container import build_context, utc_now
+from service.container import utc_now
 from service.context import AppContext
 from service.domain.teams import DEFAULT_TEAM, EVERYBODY
 from service.engine.scenarios.trials import Sampler, aggregate_trials
@@ -35,7 +34,6 @@ from service.usecases.scenarios.registry import PreparedScenario
 from service.usecases.scenarios.scenarios import find_scenario, submit
 from service.usecases.scenarios.worker import WORKER_TIMEOUT
 
-ROOT = Path(__file__).parents[1]
 TRIALS, MORE_TRIALS = 1_000_000, 8_000_000
 COUNTS, PROMISED = (1, 2), 1.8
 READY_S = 60.0
@@ -48,14 +46,13 @@ NEW = NewScenario(DEFAULT_TEAM, "bench", CHUNKS, CHUNKS, CHUNKS, "none", "none",
 LONG_LEASE_S = 3600.0
 REQUEST: dict[str, Any] = {"kind": "monte_carlo", "base": NODES_1000, "seed": 7, "early_stop": False}
 
-Report = Callable[..., None]
 Taken = dict[str, dict[int, list[float]]]
 """Seconds of each repetition, by measurement and number of processes."""
 _samplers: list[Sampler] = []
 """The sampler of a bare process."""
 
 
-def workers(report: Report) -> None:
+def workers() -> None:
     """Report seconds of one and of eight million trials of a program of 1,000 nodes, by one and by two workers, and the database's rates.
 
     Speed-ups are medians of the ratios of neighbouring runs. `bare` is the speed-up of bare processes: the most that the machine allows.
@@ -90,22 +87,12 @@ def _measured() -> Taken:
 @contextmanager
 def _service(count: int) -> Iterator[AppContext]:
     """A database with `count` workers of one process each, warmed up."""
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        context = stack.enter_context(_context(folder))
+    with offline_context(OUTLAY_WORKER_CONCURRENCY="1") as context, ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(_worker(context.settings))
         while context.store.workers_alive(context.clock() - WORKER_TIMEOUT) < count:
             time.sleep(POLL_S)
         _evaluated_s(context, TRIALS)
-        yield context
-
-
-@contextmanager
-def _context(folder: str) -> Iterator[AppContext]:
-    env = {"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_WORKER_CONCURRENCY": "1", "OUTLAY_LOG_LEVEL": "error"}
-    context = build_context(load_settings(env))
-    with closing(context.store):
-        context.store.migrate()
         yield context
 
 
@@ -146,8 +133,8 @@ def _bare(count: int) -> Iterator[Pool]:
 
 def _warm_up(ready: Barrier) -> None:
     """Build the sampler in a bare process and evaluate one chunk."""
-    with tempfile.TemporaryDirectory() as folder, _context(folder) as context:
-        sampler, _ = monte_carlo.load_sampler(context, _prepared(context), _noop)
+    with offline_context() as context:
+        sampler, _ = monte_carlo.load_sampler(context, _prepared(context), noop)
     _samplers.append(sampler)
     _make(0, monte_carlo.TRIALS_PER_CHUNK)
     ready.wait()
@@ -158,16 +145,14 @@ def _prepared(context: AppContext) -> PreparedScenario:
 
 
 def _make(first: int, trials: int) -> None:
-    aggregate_trials(_samplers[0], first // _samplers[0].block, trials, _noop)
+    aggregate_trials(_samplers[0], first // _samplers[0].block, trials, noop)
 
 
 def _bare_s(pool: Pool) -> float:
     """Wall-clock seconds of the chunks of a million trials."""
     firsts = range(0, TRIALS, monte_carlo.TRIALS_PER_CHUNK)
     chunks = [(first, min(monte_carlo.TRIALS_PER_CHUNK, TRIALS - first)) for first in firsts]
-    begun = time.perf_counter()
-    pool.starmap(_make, chunks, chunksize=1)
-    return time.perf_counter() - begun
+    return timed(lambda: pool.starmap(_make, chunks, chunksize=1))[0]
 
 
 def _chunks_per_s(url: str) -> float:
@@ -189,11 +174,5 @@ def _claim_all(url: str, job_key: str) -> None:
             store.save_tally(claim, TALLY, 1, utc_now())
 
 
-def _noop() -> None:
-    """The step of chunks that are never stopped."""
-
-
 if __name__ == "__main__":
-    from bench.harness import report
-
-    workers(report)
+    workers()

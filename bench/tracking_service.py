@@ -17,7 +17,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from bench.harness import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report
+from bench.harness import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report, request_s, timed
 from service.config import load_settings
 from service.container import build_context
 from service.domain.teams import DEFAULT_TEAM
@@ -178,11 +178,11 @@ def _large_program() -> None:
     """The state of a program of a million events, over HTTP from one client, its hours made before."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning"}
-        begun = time.process_time()
-        program = _fill(environment)
-        report("track_million_events_kept_and_folded.cpu_s", time.process_time() - begun, "s")
+        spent_s, program = timed(lambda: _fill(environment), time.process_time)
+        report("track_million_events_kept_and_folded.cpu_s", spent_s, "s")
         with gunicorn("service:create_app()", environment, 1) as (pid, port):
-            times_s = [_status_s(port, program) for _ in range(5)]
+            for _ in range(5):
+                _status_s(port, program)
             before = cpu_s(pid)
             times_s = [_status_s(port, program) for _ in range(REQUESTS)]
             used = cpu_s(pid) - before
@@ -221,16 +221,8 @@ def _happened(number: int) -> Event:
 
 
 def _status_s(port: int, program: str) -> float:
-    """Seconds of one answer. Raises RuntimeError for one other than 200."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-        begun = time.perf_counter()
-        connection.request("GET", f"/v1/track/programs/{program}/status")
-        answer = connection.getresponse()
-        answer.read()
-        seconds = time.perf_counter() - begun
-    if answer.status != 200:
-        raise RuntimeError(f"the state answered {answer.status}")
-    return seconds
+        return request_s(connection, "GET", f"/v1/track/programs/{program}/status")
 
 
 if __name__ == "__main__":

@@ -7,43 +7,22 @@ from pathlib import Path
 
 import click
 
-from service.cli.options import (
-    BRIEF,
-    MACHINE_FIELDS,
-    OPTIONAL_FILE,
-    PRICINGS,
-    SELLER_FIELDS,
-    field,
-    json_option,
-    settings_option,
-    workload_fields,
-)
+from service.cli import options, tables
+from service.cli.options import field
 from service.cli.request_io import answer_to, build_request, load_request, show
-from service.cli.tables import (
-    Entry,
-    assumptions,
-    columns,
-    figure,
-    format_value,
-    percent,
-    price_text,
-    scaled,
-    spread,
-    summary,
-    warning_lines,
-)
+from service.cli.tables import Entry, figure, percent, scaled, spread
 
 
 @click.command()
-@OPTIONAL_FILE
-@workload_fields()
-@MACHINE_FIELDS
-@SELLER_FIELDS
-@field("--pricing", "price.pricing", "Kind of price.", type=click.Choice(PRICINGS))
-@settings_option("failures.restart_minutes=10")
+@options.OPTIONAL_FILE
+@options.workload_fields()
+@options.MACHINE_FIELDS
+@options.SELLER_FIELDS
+@field("--pricing", "price.pricing", "Kind of price.", type=click.Choice(options.PRICINGS))
+@options.settings_option("failures.restart_minutes=10")
 @click.option("--levers", is_flag=True, help="Show the single changes worth making, with what each saves and risks.")
-@BRIEF
-@json_option()
+@options.BRIEF
+@options.json_option()
 def estimate(file: Path | None, settings: Sequence[str], *, levers: bool, brief: bool, as_json: bool) -> None:
     """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
     from service.schemas.training.presenters import answered
@@ -72,18 +51,18 @@ def table(answer: Entry, *, brief: bool) -> str:
         ("wall clock", f"{spread(time['wall_clock_hours'], figure)} h ({figure(time['wall_clock_hours']['p50'] / 24)} days)"),
         ("accelerator-hours", spread(time["accelerator_hours"], figure)),
         ("finish", _finish(time)),
-        ("price", price_text(answer["price"])),
+        ("price", tables.price_text(answer["price"])),
         ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD"),
         *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
         ("energy", f"{figure(energy['mwh'])} MWh, {figure(energy['tco2e'])} tCO2e (PUE {energy['pue']:g})"),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
     parts = [
-        summary(rows),
+        tables.summary(rows),
         *(levers_table(answer["levers"]) if "levers" in answer else ()),
-        *warning_lines(answer),
+        *tables.warning_lines(answer),
         *(f"would fit: {advice}" for advice in memory.get("would_fit", ())),
-        *assumptions(answer, brief=brief),
+        *tables.assumptions(answer, brief=brief),
     ]
     return "\n".join(parts)
 
@@ -96,12 +75,12 @@ def levers_table(levers: Sequence[Entry]) -> list[str]:
     rows = [
         (lever["title"], *(figure(lever[name]) for name in ("saves_usd", "saves_days", "saves_tco2e", "total_usd"))) for lever in levers
     ]
-    top, *lines = columns([head, *rows], fit=False).splitlines()
+    top, *lines = tables.columns([head, *rows], fit=False).splitlines()
     return [top, *(f"{line}\n    {_change(lever['change'])}\n    risk: {lever['risk']}" for line, lever in zip(lines, levers, strict=True))]
 
 
 def _change(fields: Entry) -> str:
-    return ", ".join(f"{path} {'left out' if value is None else format_value(value)}" for path, value in fields.items())
+    return ", ".join(f"{path} {'left out' if value is None else tables.format_value(value)}" for path, value in fields.items())
 
 
 def _alternative(layout: Entry) -> str:

@@ -7,19 +7,9 @@ from pathlib import Path
 
 import click
 
-from service.cli import tables
+from service.cli import options, tables
 from service.cli.charts import write_svg
-from service.cli.options import (
-    BRIEF,
-    MACHINE_FIELDS,
-    OPTIONAL_FILE,
-    SELLER_FIELDS,
-    field,
-    json_option,
-    parse_value,
-    plot_option,
-    settings_option,
-)
+from service.cli.options import field, parse_value
 from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
@@ -27,15 +17,15 @@ HOURS_PER_DAY = 24
 
 
 @click.command()
-@OPTIONAL_FILE
+@options.OPTIONAL_FILE
 @field("--flops", "budget.flops", "Budget in training FLOPs, such as 1e23.", read=parse_value)
 @field("--usd", "budget.usd", "Budget in dollars; this and the next three need --accelerator and --count.", type=float)
 @field("--accelerator-hours", "budget.accelerator_hours", "Budget in accelerator-hours.", type=float)
 @field("--days", "budget.days", "Budget in days on the wall clock.", type=float)
 @field("--deadline", "budget.deadline", "Last day, such as 2027-06-30; counted from today, or schedule.start.")
 @field("--law", "law", "Scaling law, such as hoffmann-3; default: besiroglu.")
-@MACHINE_FIELDS
-@SELLER_FIELDS
+@options.MACHINE_FIELDS
+@options.SELLER_FIELDS
 @field(
     "--inference-tokens",
     "lifetime_inference_tokens",
@@ -45,10 +35,10 @@ HOURS_PER_DAY = 24
 @field("--unique-tokens", "max_unique_tokens", "Unique training tokens there are, such as 500B; more are repeats.", read=parse_value)
 @field("--params", "plan.params", "Parameters of your own plan, for comparison.", read=parse_value)
 @field("--tokens", "plan.tokens", "Your own plan's training tokens.", read=parse_value)
-@settings_option("training.precision=fp8")
-@plot_option("Draw the curves of equal cost and equal loss")
-@BRIEF
-@json_option()
+@options.settings_option("training.precision=fp8")
+@options.plot_option("Draw the curves of equal cost and equal loss")
+@options.BRIEF
+@options.json_option()
 def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
     """What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal."""
     from service.schemas.scaling.optimum_request import OptimalRequestSchema

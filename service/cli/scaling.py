@@ -9,19 +9,9 @@ from typing import Any
 
 import click
 
-from service.cli import tables
+from service.cli import options, tables
 from service.cli.charts import write_svg
-from service.cli.options import (
-    BRIEF,
-    FILE,
-    MACHINE_FIELDS,
-    field,
-    json_option,
-    parse_value,
-    plot_option,
-    settings_option,
-    split_list,
-)
+from service.cli.options import field, parse_value, split_list
 from service.cli.request_io import answer_to, load_request, override, read_request, show
 from service.cli.tables import Entry
 from service.domain.counts import parse_count
@@ -30,20 +20,20 @@ LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 
 
 @click.command()
-@FILE
+@options.FILE
 @click.option("--predict", multiple=True, metavar="PARAMS:TOKENS", help="Foretell the loss of such a run, such as 70B:1.4T; repeatable.")
 @click.option("--next-flops", help="Propose next small runs with this many FLOPs in total, such as 1e21.")
 @click.option("--target", metavar="PARAMS:TOKENS", help="The run whose loss they are to sharpen; default: the first of --predict.")
 @field("--starts", "starts", "Starts of the search; default: 500.", type=int)
 @field("--bootstraps", "bootstraps", "Resamples for intervals; default: 200.", type=int)
 @field("--seed", "seed", "Of the resamples; default: 0.", type=int)
-@plot_option("Draw runs, curves of equal FLOPs and predictions")
-@BRIEF
-@json_option()
+@options.plot_option("Draw runs, curves of equal FLOPs and predictions")
+@options.BRIEF
+@options.json_option()
 def fit(
     file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, brief: bool, as_json: bool
 ) -> None:
-    """A scaling law from FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
+    """A scaling law from options.FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
     from service.schemas.scaling.law_fit import LawFitRequestSchema
     from service.usecases.scaling.law_fit import fit_scaling_law
 
@@ -62,7 +52,7 @@ def fit(
 
 
 @click.command()
-@FILE
+@options.FILE
 @field("--plan-tokens", "plan.tokens", "Tokens the run is planned to end at, such as 2T.", read=parse_value)
 @field("--plan-loss", "plan.loss", "Loss it is planned to end at.", type=float)
 @field("--decay", "schedule.decay", "Of the learning rate after warm-up: cosine, linear, exponential or constant.")
@@ -72,12 +62,12 @@ def fit(
 @field("--ends", "alternatives", "Further horizons, such as 1T,3T.", read=lambda text: [parse_value(end) for end in split_list(text)])
 @field("--model", "model.preset", "Preset, such as llama-2-7b; with --accelerator and --count, what is left is priced.")
 @field("--params", "model.params", "Parameters, such as 7B, in place of a preset.", read=parse_value)
-@MACHINE_FIELDS
-@settings_option("schedule.relaxation_tokens=1B")
-@BRIEF
-@json_option()
+@options.MACHINE_FIELDS
+@options.settings_option("schedule.relaxation_tokens=1B")
+@options.BRIEF
+@options.json_option()
 def loss_curve(file: Path, settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
-    """Where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
+    """Where a run will end: options.FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
     from service.schemas.scaling.loss_curves import CurveRequestSchema
     from service.usecases.scaling.loss_curves import extrapolate_curve
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from bench.harness import offline_context
 from bench.published import (
     HOURS_PER_TRILLION,
     LAYOUT,
@@ -17,7 +19,6 @@ from bench.published import (
     REQUEST,
     STAGES,
     answered,
-    context_in,
     filled,
     pretraining_hours,
     pretraining_ways,
@@ -30,8 +31,9 @@ SAID = " ".join(TEXT.split())
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> AppContext:
-    return context_in(tmp_path_factory.mktemp("data"))
+def context() -> Iterator[AppContext]:
+    with offline_context() as shipped:
+        yield shipped
 
 
 @pytest.fixture(scope="module")
