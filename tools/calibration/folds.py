@@ -34,11 +34,8 @@ class Folds:
 
 def write_folds(folds: Folds) -> None:
     """Store every fold's parameters."""
-    document = {
-        "documents": {name: _packed(fold) for name, fold in folds.documents.items()},
-        "publications": {name: _packed(fold) for name, fold in folds.publications.items()},
-        "half_of_vtrain": _packed(folds.half_of_vtrain),
-    }
+    groups = {kind: {name: _packed(fold) for name, fold in getattr(folds, kind).items()} for kind in ("documents", "publications")}
+    document = groups | {"half_of_vtrain": _packed(folds.half_of_vtrain)}
     FILE.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -7,86 +7,17 @@ Rows keep only what a prediction needs; `excluded` says why a row is left out of
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 Row = dict[str, str]
 
 DATA = Path(__file__).parent / "data"
-THROUGHPUT_COLUMNS = [
-    "id", "table", "source", "document",
-    "model", "params", "active", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "experts",
-    "experts_per_token", "expert_ffn", "precision", "accelerator", "count", "tensor", "pipeline", "data", "context", "expert", "virtual",
-    "zero", "micro_batch", "batch", "recompute", "flash", "kernels", "sequence_parallel", "internode", "per_s", "excluded",
-]  # fmt: skip
-SHAPE = {
-    "model": "model", "params": "params", "active": "params_active", "layers": "layers", "hidden": "hidden_size",
-    "heads": "attention_heads", "kv_heads": "kv_heads", "ffn": "ffn_hidden_size", "vocab": "vocab_size", "seq": "seq_len",
-    "experts": "num_experts", "experts_per_token": "experts_per_token", "expert_ffn": "moe_ffn_hidden_size",
-    "accelerator": "accelerator", "count": "accelerator_count", "recompute": "activation_recompute",
-}  # fmt: skip
-AXES = {"tensor": "tp", "pipeline": "pp", "data": "dp", "context": "cp", "expert": "ep", "zero": "fsdp", "micro_batch": "micro_batch"}
-VTRAIN_COLUMNS = ["layers", "hidden", "tensor", "pipeline", "data", "micro_batch", "batch", "seconds"]
-RUN_COLUMNS = [
-    "id", "source", "publication", "preset", "kind", "architecture",
-    "params", "active", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "tokens",
-    "epochs", "unit", "batch_tokens", "accelerator", "count", "precision", "hours", "excluded",
-]  # fmt: skip
-# Part of the source's text -> (table, publication). Rows of one publication are left out together when it is scored.
-TABLES = (
-    ("H100 80GB BF16", "llm-foundry-h100", "llm-foundry"),
-    ("A100 80GB with 1600", "llm-foundry-a100-80", "llm-foundry"),
-    ("A100 40GB", "llm-foundry-a100-40", "llm-foundry"),
-    ("Megatron-Bridge", "megatron-bridge", "megatron-bridge"),
-    ("performance_long_sequence", "nemo-long-sequence", "nemo"),
-    ("performance_summary.md (NeMo", "nemo", "nemo"),
-    ("Megatron-LM examples/llama", "nemo", "megatron-lm-h100"),
-    ("cases_april2021", "megatron-sc21", "megatron-sc21"),
-    ("tables.tex", "megatron-2020", "megatron-2020"),
-    ("2205.05198", "korthikanti", "korthikanti"),
-    ("tpu-recipes", "maxtext", "tpu-recipes"),
-    ("gpu-recipes", "maxtext", "gpu-recipes"),
-    ("maxtext", "maxtext", "maxtext"),
-    ("levanter", "levanter", "levanter"),
-    ("torchtitan", "torchtitan", "torchtitan"),
-    ("bigscience", "bloom", "bloom"),
-    ("aws-neuron", "neuron", "neuron"),
-    ("resnet50", "resnet", "nvidia-resnet"),
-    ("BERT", "bert", "nvidia-bert"),
-    ("Transformer-XL", "transformer-xl", "nvidia-transformer-xl"),
-    ("2407.21783", "papers", "llama-3"),
-    ("2402.15627", "megascale", "megascale"),
-    ("2201.11990", "mt-nlg", "mt-nlg"),
-    ("2204.02311", "papers", "palm"),
-    ("2302.13971", "papers", "llama"),
-    ("TinyLlama", "papers", "tinyllama"),
-    ("2303.17564", "papers", "bloomberggpt"),
-    ("2312.12705", "papers", "frontier"),
-    ("modded-nanogpt", "papers", "modded-nanogpt"),
-)
-# Runs by the start of their id: the publication whose measurements would give their speed away, and the preset of their network.
-RUN_PUBLICATIONS = {
-    "bloom-": "bloom", "palm": "palm", "gopher": "palm", "gpt3": "palm", "llama1": "llama", "llama3": "llama-3",
-    "tinyllama": "tinyllama",    "bloomberggpt": "bloomberggpt",
-    "megatron": "megatron-2020", "mt-nlg": "mt-nlg", "modded-nanogpt": "modded-nanogpt", "mpt": "llm-foundry",
-    "resnet50": "nvidia-resnet",
-}  # fmt: skip
-RUN_PRESETS = {
-    "resnet50": "resnet-50", "mosaic-sd2": "stable-diffusion-2-base", "llama1-33b": "llama-33b", "llama1-65b": "llama-65b",
-    "nanogpt-124m": "gpt-2-124m", "modded-nanogpt": "gpt-2-124m", "llmc-gpt2-350m": "gpt-2-355m", "mlperf-gpt3": "gpt-3-175b",
-    "gpt3-175b": "gpt-3-175b", "llama3.1-405b": "llama-3.1-405b", "deepseek-v3": "deepseek-v3", "palm-540b": "palm-540b",
-    "olmoe": "olmoe-1b-7b", "santacoder": "santacoder", "bert-base": "bert-base",
-}  # fmt: skip
-# Tensor ranks that hold norms and residuals whole: sequence parallelism came with Korthikanti et al. 2022, in their selective rows.
-WITHOUT_SEQUENCE_PARALLEL = frozenset({"megatron-sc21", "megatron-2020", "mt-nlg", "bloom"})
-# Networks slower than the accelerator's usual one [Gbit/s an accelerator]: p4d.24xlarge has 400 for 8, trn1.32xlarge 800 for 16.
-INTERNODE = {"bloomberggpt": "50", "neuron": "50"}
-# Attention on H100 in FlashAttention-2, written for A100: LLM Foundry, and torchtitan before cuDNN's kernels (its pull request 1000 of
-# March 2025). FlashAttention-3 and cuDNN's own run 1.5 to 2 times as fast there (Shah et al. 2024, arXiv 2407.08608, section 4.1).
-EARLIER_KERNELS = frozenset({"llm-foundry-h100", "torchtitan"})
-WITHOUT_FLASH = frozenset({"megatron-sc21", "megatron-2020", "korthikanti", "mt-nlg", "bloom", "nvidia-bert", "palm", "neuron"})
+REFERENCE = tomllib.loads((Path(__file__).parent / "reference.toml").read_text(encoding="utf-8"))
 
 
 def main(folder: Path) -> None:
@@ -94,15 +25,15 @@ def main(folder: Path) -> None:
     throughput = _read(folder / "throughput.csv")
     runs = _read(folder / "training_runs.csv")
     vtrain = _read(folder / "vtrain_single.csv")
-    _write("throughput.csv", THROUGHPUT_COLUMNS, (_measurement(row) for row in throughput))
-    _write("vtrain.csv", VTRAIN_COLUMNS, (_vtrain(row) for row in vtrain))
-    _write("runs.csv", RUN_COLUMNS, (_run(row) for row in runs))
+    _write("throughput", (_measurement(row) for row in throughput))
+    _write("vtrain", (_vtrain(row) for row in vtrain))
+    _write("runs", (_run(row) for row in runs))
     texts: dict[str, set[str]] = {"vtrain": {vtrain[0]["source"]}}
     for row in throughput:
         texts.setdefault(_table(row["source"])[1], set()).add(_document(row["source"]))
     for row in runs:
         texts[f"run {row['run_id']}"] = {row["source"]}
-    _write("sources.csv", ["source", "text"], ({"source": key, "text": "; ".join(sorted(texts[key]))} for key in sorted(texts)))
+    _write("sources", ({"source": key, "text": "; ".join(sorted(texts[key]))} for key in sorted(texts)))
 
 
 def _read(path: Path) -> list[Row]:
@@ -110,29 +41,31 @@ def _read(path: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def _write(name: str, columns: list[str], rows: Iterable[Row]) -> None:
-    with (DATA / name).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
+def _write(name: str, rows: Iterable[Row]) -> None:
+    with (DATA / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, REFERENCE["columns"][name], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
 def _table(source: str) -> tuple[str, str]:
-    return next((table, publication) for part, table, publication in TABLES if part in source)
+    table, publication = next(names for part, names in REFERENCE["tables"].items() if part in source)
+    return table, publication
 
 
 def _measurement(row: Row) -> Row:
     table, source = _table(row["source"])
+    kernels = REFERENCE["kernels"]
     made = {"id": row["row_id"].replace("tp", "m"), "table": table, "source": source, "document": _document(row["source"])}
-    made |= {ours: row[theirs] for ours, theirs in (SHAPE | AXES).items()}
+    made |= {ours: row[theirs] for ours, theirs in (REFERENCE["shape"] | REFERENCE["axes"]).items()}
     made |= {
         "precision": row["precision"].removesuffix("-amp"),
         "virtual": _virtual_pipeline(row["notes"]),
         "batch": row["global_batch_samples"],
-        "flash": "0" if source in WITHOUT_FLASH else "1",
-        "kernels": "earlier" if table in EARLIER_KERNELS else "own",
+        "flash": "0" if source in kernels["without_flash"] else "1",
+        "kernels": "earlier" if table in kernels["earlier"] else "own",
         "sequence_parallel": "0" if _norms_whole(row, source) else "1",
-        "internode": INTERNODE.get(source, ""),
+        "internode": REFERENCE["internode"].get(source, ""),
         "per_s": _rate(row),
     }
     if _fully_sharded(row):
@@ -147,7 +80,9 @@ def _document(text: str) -> str:
 
 
 def _norms_whole(row: Row, source: str) -> bool:
-    return source in WITHOUT_SEQUENCE_PARALLEL or (source == "korthikanti" and row["activation_recompute"] == "full")
+    return source in REFERENCE["kernels"]["without_sequence_parallel"] or (
+        source == "korthikanti" and row["activation_recompute"] == "full"
+    )
 
 
 def _virtual_pipeline(notes: str) -> str:
@@ -200,27 +135,22 @@ def _reason(row: Row, made: Row) -> str:
 
 
 def _consistent(made: Row) -> bool:
-    axes = [made[name] for name in ("tensor", "pipeline", "data", "context")]
-    if not made["data"]:
-        return True
-    product = 1
-    for axis in axes:
-        product *= int(axis or 1)
-    return product == int(made["count"])
+    axes = ("tensor", "pipeline", "data", "context")
+    return not made["data"] or math.prod(int(made[axis] or 1) for axis in axes) == int(made["count"])
 
 
 def _vtrain(row: Row) -> Row:
-    names = {"layers": "layers", "hidden": "hidden_size", "tensor": "tp", "pipeline": "pp", "data": "dp", "micro_batch": "micro_batch"}
-    made = {ours: row[theirs] for ours, theirs in names.items()}
+    names = REFERENCE["shape"] | REFERENCE["axes"]
+    made = {ours: row[names[ours]] for ours in ("layers", "hidden", "tensor", "pipeline", "data", "micro_batch")}
     return made | {"batch": row["global_batch_samples"], "seconds": row["iteration_time_s"]}
 
 
 def _run(row: Row) -> Row:
-    names = {name: SHAPE[name] for name in ("layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "accelerator", "count")}
-    made = {ours: row[theirs] for ours, theirs in names.items()}
+    shape = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "accelerator", "count")
+    made = {ours: row[REFERENCE["shape"][ours]] for ours in shape}
     made |= {
-        "id": row["run_id"], "source": f"run {row['run_id']}", "publication": _by_start(RUN_PUBLICATIONS, row["run_id"]),
-        "preset": _by_start(RUN_PRESETS, row["run_id"]), "kind": row["kind"], "architecture": row["architecture"],
+        "id": row["run_id"], "source": f"run {row['run_id']}", "publication": _by_start(REFERENCE["run_publications"], row["run_id"]),
+        "preset": _by_start(REFERENCE["run_presets"], row["run_id"]), "kind": row["kind"], "architecture": row["architecture"],
         "params": row["params_total"], "active": row["params_active"], "tokens": row["training_tokens"], "epochs": row["epochs"],
         "unit": row["data_unit"], "batch_tokens": row["global_batch_tokens"], "precision": row["precision"].removesuffix("-amp"),
         "hours": row["reported_accelerator_hours"],

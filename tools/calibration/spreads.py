@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -162,23 +162,21 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
 
 def with_sources(parameters: FittedParameters, table: CaseTable) -> dict[Key, MatmulShare]:
     """Shares of the peak with the rows and the parts behind each."""
-    rows: dict[Key, dict[str, int]] = {}
-    measured: dict[Key, set[str]] = {}
+    rows: dict[Key, Counter[str]] = defaultdict(Counter)
+    measured: dict[Key, set[str]] = defaultdict(set)
     for case in table.cases:
         key = parameter_key(case, parameters)
-        measured.setdefault(key, set()).add(case.accelerator.name)
-        mine = rows.setdefault(key, {})
-        mine[case.source] = mine.get(case.source, 0) + 1
+        rows[key][case.source] += 1
+        measured[key].add(case.accelerator.name)
     texts = {key: ", ".join(f"{source} ({count} rows)" for source, count in sorted(mine.items())) for key, mine in rows.items()}
-    parts = {key: tuple(sorted(names)) for key, names in measured.items()}
-    return {key: replace(share, source=texts[key], accelerators=parts[key]) for key, share in parameters.matmul.items()}
+    return {key: replace(share, source=texts[key], accelerators=tuple(sorted(measured[key]))) for key, share in parameters.matmul.items()}
 
 
 def other_shares(parameters: FittedParameters) -> dict[Key, float]:
     """Share of the peak that ResNet-50 reaches, by family and class: the only such network with published rates."""
-    found: dict[Key, list[float]] = {}
+    found: dict[Key, list[float]] = defaultdict(list)
     for key, share in vision_shares(parameters):
-        found.setdefault(key, []).append(share)
+        found[key].append(share)
     return {key: round(float(np.median(shares)), 4) for key, shares in sorted(found.items())}
 
 
@@ -187,11 +185,10 @@ def vision_shares(parameters: FittedParameters) -> list[tuple[Key, float]]:
     model = find_model("resnet-50").model
     flops = 3 * getattr(model, "flops_per_sample", math.nan)
     found = []
-    for row in read_table("throughput.csv"):
-        if row["table"] == "resnet":
-            part = find_accelerator(row["accelerator"]).accelerator
-            share = float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12)
-            found.append(((part.family, parameters.classes[row["precision"]]), share))
+    for row in [row for row in read_table("throughput.csv") if row["table"] == "resnet"]:
+        part = find_accelerator(row["accelerator"]).accelerator
+        share = float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12)
+        found.append(((part.family, parameters.classes[row["precision"]]), share))
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.training.utilisation import AchievedRates, Utilisation
+from service.domain.training.utilisation import AchievedRates
 from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.step_time import time_step
 from service.engine.training.step.step_work import StepWork, step_work
@@ -50,10 +50,6 @@ class CaseTable:
         """First position of every row."""
         return np.flatnonzero(np.r_[True, np.diff(self.row) > 0])
 
-    def by_row(self, value: Callable[[MeasuredCase], object]) -> NDArray[np.str_]:
-        """A text of every row's case."""
-        return np.array([str(value(case)) for case in self.cases])
-
 
 def tabulate(cases: Sequence[MeasuredCase]) -> CaseTable:
     """The cases' rows in their order; a case of `each` has one row for each layout."""
@@ -68,19 +64,17 @@ def tabulate(cases: Sequence[MeasuredCase]) -> CaseTable:
         owners += [case] * count
         rates.append(case.rates)
         first += count
-    return CaseTable(_joined(parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
+    return CaseTable(_by_column(np.concatenate, parts), np.concatenate(rows), np.concatenate(tokens), tuple(owners), np.concatenate(rates))
 
 
 def position_parameters(table: CaseTable, parameters: FittedParameters) -> AchievedRates[Floats]:
     """The parameters as achieved rates, one value for each position."""
     kinds = [(case.accelerator, case.training.precision, case.kernels) for case in table.cases]
-    index: dict[tuple[str, str, str], int] = {}
-    rows = np.array([index.setdefault((part.name, precision, kernels), len(index)) for part, precision, kernels in kinds])
-    known: dict[tuple[str, str, str], Utilisation] = {}
+    known = {}
     for part, precision, kernels in dict.fromkeys(kinds):
-        found = utilisation(parameters, part, precision)
-        known[part.name, precision, kernels] = replace(found, attention_share=attention_share(parameters, part.family, kernels))
-    return AchievedRates(**{name: np.array([getattr(known[key], name) for key in index])[rows][table.row] for name in RATES})
+        rates = utilisation(parameters, part, precision)
+        known[part, precision, kernels] = replace(rates, attention_share=attention_share(parameters, part.family, kernels))
+    return AchievedRates(**{name: np.array([getattr(known[kind], name) for kind in kinds])[table.row] for name in RATES})
 
 
 RATES = tuple(field.name for field in fields(AchievedRates))
@@ -122,26 +116,17 @@ def power_ratio(table: CaseTable, reference: Floats) -> Floats:
 
 
 def _taken(table: CaseTable, positions: Ints) -> CaseTable:
-    work = _mapped(lambda column: column[positions], table.work)
+    work = _by_column(lambda columns: columns[0][positions], [table.work])
     return replace(table, work=work, row=table.row[positions], tokens=table.tokens[positions])
 
 
-def _mapped(change: Callable[[Floats], Floats], work: StepWork) -> StepWork:
-    def changed(value: Floats | ExchangeTime) -> Floats | ExchangeTime:
-        return (
-            ExchangeTime(*(change(getattr(value, name)) for name in ExchangeTime.__slots__))
-            if isinstance(value, ExchangeTime)
-            else change(value)
-        )
+def _by_column(change: Callable[[list[Floats]], Floats], works: Sequence[StepWork]) -> StepWork:
+    """The work whose every column is made of that column of `works`."""
 
-    return StepWork(*(changed(getattr(work, field.name)) for field in fields(StepWork)))  # type: ignore[arg-type]
-
-
-def _joined(parts: Sequence[StepWork]) -> StepWork:
     def column(name: str) -> Floats | ExchangeTime:
-        values = [getattr(part, name) for part in parts]
+        values = [getattr(work, name) for work in works]
         if isinstance(values[0], ExchangeTime):
-            return ExchangeTime(*(np.concatenate([getattr(value, of) for value in values]) for of in ExchangeTime.__slots__))
-        return np.concatenate(values)
+            return ExchangeTime(*(change([getattr(value, of) for value in values]) for of in ExchangeTime.__slots__))
+        return change(values)
 
     return StepWork(*(column(field.name) for field in fields(StepWork)))  # type: ignore[arg-type]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 
 from service.presets.training.utilisation import FittedParameters
@@ -30,11 +32,12 @@ HEAD = """\
 
 def write_utilisation(parameters: FittedParameters, table: CaseTable, planning: WholeRuns) -> None:
     """Write utilisation.toml: the fitted parameters, then the fixed ones."""
-    lines = [HEAD, f'source = "{len(table.cases)} published measurements, tools/calibration/data"\n', "[shared]"]
-    lines += (
-        _shared(parameters) + _matmul(parameters) + _attention(parameters) + _spreads(parameters) + _scales(parameters) + _other(parameters)
-    )
-    lines += [
+    lines = [
+        HEAD,
+        f'source = "{len(table.cases)} published measurements, tools/calibration/data"\n',
+        "[shared]",
+        *_shared(parameters),
+        *(line for name, columns in _rows(parameters) for line in (f"\n[[{name}]]", *starmap("{} = {}".format, columns.items()))),
         "\n[planning]",
         f"lost_between_nodes = {planning.lost_between_nodes:g}",
         f"p10 = {planning.beyond_p10:.3f}",
@@ -60,55 +63,25 @@ def _shared(parameters: FittedParameters) -> list[str]:
     return lines
 
 
-def _row(table: str, **columns: str) -> list[str]:
-    """One row of a table of rows, its values as TOML writes them."""
-    return [f"\n[[{table}]]", *(f"{name} = {value}" for name, value in columns.items())]
-
-
-def _matmul(parameters: FittedParameters) -> list[str]:
-    lines = []
+def _rows(parameters: FittedParameters) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every row of a table of rows: the table's name, and its columns with their values as TOML writes them."""
     for (family, kind), share in sorted(parameters.matmul.items()):
-        lines += _row(
-            "matmul",
-            family=json.dumps(family),
-            precision=json.dumps(kind),
-            share=f"{share.share:.4f}",
-            watts_per_tflop=f"{share.watts_per_tflop:.4f}",
-            accelerators=json.dumps(list(share.accelerators)),
-            source=json.dumps(share.source),
-        )
-    return lines
+        rates = {"share": f"{share.share:.4f}", "watts_per_tflop": f"{share.watts_per_tflop:.4f}"}
+        yield "matmul", _quoted(family=family, precision=kind) | rates | _quoted(accelerators=list(share.accelerators), source=share.source)
+    for (family, kernels), attention in sorted(parameters.attention.items()):
+        yield "attention", _quoted(family=family, kernels=kernels) | {"share": f"{attention:.4f}"}
+    for spread in parameters.spreads:
+        group = _quoted(known=spread.known, family=spread.family, precision=spread.precision)
+        yield "spread", group | {"p10": f"{spread.p10:.3f}", "p90": f"{spread.p90:.3f}", "rows": f"{spread.rows}"}
+    for scale in parameters.scales:
+        figures = {"from_count": f"{scale.from_count}", "power": f"{scale.power:.2f}", "rows": f"{scale.rows}"}
+        yield "scale", _quoted(known=scale.known) | figures
+    for (family, kind), other in sorted(parameters.other.items()):
+        yield "other", _quoted(family=family, precision=kind) | {"share": f"{other:.4f}"}
 
 
-def _attention(parameters: FittedParameters) -> list[str]:
-    lines = []
-    for (family, kernels), share in sorted(parameters.attention.items()):
-        lines += _row("attention", family=json.dumps(family), kernels=json.dumps(kernels), share=f"{share:.4f}")
-    return lines
-
-
-def _spreads(parameters: FittedParameters) -> list[str]:
-    lines = []
-    for row in parameters.spreads:
-        known, family, precision = map(json.dumps, (row.known, row.family, row.precision))
-        lines += _row(
-            "spread", known=known, family=family, precision=precision, p10=f"{row.p10:.3f}", p90=f"{row.p90:.3f}", rows=f"{row.rows}"
-        )
-    return lines
-
-
-def _scales(parameters: FittedParameters) -> list[str]:
-    lines = []
-    for row in parameters.scales:
-        lines += _row("scale", known=json.dumps(row.known), from_count=f"{row.from_count}", power=f"{row.power:.2f}", rows=f"{row.rows}")
-    return lines
-
-
-def _other(parameters: FittedParameters) -> list[str]:
-    lines = []
-    for (family, kind), share in sorted(parameters.other.items()):
-        lines += _row("other", family=json.dumps(family), precision=json.dumps(kind), share=f"{share:.4f}")
-    return lines
+def _quoted(**columns: str | list[str]) -> dict[str, str]:
+    return {name: json.dumps(value) for name, value in columns.items()}
 
 
 def _publications(table: CaseTable) -> list[str]:

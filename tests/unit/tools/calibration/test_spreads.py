@@ -142,7 +142,7 @@ def test_misses_are_of_every_row_in_the_order_of_the_cases() -> None:
     assert found.document.tolist() == [case.document for case in table.cases]
     assert found.count.tolist() == [case.cluster.count for case in table.cases]
     assert set(found.key) == {AMPERE, HOPPER}
-    names = table.by_row(lambda case: case.table)
+    names = np.array([case.table for case in table.cases])
     for name in set(names):
         mine = found.weight[names == name]
         assert mine.sum() == pytest.approx(min(len(mine), ROWS_THAT_COUNT) ** 0.5)
