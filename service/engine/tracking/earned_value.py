@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from operator import mul, sub, truediv
+from statistics import fmean
 from typing import Literal
-
-import numpy as np
 
 from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
@@ -135,9 +134,8 @@ def _all_known(program: ProgramBaseline, runs: Sequence[CostedRun]) -> bool:
 
 
 def _cost_share(runs: Sequence[CostedRun]) -> _Figure:
-    weights = [run.baseline.usd or 0.0 for run in runs]
     shares = [_share(run.history.lineage.position, run.baseline.tokens, "").value or 0.0 for run in runs]
-    return _Figure(math.fsum(np.multiply(weights, shares)) / math.fsum(weights))
+    return _Figure(fmean(shares, [run.baseline.usd or 0.0 for run in runs]))
 
 
 def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:
@@ -158,28 +156,33 @@ def _planned_share(program: ProgramBaseline, runs: Sequence[RunBaseline], now: d
         return _weeks_share(program.weeks, now, basis)
     if runs and all(run.usd and run.start and run.finish for run in runs):
         shares = [_span_share(run.start, run.finish, now).value or 0.0 for run in runs]
-        weights = [run.usd or 0.0 for run in runs]
-        return _Figure(math.fsum(np.multiply(weights, shares)) / math.fsum(weights))
+        return _Figure(fmean(shares, [run.usd or 0.0 for run in runs]))
     return _span_share(program.start, program.deadline, now)
 
 
 def _weeks_share(weeks: Sequence[PlannedWeek], now: datetime, basis: Basis) -> _Figure:
     """Share of the burn plan until now, evenly within a week: by USD, or by tokens where these measure progress."""
     amounts = [week.usd if basis == "cost" else week.tokens for week in weeks]
-    parts = [min(1.0, max(0.0, (now - _midnight(week.week)) / WEEK)) for week in weeks]
-    whole = math.fsum(amounts)
-    return _Figure(math.fsum(np.multiply(amounts, parts)) / whole) if whole else _Figure(None, "the burn plan is empty")
+    if not any(amounts):
+        return _Figure(None, "the burn plan is empty")
+    return _Figure(fmean([share_passed(week, now) for week in weeks], amounts))
+
+
+def share_passed(week: PlannedWeek, now: datetime) -> float:
+    """Share of a planned week that has passed [1]."""
+    return min(1.0, max(0.0, (now - midnight(week.week)) / WEEK))
 
 
 def _span_share(start: date | None, finish: date | None, now: datetime) -> _Figure:
     """Share of the time between two days that has passed."""
     if start is None or finish is None or finish < start:
         return _Figure(None, "no start and deadline are planned")
-    whole = max(_midnight(finish) - _midnight(start), timedelta(days=1))
-    return _Figure(min(1.0, max(0.0, (now - _midnight(start)) / whole)))
+    whole = max(midnight(finish) - midnight(start), timedelta(days=1))
+    return _Figure(min(1.0, max(0.0, (now - midnight(start)) / whole)))
 
 
-def _midnight(day: date) -> datetime:
+def midnight(day: date) -> datetime:
+    """Beginning of a day, UTC."""
     return datetime.combine(day, time(), UTC)
 
 

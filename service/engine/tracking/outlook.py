@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import inverse
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.cost_drivers import planned_cost
+from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, RemainingWork, forecast
 from service.engine.tracking.hourly_rollup import EPOCH
 
@@ -223,7 +224,7 @@ def _unknown(reason: str) -> CompletionForecast:
 
 def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | None:
     """The dates at which a range of hours ends, counted from now or from a planned start; None beyond the calendar."""
-    begin = now if start is None else max(now, datetime.combine(start, time(), UTC))
+    begin = now if start is None else max(now, midnight(start))
     if hours.p90 >= (LAST - begin) / timedelta(hours=1):
         return None
     return FinishDates(*((begin + timedelta(hours=each)).date() for each in (hours.p10, hours.p50, hours.p90)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -35,6 +35,17 @@ def svg(chart: alt.TopLevelMixin) -> str:
     return str(vl_convert.vegalite_to_svg(_styled(chart).to_dict(), allowed_base_urls=[])) + "\n"
 
 
+def titled(chart: Any, **properties: Any) -> alt.TopLevelMixin:
+    """The chart with a title and, where stated, a size."""
+    changed: alt.TopLevelMixin = chart.properties(**properties)
+    return changed
+
+
+def data(rows: Iterable[Mapping[str, Any]]) -> alt.Chart:
+    """A chart of rows without marks."""
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+
+
 def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:
     """Loss at equal cost, and cost at equal loss, by model size: an answer of POST /v1/optimal. Raises ValueError without curves."""
     if not answer["curve"] or not answer["iso_loss_curve"]:
@@ -46,8 +57,8 @@ def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:
         _panel(_costs(answer), chosen, ("parameters", _unit(answer)), "Sizes of equal loss", log_y=True),
     ]
     subtitle = f"{chosen / 1e9:.4g}B parameters on {answer['tokens']['p50'] / 1e12:.4g}T tokens by law {answer['law']}"
-    joined: alt.TopLevelMixin = alt.hconcat(*panels, spacing=30).resolve_scale(color="independent")
-    return joined.properties(title=alt.Title("Optimum", subtitle=subtitle, offset=14))
+    joined = alt.hconcat(*panels, spacing=30).resolve_scale(color="independent")
+    return titled(joined, title=alt.Title("Optimum", subtitle=subtitle, offset=14))
 
 
 def _costs(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -79,8 +90,8 @@ def _panel(rows: Values, chosen: float, axes: tuple[str, str], title: str, *, lo
     names = sorted({row["of"] for row in rows}, key=PARTS.index)
     legend = alt.Legend(title=None) if len(names) > 1 else None
     colour = alt.Color("of:N", scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])), legend=legend)
-    lines = alt.Chart(alt.InlineData(values=list(rows))).mark_line().encode(x=across, y=up, color=colour)
-    rule = alt.Chart(alt.InlineData(values=[{"x": chosen}])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="x:Q")
+    lines = data(rows).mark_line().encode(x=across, y=up, color=colour)
+    rule = data([{"x": chosen}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="x:Q")
     return (lines + rule).properties(width=WIDTH, height=HEIGHT, title=alt.Title(title, frame="group", fontSize=12))
 
 
@@ -97,8 +108,7 @@ def fit_chart(runs: Values, answer: Mapping[str, Any], curves: Values) -> alt.To
     law = "L = E + A / N^alpha + B / D^beta: " + ", ".join(f"{name} {value:.4g}" for name, value in answer["parameters"].items())
     also = "; diamonds: predicted runs, with their intervals" if predicted else ""
     title = alt.Title("Fitted scaling law", subtitle=[f"Lines: sizes of equal FLOPs; bands: intervals of 80 %. Points: runs{also}", law])
-    titled: alt.TopLevelMixin = drawn.properties(width=WIDTH + 140, height=HEIGHT + 100, title=title)
-    return titled
+    return titled(drawn, width=WIDTH + 140, height=HEIGHT + 100, title=title)
 
 
 def _fit_scales(rows: Values, flops: Sequence[float]) -> tuple[alt.X, alt.Color]:
@@ -113,7 +123,7 @@ def _fit_scales(rows: Values, flops: Sequence[float]) -> tuple[alt.X, alt.Color]
 
 
 def _curves(curves: Values, across: alt.X, colour: alt.Color) -> Any:
-    base = alt.Chart(alt.InlineData(values=list(curves)))
+    base = data(curves)
     scale, axis = alt.Scale(type="log", nice=False, padding=8), alt.Axis(tickCount=8, format="~r")
     low, middle = (alt.Y(f"{name}:Q", title="loss, nats a token", scale=scale, axis=axis) for name in ("low", "loss"))
     bands = base.mark_area(opacity=0.22).encode(x=across, y=low, y2="high:Q", color=colour, detail="flops:N")
@@ -123,7 +133,7 @@ def _curves(curves: Values, across: alt.X, colour: alt.Color) -> Any:
 
 def _measured(runs: Values, across: alt.X, colour: alt.Color) -> Any:
     rows = [{"params": run["params"], "loss": run["loss"], "flops": _flops(run)} for run in runs]
-    points = alt.Chart(alt.InlineData(values=rows)).mark_point(filled=True, size=34, opacity=0.9, stroke=INK, strokeWidth=0.4)
+    points = data(rows).mark_point(filled=True, size=34, opacity=0.9, stroke=INK, strokeWidth=0.4)
     return points.encode(x=across, y="loss:Q", color=colour)
 
 
@@ -131,7 +141,7 @@ def _predicted(predictions: Values, across: alt.X, colour: alt.Color) -> Any:
     rows = [
         {"params": run["params"], "loss": run["p50"], "low": run["p10"], "high": run["p90"], "flops": _flops(run)} for run in predictions
     ]
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = data(rows)
     intervals = base.mark_rule(color=INK, strokeWidth=1.5).encode(x=across, y="low:Q", y2="high:Q")
     diamonds = base.mark_point(filled=True, opacity=1, shape="diamond", size=110, stroke=INK, strokeWidth=1)
     return alt.layer(intervals, diamonds.encode(x=across, y="loss:Q", color=colour))
@@ -144,7 +154,7 @@ def _flops(run: Mapping[str, Any]) -> float:
 def serving_chart(answer: Mapping[str, Any], limit_ms: float | None) -> alt.TopLevelMixin:
     """Cost of a million tokens by time per output token: an answer of POST /v1/serving. `limit_ms`: the requested limit [ms]."""
     rows = [_served(option) for option in (answer["best"], *answer["alternatives"])]
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = data(rows)
     across, up = _logarithmic(alt.X, "ms", "time for each output token, ms"), _logarithmic(alt.Y, "usd", "USD a million tokens")
     colour, faint = _accelerators(rows), base.mark_rule(opacity=0.35)
     layers = [
@@ -155,11 +165,10 @@ def serving_chart(answer: Mapping[str, Any], limit_ms: float | None) -> alt.TopL
     ]
     subtitle = f"{len(rows)} of {answer['considered']} options by their rank; lines: intervals of 80 %"
     if limit_ms is not None:
-        layers.append(alt.Chart(alt.InlineData(values=[{"ms": limit_ms}])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="ms:Q"))
+        layers.append(data([{"ms": limit_ms}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="ms:Q"))
         subtitle += f"; dashed: the limit of {limit_ms:g} ms"
     title = alt.Title("Serving: what tokens cost and how soon they come", subtitle=subtitle)
-    titled: alt.TopLevelMixin = alt.layer(*layers).properties(width=WIDTH + 100, height=HEIGHT + 60, title=title)
-    return titled
+    return titled(alt.layer(*layers), width=WIDTH + 100, height=HEIGHT + 60, title=title)
 
 
 def _served(option: Mapping[str, Any]) -> dict[str, Any]:

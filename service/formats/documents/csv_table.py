@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
-from service.formats.documents.text import escape_formula
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
@@ -16,3 +16,8 @@ def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> b
     writer.writeheader()
     writer.writerows({column: escape_formula(value) for column, value in row.items()} for row in rows)
     return out.getvalue().encode()
+
+
+def escape_formula(value: object) -> object:
+    """A CSV field that no spreadsheet evaluates: text that begins like a formula is quoted (OWASP, CSV injection)."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,7 @@ class DocumentSection:
     tables: tuple[DocumentTable, ...] = ()
 
 
-def filled_tables(*tables: DocumentTable) -> tuple[DocumentTable, ...]:
-    """The tables that have rows."""
-    return tuple(table for table in tables if table.rows)
-
-
 def filled_sections(*sections: DocumentSection) -> tuple[DocumentSection, ...]:
-    """The sections that have sentences or tables."""
-    return tuple(section for section in sections if section.listed or section.tables)
+    """The sections that have sentences or tables, without tables that have no rows."""
+    filled = (replace(section, tables=tuple(table for table in section.tables if table.rows)) for section in sections)
+    return tuple(section for section in filled if section.listed or section.tables)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-
 
 def usd(amount: float) -> str:
     """An amount with cents, without currency."""
@@ -43,8 +41,3 @@ def days(dates: Mapping[str, str]) -> str:
 def text(value: object) -> str:
     """An assumption's value as text."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def escape_formula(value: object) -> object:
-    """A CSV field that no spreadsheet evaluates: text that begins like a formula is quoted (OWASP, CSV injection)."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from service.context import AppContext
@@ -12,7 +12,8 @@ from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.programs.program import MidpointGate
 from service.domain.quantities import Assumption
 from service.domain.tracking.records import ProgramRecord
-from service.domain.tracking.status import ProgramStatus, RunStatus, UnknownFigure
+from service.domain.tracking.status import ProgramStatus, RunStatus
+from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_json
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
@@ -106,7 +107,7 @@ def _gate_date(result: StatusResult) -> date | None:
     left = forecast.cost_usd.p50 - spent
     if left <= 0 or gate.due_usd > forecast.cost_usd.p50:
         return None
-    lasts = datetime.combine(forecast.finish.p50, time(), UTC) - now
+    lasts = midnight(forecast.finish.p50) - now
     return (now + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
 
 
@@ -137,15 +138,11 @@ def _unknown(result: StatusResult) -> Iterator[UnknownField]:
     """Unknown figures of the program, then of its runs."""
     blocks: list[tuple[str | None, ProgramStatus | RunStatus]] = [(None, result.status), *((run.name, run) for run in result.status.runs)]
     for run, block in blocks:
-        yield from (_not_known(run, "earned_value", each) for each in block.earned_value.unknown)
-        yield from (_not_known(run, "forecast", each) for each in block.forecast.unknown)
+        for name, figures in (("earned_value", block.earned_value.unknown), ("forecast", block.forecast.unknown)):
+            yield from (UnknownField(run, f"{name}.{figure.field}", figure.reason) for figure in figures)
     yield from (
         UnknownField(result.status.runs[place].name, "loss.projection", reason) for place, reason in result.unprojected_losses.items()
     )
-
-
-def _not_known(run: str | None, block: str, unknown: UnknownFigure) -> UnknownField:
-    return UnknownField(run, f"{block}.{unknown.field}", unknown.reason)
 
 
 def _assumptions(result: StatusResult) -> Iterator[Assumption]:

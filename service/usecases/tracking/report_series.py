@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime
 from typing import Annotated
 
 import numpy as np
 
 from service.domain.answer_fields import Doc
-from service.domain.tracking.events import PlannedWeek, ProgramBaseline
+from service.domain.tracking.events import ProgramBaseline
 from service.engine.tracking.cost import CostedRun, cost_run
-from service.engine.tracking.earned_value import earned_value
+from service.engine.tracking.earned_value import earned_value, midnight, share_passed
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
 POINTS = 120
 """Points of a series: more than a plot of a page's width can resolve."""
-WEEK = timedelta(weeks=1)
 # Furthest end of a series beyond now, in multiples of the elapsed time.
 FURTHEST = 4
 
@@ -77,9 +76,9 @@ def _time_bounds(result: StatusResult) -> tuple[datetime | None, datetime]:
     """First and last time of the series."""
     baseline, now, finish = result.baseline, result.status.as_of, result.status.forecast.finish
     first = [run.history.started_at for run in result.histories if run.history.started_at]
-    planned = [_midnight(day) for day in (baseline.start, *(week.week for week in baseline.weeks[:1])) if day]
+    planned = [midnight(day) for day in (baseline.start, *(week.week for week in baseline.weeks[:1])) if day]
     begin = min([*first, *planned], default=None)
-    last = [_midnight(day) for day in (baseline.deadline, finish.p90 if finish else None) if day]
+    last = [midnight(day) for day in (baseline.deadline, finish.p90 if finish else None) if day]
     end = max([now, *last])
     if begin is None or now <= begin or end - now <= FURTHEST * (now - begin):
         return begin, end
@@ -122,14 +121,6 @@ def _tokens(run: CostedRun, at: datetime) -> float:
 def _planned_tokens(baseline: ProgramBaseline, runs: Sequence[CostedRun], at: datetime, share: float) -> float | None:
     """By the burn plan, else in proportion to the planned spend; None without planned tokens."""
     if baseline.weeks:
-        return sum(week.tokens * _passed(week, at) for week in baseline.weeks)
+        return sum(week.tokens * share_passed(week, at) for week in baseline.weeks)
     planned = baseline.planned_tokens or sum(run.baseline.tokens or 0.0 for run in runs)
     return planned * share if planned else None
-
-
-def _passed(week: PlannedWeek, at: datetime) -> float:
-    return min(1.0, max(0.0, (at - _midnight(week.week)) / WEEK))
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

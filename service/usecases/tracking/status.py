@@ -5,24 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+import numpy as np
 
 from service.context import AppContext
+from service.domain.scaling.loss_curves import Decay
 from service.domain.tracking.events import Event, ProgramBaseline, RunBaseline
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import LossProjection, ProgramStatus
+from service.engine.scaling.loss_curve import make_schedule
 from service.engine.tracking.history import RunHistory, history
 from service.engine.tracking.hourly_rollup import EPOCH, apply_corrections, hour_of, roll_up_hour, rollup_to_json
+from service.engine.tracking.loss_monitor import project_loss
 from service.engine.tracking.status import status
+from service.presets.scaling.law_fit import curve_prior
 from service.presets.tracking.status import status_rules
 from service.store import RunLog
+from service.usecases.scaling.loss_curves import SEED
 from service.usecases.tracking.baseline import program_baseline, run_baseline
-from service.usecases.tracking.loss_projection import project_run_loss
 from service.usecases.tracking.projection import project_run, render_hour
 
 MAX_UNPROJECTED_EVENTS = 20_000
 """Events that a reader projects in memory; above it, hours are projected and stored first."""
 MAX_LOSS_PROJECTIONS = 8
 """Most projected losses of a status: those of the runs with the newest events."""
+DECAY: Decay = "cosine"
+ASSUMED = "the learning rate's decay was not planned: taken to be a cosine to 0 over the planned tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,20 @@ def _loss_projections(logs: Sequence[RunLog], histories: Sequence[PlannedRunHist
     """Projected final loss, or the reason why there is none, by the run's index."""
     unfinished = [place for place, run in enumerate(histories) if run.history.losses.at_hours.size and not _is_finished(run)]
     newest = sorted(unfinished, key=lambda place: histories[place].history.last_at or EPOCH, reverse=True)[:MAX_LOSS_PROJECTIONS]
-    return {place: project_run_loss(logs[place].run.body["planned"], histories[place].history) for place in newest}
+    return {place: _project_loss(logs[place].run.body["planned"], histories[place].history) for place in newest}
+
+
+def _project_loss(planned: Mapping[str, Any], history: RunHistory) -> LossProjection | str:
+    """Projected final loss of a run by its planned schedule, as in /v1/loss-curves, or the reason why there is none. Takes up to 1 s."""
+    tokens = planned.get("tokens")
+    decay: Decay | None = planned.get("decay")
+    if not tokens:
+        return "the final loss is not projected: no tokens of the run are planned"
+    plan = make_schedule(decay or DECAY, float(tokens), float(planned.get("warmup_tokens") or 0), None, 0.0)
+    found = project_loss(history, plan, curve_prior(), planned.get("loss"), np.random.default_rng(SEED))
+    if isinstance(found, str):
+        return f"the final loss is not projected: {found}"
+    return found if decay else LossProjection(found.loss, found.planned_loss, found.probability_of_planned, (*found.warnings, ASSUMED))
 
 
 def _is_finished(run: PlannedRunHistory) -> bool:

@@ -21,8 +21,8 @@ from openpyxl import Workbook, load_workbook
 
 from service import create_app
 from service.config import load_settings
+from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.render import MEDIA_TYPES, REPORT_FORMATS
-from service.formats.documents.text import FORMULA_SIGNS
 from service.schemas.tracking.report import TrackReportSchema
 from tests.conftest import missing
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, told

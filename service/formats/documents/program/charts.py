@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from service.domain.programs.program import TIERS
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, WIDTH
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, WIDTH, data, titled
 
 Answer = Mapping[str, Any]
 KINDS = ("runs of a tier", "overhead", "other", "reserve")
@@ -29,9 +29,8 @@ def budget_chart(answer: Answer) -> alt.TopLevelMixin:
     colours = {kind: colour for kind, colour in zip(KINDS, COLOURS, strict=False) if kind in {row["kind"] for row in rows}}
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None))
-    chart = alt.Chart(alt.InlineData(values=rows)).mark_bar().encode(x=across, y=up, color=colour)
-    titled: alt.TopLevelMixin = chart.properties(width=WIDTH, title="Budget by line")
-    return titled
+    chart = data(rows).mark_bar().encode(x=across, y=up, color=colour)
+    return titled(chart, width=WIDTH, title="Budget by line")
 
 
 def _kind(line: str) -> str:
@@ -47,13 +46,12 @@ def burn_chart(answer: Answer) -> alt.TopLevelMixin:
     weeks = answer["burn_plan"]
     spent = accumulate(week["usd"] for week in weeks)
     rows = [{"week": week["week"], "usd": week["usd"], "by_then": total} for week, total in zip(weeks, spent, strict=True)]
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = data(rows)
     panels = [
         base.mark_bar(color=COLOURS[0]).encode(x=_weeks(len(rows)), y=_dollars("usd", "USD a week")),
         base.mark_line(color=COLOURS[1], point=len(rows) == 1).encode(x=_weeks(len(rows)), y=_dollars("by_then", "USD by then")),
     ]
-    joined: alt.TopLevelMixin = alt.vconcat(*(panel.properties(width=WIDE, height=HEIGHT * 0.6) for panel in panels), title="Burn plan")
-    return joined
+    return alt.vconcat(*(panel.properties(width=WIDE, height=HEIGHT * 0.6) for panel in panels), title="Burn plan")
 
 
 def _weeks(count: int) -> alt.X:
@@ -71,7 +69,7 @@ def finish_chart(answer: Answer) -> alt.TopLevelMixin:
     """Finish of gates and program: median day and interval of 80 %, and the deadline where there is one."""
     rows = [_dates(f"gate: {tier['tier']}", tier["gate"]["date"]) for tier in answer["tiers"] if tier["gate"]]
     rows.append(_dates("program", answer["schedule"]["finish"]))
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = data(rows)
     up = alt.Y("what:N", title=None, sort=[row["what"] for row in rows])
     layers = [
         base.mark_rule(strokeWidth=6, opacity=0.35, color=COLOURS[0]).encode(
@@ -81,11 +79,9 @@ def finish_chart(answer: Answer) -> alt.TopLevelMixin:
     ]
     deadline = answer["schedule"]["deadline"]
     if deadline:
-        rule = alt.Chart(alt.InlineData(values=[{"day": deadline}]))
-        layers.append(rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
+        layers.append(data([{"day": deadline}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
     subtitle = "point: median; bar: interval of 80 %" + (f"; dashed: the deadline, {deadline}" if deadline else "")
-    titled: alt.TopLevelMixin = alt.layer(*layers).properties(width=WIDE - 80, title=alt.Title("Finish", subtitle=subtitle))
-    return titled
+    return titled(alt.layer(*layers), width=WIDE - 80, title=alt.Title("Finish", subtitle=subtitle))
 
 
 def _dates(what: str, dates: Mapping[str, str]) -> dict[str, str]:

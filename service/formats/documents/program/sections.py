@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
-from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections, filled_tables
+from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text, usd, usd_span
 
 Answer = Mapping[str, Any]
@@ -20,14 +20,14 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         DocumentSection("warnings", "Warnings", listed=tuple(answer["warnings"])),
         DocumentSection("budget", "Budget", tables=(_budget(answer),)),
         DocumentSection("tiers", "Tiers and runs", tables=(_tiers(answer), _runs(answer))),
-        DocumentSection("failures", "Failure budget", tables=filled_tables(_failures(answer))),
-        DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=filled_tables(_gates(answer))),
-        DocumentSection("risks", "Risks", tables=filled_tables(_risks(answer))),
+        DocumentSection("failures", "Failure budget", tables=(_failures(answer),)),
+        DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=(_gates(answer),)),
+        DocumentSection("risks", "Risks", tables=(_risks(answer),)),
         _schedule(answer["schedule"], answer["reporting"]),
-        DocumentSection("burn_plan", "Burn plan", tables=filled_tables(_burn_plan(answer))),
-        DocumentSection("tokens", "Tokens", tables=filled_tables(_tokens(answer["tokens"] or {}))),
-        DocumentSection("spend_choices", "Spend choices", tables=filled_tables(_choices(answer["spend_choices"] or {"choices": ()}))),
-        DocumentSection("assumptions", "Assumptions", tables=filled_tables(_assumptions(answer))),
+        DocumentSection("burn_plan", "Burn plan", tables=(_burn_plan(answer),)),
+        DocumentSection("tokens", "Tokens", tables=(_tokens(answer["tokens"] or {}),)),
+        DocumentSection("spend_choices", "Spend choices", tables=(_choices(answer["spend_choices"] or {"choices": ()}),)),
+        DocumentSection("assumptions", "Assumptions", tables=(_assumptions(answer),)),
     )
 
 
@@ -156,7 +156,7 @@ def _loss(risk: Answer) -> tuple[str, ...]:
 def _schedule(schedule: Answer, reporting: Answer) -> DocumentSection:
     path = "Critical path: " + ", then ".join(schedule["critical_path"]) + "."
     reports = f"Reports: every {reporting['every_days']} days, {reporting['reports']} of them, the first on {reporting['first']}."
-    tables = (_calendar(schedule), *filled_tables(_deadline_options(schedule)))
+    tables = (_calendar(schedule), _deadline_options(schedule))
     return DocumentSection("schedule", "Schedule", (path, reports), tables)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS, data, titled
 from service.formats.documents.report.sections import find_budget
 
 Report = Mapping[str, Any]
@@ -28,7 +28,7 @@ def spend_chart(report: Report) -> alt.TopLevelMixin | None:
     if drawn is None:
         return None
     subtitle = "dashed grey: plan; blue: actual; orange: forecast, median and interval of 80 %; red: budget and deadline"
-    return _titled(drawn, WIDE, alt.Title("Spending, USD", subtitle=subtitle))
+    return titled(drawn, width=WIDE, height=HIGH, title=alt.Title("Spending, USD", subtitle=subtitle))
 
 
 def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
@@ -36,12 +36,12 @@ def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
     planned, now = report["program"]["planned_tokens"], report["status"]["spend"]["tokens"]
     goal = {"p10": planned, "p50": planned, "p90": planned} if planned else None
     drawn = _against_plan(report, ("planned_tokens", "tokens"), _fan(report, goal, now), {"deadline": report["program"]["deadline"]})
-    return None if drawn is None else _titled(drawn, HALF, alt.Title("Tokens"))
+    return None if drawn is None else titled(drawn, width=HALF, height=HIGH, title=alt.Title("Tokens"))
 
 
 def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     """Hourly losses of each run and their projected ends; None without losses."""
-    rows = [dict(point) for point in report["losses"]]
+    rows = report["losses"]
     if not rows:
         return None
     names = list(dict.fromkeys(row["run"] for row in rows))
@@ -49,10 +49,10 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     legend = alt.Legend(title=None, orient="top-right", labelLimit=HALF // 2) if len(names) > 1 else None
     colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
     across = alt.X("tokens:Q", title="tokens", axis=_amounts())
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = data(rows)
     up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
     layers = [base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour), *_ends(report, colour)]
-    return _titled(alt.layer(*layers), HALF, alt.Title("Loss"))
+    return titled(alt.layer(*layers), width=HALF, height=HIGH, title=alt.Title("Loss"))
 
 
 def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
@@ -64,7 +64,7 @@ def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
     ]
     if not ends:
         return []
-    base = alt.Chart(alt.InlineData(values=ends))
+    base = data(ends)
     across = alt.X("tokens:Q")
     return [
         base.mark_rule(strokeWidth=2).encode(x=across, y=alt.Y("low:Q"), y2="high:Q", color=colour),
@@ -97,7 +97,7 @@ def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapp
     up = alt.Y("y:Q", title=None, axis=_amounts())
     layers: list[Any] = []
     if fan:
-        band = alt.Chart(alt.InlineData(values=fan)).mark_area(opacity=0.22, color=STYLES[FORECAST][0])
+        band = data(fan).mark_area(opacity=0.22, color=STYLES[FORECAST][0])
         layers.append(band.encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q"))
         layers += _spread_of_end(report, fan)
     layers += [*_rules(rules), *(_line([row for row in [*lines, *fan] if row["of"] == of], of, across, up) for of in STYLES)]
@@ -106,37 +106,28 @@ def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapp
 
 def _line(rows: Rows, of: str, across: alt.X, up: alt.Y) -> Any:
     colour, dash = STYLES[of]
-    return alt.Chart(alt.InlineData(values=rows)).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
+    return data(rows).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
 
 
 def _spread_of_end(report: Report, fan: Rows) -> list[alt.Chart]:
     """The range of end days, at the median of the final value."""
     finish = report["status"]["forecast"]["finish"]
     row = {"at": finish["p10"], "until": finish["p90"], "y": fan[-1]["y"]}
-    mark = alt.Chart(alt.InlineData(values=[row])).mark_rule(color=STYLES[FORECAST][0], strokeWidth=4, opacity=0.6)
+    mark = data([row]).mark_rule(color=STYLES[FORECAST][0], strokeWidth=4, opacity=0.6)
     return [mark.encode(x=alt.X("at:T"), x2="until:T", y=alt.Y("y:Q"))]
 
 
 def _rules(rules: Mapping[str, Any]) -> list[alt.Chart]:
     found = []
     if rules.get("budget") is not None:
-        found.append(_rule({"y": rules["budget"]}).encode(y=alt.Y("y:Q")))
+        found.append(data([{"y": rules["budget"]}]).mark_rule(color=LIMIT, strokeWidth=1).encode(y=alt.Y("y:Q")))
     if rules.get("deadline") is not None:
-        found.append(_rule({"at": rules["deadline"]}).encode(x=alt.X("at:T")))
+        found.append(data([{"at": rules["deadline"]}]).mark_rule(color=LIMIT, strokeWidth=1).encode(x=alt.X("at:T")))
     return found
-
-
-def _rule(row: Mapping[str, Any]) -> Any:
-    return alt.Chart(alt.InlineData(values=[dict(row)])).mark_rule(color=LIMIT, strokeWidth=1)
 
 
 def _amounts() -> alt.Axis:
     return alt.Axis(labelExpr=BILLIONS, tickCount=5)
-
-
-def _titled(chart: Any, width: int, title: alt.Title) -> alt.TopLevelMixin:
-    titled: alt.TopLevelMixin = chart.properties(width=width, height=HIGH, title=title)
-    return titled
 
 
 def report_charts(report: Report) -> Sequence[alt.TopLevelMixin]:

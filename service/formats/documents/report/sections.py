@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections, filled_tables
+from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text
 
 Report = Mapping[str, Any]
@@ -89,17 +89,13 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
         DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
         DocumentSection("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
         DocumentSection("drift", "Drift", listed=tuple(_drift(status["drift"]))),
-        DocumentSection(
-            "runs", "Runs", tables=filled_tables(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))
-        ),
-        DocumentSection("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=filled_tables(_losses(status["runs"]))),
-        DocumentSection(
-            "interruptions", "Interruptions", (_failures(status["interruptions"]),), filled_tables(_stops(report["interruptions"]))
-        ),
-        DocumentSection("log", "Decisions and notes", tables=filled_tables(_log(report["log"]))),
+        DocumentSection("runs", "Runs", tables=(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
+        DocumentSection("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=(_losses(status["runs"]),)),
+        DocumentSection("interruptions", "Interruptions", (_failures(status["interruptions"]),), (_stops(report["interruptions"]),)),
+        DocumentSection("log", "Decisions and notes", tables=(_log(report["log"]),)),
         DocumentSection("warnings", "Warnings", listed=tuple(dict.fromkeys(status["warnings"]))),
-        DocumentSection("unknown", "Not known", tables=filled_tables(_unknown(report["unknown"]))),
-        DocumentSection("assumptions", "What the figures rest on", tables=filled_tables(_assumptions(report["assumptions"]))),
+        DocumentSection("unknown", "Not known", tables=(_unknown(report["unknown"]),)),
+        DocumentSection("assumptions", "What the figures rest on", tables=(_assumptions(report["assumptions"]),)),
     )
 
 

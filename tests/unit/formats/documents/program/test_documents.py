@@ -18,8 +18,8 @@ from hypothesis import given
 from icalendar import Calendar
 
 from service.domain.programs.program import Program, Tier
+from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.render import PROGRAM_FORMATS, render
-from service.formats.documents.text import FORMULA_SIGNS
 from tests.conftest import missing
 from tests.unit.engine.program_builders import planned, program, programs
 from tests.unit.formats.documents.program.program_answers import HOSTILE, answer_of, complete
