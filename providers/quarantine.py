@@ -36,11 +36,6 @@ class CheckedOffers:
     quarantined: tuple[Quarantined, ...]
 
 
-def identity(offer: Offer) -> Identity:
-    """Key of an offer: one price for each."""
-    return offer.identity
-
-
 def check_offers(
     fetched: Fetched, before: Mapping[Identity, Offer], known: Iterable[Offer] = (), *, accept_jumps: bool = False
 ) -> CheckedOffers:
@@ -64,7 +59,7 @@ def check_offers(
     -------
     CheckedOffers
     """
-    offers = {identity(offer): offer for offer in fetched.offers}
+    offers = {offer.identity: offer for offer in fetched.offers}
     quarantined: list[Quarantined] = []
     for rule in _RULES if accept_jumps else (lambda found: find_jumps(found, before, known), *_RULES):
         for offer, reason in list(rule(list(offers.values()))):
@@ -93,13 +88,13 @@ def find_suspicious(offers: Iterable[Offer], before: Mapping[Identity, Offer], k
     """
     offers = list(offers)
     faults = [*find_jumps(offers, before), *find_jumps(offers, {}, known), *(fault for rule in _RULES for fault in rule(offers))]
-    first = {identity(offer): Quarantined(offer, reason) for offer, reason in reversed(faults)}
-    return tuple(first[key] for key in dict.fromkeys(identity(offer) for offer, _ in faults))
+    first = {offer.identity: Quarantined(offer, reason) for offer, reason in reversed(faults)}
+    return tuple(first[key] for key in dict.fromkeys(offer.identity for offer, _ in faults))
 
 
 def _restore_previous(offers: dict[Identity, Offer], offer: Offer, before: Mapping[Identity, Offer]) -> None:
     """Put the last good offer in place of a faulty one, or remove it where there is no other."""
-    key = identity(offer)
+    key = offer.identity
     last_good = before.get(key)
     if last_good is None or last_good is offer:
         del offers[key]
@@ -130,7 +125,7 @@ def find_jumps(offers: Iterable[Offer], before: Mapping[Identity, Offer], known:
     factor = rules()["jump_factor"]
     usual, elsewhere = _medians(before.values(), _kind), _medians(known, _accelerator_and_pricing)
     for offer in offers:
-        last_good, each = before.get(identity(offer)), offer.usd_per_accelerator_hour
+        last_good, each = before.get(offer.identity), offer.usd_per_accelerator_hour
         reference = usual.get(_kind(offer)) if last_good is None else last_good.usd_per_accelerator_hour
         others = elsewhere.get(_accelerator_and_pricing(offer))
         if reference is not None:

@@ -23,6 +23,6 @@ class FreshnessPolicy:
     reached: bool = True
 
 
-def is_stale(observed_at: datetime, now: datetime, fresh_for: timedelta) -> bool:
-    """Whether a price observed then is too old now, or dated in the future."""
-    return not -CLOCK_TOLERANCE <= now - observed_at <= fresh_for
+def is_stale(observed_at: datetime | None, now: datetime, fresh_for: timedelta) -> bool:
+    """Whether a price observed then is too old now, dated in the future, or was never observed."""
+    return observed_at is None or not -CLOCK_TOLERANCE <= now - observed_at <= fresh_for

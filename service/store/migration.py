@@ -9,7 +9,6 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from filelock import FileLock
 from sqlalchemy import Connection, Engine, text
 
@@ -21,11 +20,6 @@ def alembic_config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
     return config
-
-
-def head_revision() -> str | None:
-    """Newest revision among the migration files."""
-    return ScriptDirectory.from_config(alembic_config()).get_current_head()
 
 
 def upgrade(engine: Engine) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import ImportedEvent, ImportedFile, digest
 from service.formats.imports.parquet import is_parquet, parquet_rows
-from service.formats.imports.rows import Row, RowRefused, exact, moment, said, table, take_rows
+from service.formats.imports.rows import Row, RowRefused, cell_text, exact, moment, table, take_rows
 from service.formats.imports.tags import reference_of
 
 CostBasis = Literal["effective", "billed"]
@@ -61,13 +61,13 @@ def _charge(row: Row, basis: CostBasis) -> ImportedEvent:
     """A row's cost; its id is the charge's identity. `billed_until` is None for purchases, taxes and credits."""
     cells = {name: row.cells.get(name.lower()) for name in WANTED}
     reference = reference_of(cells["Tags"], cells["AllocatedTags"])
-    currency = said(cells["BillingCurrency"])
+    currency = cell_text(cells["BillingCurrency"])
     if currency.upper() != USD:
         raise RowRefused(f"billed in {currency[:20] or 'no currency'}; only {USD} is accepted; convert the costs first")
     start, end = (moment(cells[name], name) for name in ("ChargePeriodStart", "ChargePeriodEnd"))
     if end <= start:
         raise RowRefused("ChargePeriodEnd is not after ChargePeriodStart")
-    until = end if said(cells["ChargeCategory"]) == "Usage" else None
+    until = end if cell_text(cells["ChargeCategory"]) == "Usage" else None
     identity, usd = digest(*(_same(name, cells[name]) for name in IDENTITY)), _usd(cells, basis)
     event = Event(identity, "cost", start, micro_usd=usd, line=_line(cells), billed_until=until, text=_text(cells))
     return ImportedEvent(row.number, reference, event)
@@ -79,29 +79,29 @@ def _usd(cells: Mapping[str, Any], basis: CostBasis) -> int:
     usd = exact(cells[column], column)
     if abs(usd) > LARGEST_USD:
         raise RowRefused(f"{column} is {usd:.3g} USD, more than a row can cost")
-    covered = basis == "effective" and said(cells["ChargeCategory"]) == "Purchase" and said(cells["CommitmentDiscountId"])
+    covered = basis == "effective" and cell_text(cells["ChargeCategory"]) == "Purchase" and cell_text(cells["CommitmentDiscountId"])
     return 0 if covered else int((usd * 10**6).to_integral_value(ROUND_HALF_EVEN))
 
 
 def _same(name: str, value: Any) -> str:
     """A cell as text that is equal in every export: times in one form."""
-    if name in TIMES and said(value):
+    if name in TIMES and cell_text(value):
         return moment(value, name).isoformat()
-    return said(value)
+    return cell_text(value)
 
 
 def _line(cells: Mapping[str, Any]) -> str:
-    if "Unused" in (said(cells["CommitmentDiscountStatus"]), said(cells["CapacityReservationStatus"])):
+    if "Unused" in (cell_text(cells["CommitmentDiscountStatus"]), cell_text(cells["CapacityReservationStatus"])):
         return "unused_commitment"
-    if said(cells["ChargeCategory"]) == "Tax":
+    if cell_text(cells["ChargeCategory"]) == "Tax":
         return "tax"
-    return LINES.get(said(cells["ServiceCategory"]), "other")
+    return LINES.get(cell_text(cells["ServiceCategory"]), "other")
 
 
 def _text(cells: Mapping[str, Any]) -> str | None:
     """Service, kind of charge unless usage, and description."""
-    kind = said(cells["ChargeClass"]) or said(cells["ChargeCategory"])
-    parts = (said(cells["ServiceName"]), "" if kind == "Usage" else kind, said(cells["ChargeDescription"]))
+    kind = cell_text(cells["ChargeClass"]) or cell_text(cells["ChargeCategory"])
+    parts = (cell_text(cells["ServiceName"]), "" if kind == "Usage" else kind, cell_text(cells["ChargeDescription"]))
     return " ".join(" · ".join(part for part in parts if part).split())[:MAX_TEXT_CHARACTERS] or None
 
 

@@ -17,12 +17,12 @@ from service.formats.imports.metrics import Point, events_of
 from service.formats.imports.rows import (
     Row,
     RowRefused,
+    cell_text,
     check_rows,
     json_value,
     listed,
     measured,
     name_of,
-    said,
     since_1970,
     step_of,
     take_rows,
@@ -80,10 +80,10 @@ def _reference(info: Mapping[str, Any], data: Mapping[str, Any]) -> RunReference
 
 def _bounds(run_id: str, info: Mapping[str, Any]) -> Iterator[Event]:
     """Start and end. A killed run is a note: it may have been stopped on purpose."""
-    status = said(info.get("status"))
-    if said(info.get("start_time")):
+    status = cell_text(info.get("status"))
+    if cell_text(info.get("start_time")):
         yield Event(f"mlflow-{run_id}-start", "restart", _at(info["start_time"], "start_time"), text=f"MLflow run {run_id} started")
-    if status in ("FAILED", "KILLED") and said(info.get("end_time")):
+    if status in ("FAILED", "KILLED") and cell_text(info.get("end_time")):
         at = _at(info["end_time"], "end_time")
         if status == "FAILED":
             yield Event(f"mlflow-{run_id}-end", "interruption", at, cause="failed")
@@ -94,7 +94,7 @@ def _bounds(run_id: str, info: Mapping[str, Any]) -> Iterator[Event]:
 def _at(milliseconds: object, what: str) -> datetime:
     number = measured(milliseconds)
     if number is None:
-        raise RowRefused(f"{what} is {said(milliseconds)[:40]!r}, which is no number of milliseconds since 1970")
+        raise RowRefused(f"{what} is {cell_text(milliseconds)[:40]!r}, which is no number of milliseconds since 1970")
     return since_1970(number / MILLISECONDS, what)
 
 
@@ -103,5 +103,5 @@ def _point(metric: Any) -> Point:
         raise RowRefused("a metric is no object with key, value, timestamp and step")
     value = measured(metric.get("value"))
     if value is None:
-        raise RowRefused(f"metric {said(metric.get('key'))[:80]!r} has a value that is no number")
-    return Point(_at(metric.get("timestamp"), "timestamp"), step_of(metric.get("step")), said(metric.get("key")), value)
+        raise RowRefused(f"metric {cell_text(metric.get('key'))[:80]!r} has a value that is no number")
+    return Point(_at(metric.get("timestamp"), "timestamp"), step_of(metric.get("step")), cell_text(metric.get("key")), value)

@@ -142,7 +142,7 @@ def listed(value: Any, what: str) -> list[Any]:
     return value
 
 
-def said(value: object) -> str:
+def cell_text(value: object) -> str:
     """Text of a cell; empty for null and its synonyms."""
     text = "" if value is None else str(value).strip()
     return "" if text.lower() in NULLS else text
@@ -150,7 +150,7 @@ def said(value: object) -> str:
 
 def name_of(value: object) -> str:
     """Name or id in a cell, empty if there is none. Raises RowRefused for one that is too long."""
-    text = said(value)
+    text = cell_text(value)
     if len(text) > MAX_NAME_CHARACTERS or not text.isprintable():
         raise RowRefused(f"{text[:40]!r}… is no name: at most {MAX_NAME_CHARACTERS} printable characters")
     return text
@@ -158,7 +158,7 @@ def name_of(value: object) -> str:
 
 def exact(value: object, what: str) -> Decimal:
     """A finite number, as a decimal. Raises RowRefused."""
-    text = said(value)
+    text = cell_text(value)
     if isinstance(value, bool) or not NUMBER.fullmatch(text) or abs(Decimal(text)) > LARGEST:
         raise RowRefused(f"{what} is {text[:40]!r}, which is no number that can be taken")
     return Decimal(text)
@@ -178,10 +178,10 @@ def measured(value: object) -> float | None:
 def moment(value: object, what: str) -> datetime:
     """A time in UTC; without a zone it is taken as UTC. Raises RowRefused for what is not ISO 8601."""
     try:
-        at = value if isinstance(value, datetime) else datetime.fromisoformat(said(value))
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(cell_text(value))
         at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise RowRefused(f"{what} is {said(value)[:40]!r}, which is no time of ISO 8601 such as 2027-02-01T00:00:00Z") from None
+        raise RowRefused(f"{what} is {cell_text(value)[:40]!r}, which is no time of ISO 8601 such as 2027-02-01T00:00:00Z") from None
     return in_years(at, what)
 
 
@@ -203,9 +203,9 @@ def in_years(at: datetime, what: str) -> datetime:
 
 def step_of(value: object) -> int | None:
     """A whole number of steps from zero; None where there is none. Raises RowRefused for what is neither."""
-    if not said(value):
+    if not cell_text(value):
         return None
     number = exact(value, "the step")
     if number < 0 or number != number.to_integral_value():
-        raise RowRefused(f"the step is {said(value)[:40]!r}, which is no whole number from 0")
+        raise RowRefused(f"the step is {cell_text(value)[:40]!r}, which is no whole number from 0")
     return int(number)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference
-from service.formats.imports.rows import Row, RowRefused, moment, name_of, said, table, take_rows
+from service.formats.imports.rows import Row, RowRefused, cell_text, moment, name_of, table, take_rows
 
 NEEDED = ("JobID", "JobName", "State", "Start", "End", "AllocTRES")
 JOB = re.compile(r"\d{1,20}(?:_\d{1,10}|\+\d{1,10})?")
@@ -26,7 +26,7 @@ UNZONED = re.compile(r"[\d-]{10}T[\d:]{5,8}")
 TAG = re.compile(r"(outlay_run|outlay_program)=([^\s,;]+)")
 FAILED = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED", "REVOKED"})
 """States of an unplanned end. TIMEOUT, DEADLINE and CANCELLED are ends that were set or requested."""
-LASTING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED"})
+UNFINISHED = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED"})
 SECONDS_PER_HOUR = 3600
 
 
@@ -67,7 +67,7 @@ def read_sacct(content: bytes) -> ImportedFile:
     unzoned: list[Row] = []
 
     def take(row: Row) -> None:
-        if UNZONED.fullmatch(said(row.cells["start"])):
+        if UNZONED.fullmatch(cell_text(row.cells["start"])):
             unzoned.append(row)
         if why := _left_out(row):
             left_out[why] += 1
@@ -82,32 +82,32 @@ def read_sacct(content: bytes) -> ImportedFile:
 
 def _left_out(row: Row) -> str:
     """Why a valid row makes no event; empty where it makes one."""
-    if STEP.fullmatch(said(row.cells["jobid"])):
+    if STEP.fullmatch(cell_text(row.cells["jobid"])):
         return "job steps, whose time their job's row has"
-    return "" if said(row.cells["start"]) else "jobs that have not started"
+    return "" if cell_text(row.cells["start"]) else "jobs that have not started"
 
 
 def _job(row: Row) -> Job:
     cells = row.cells
-    number = said(cells["jobid"])
+    number = cell_text(cells["jobid"])
     if not JOB.fullmatch(number):
         raise RowRefused(f"JobID is {number[:40]!r}, which names no job")
     start = moment(cells["start"], "Start")
     elapsed = _elapsed(row)
-    state = said(cells["state"]).partition(" ")[0].rstrip("+")
-    end = start + elapsed if state in LASTING or not said(cells["end"]) else moment(cells["end"], "End")
+    state = cell_text(cells["state"]).partition(" ")[0].rstrip("+")
+    end = start + elapsed if state in UNFINISHED or not cell_text(cells["end"]) else moment(cells["end"], "End")
     if end < start:
         raise RowRefused("End is before Start")
-    gpus = _gpus(said(cells["alloctres"]))
+    gpus = _gpus(cell_text(cells["alloctres"]))
     return Job(row.number, _reference(row), number, state, start, end, gpus, elapsed.total_seconds() * gpus / SECONDS_PER_HOUR)
 
 
 def _elapsed(row: Row) -> timedelta:
     """ElapsedRaw in seconds, else Elapsed as [days-[hours:]]minutes:seconds."""
-    raw = said(row.cells.get("elapsedraw"))
+    raw = cell_text(row.cells.get("elapsedraw"))
     if raw.isdecimal() and len(raw) <= 10:
         return timedelta(seconds=int(raw))
-    text = said(row.cells.get("elapsed"))
+    text = cell_text(row.cells.get("elapsed"))
     found = ELAPSED.fullmatch(text)
     if not found:
         raise RowRefused(f"Elapsed is {text[:40]!r}; it has to be [days-[hours:]]minutes:seconds, or ElapsedRaw seconds")
@@ -126,7 +126,7 @@ def _gpus(tres: str) -> int:
 
 
 def _reference(row: Row) -> RunReference:
-    tags = {name: value for column in ("wckey", "admincomment", "comment") for name, value in TAG.findall(said(row.cells.get(column)))}
+    tags = {name: value for column in ("wckey", "admincomment", "comment") for name, value in TAG.findall(cell_text(row.cells.get(column)))}
     return RunReference(name_of(tags.get("outlay_run") or row.cells["jobname"]), name_of(tags.get("outlay_program")))
 
 
@@ -157,20 +157,20 @@ def _overlapping(jobs: Sequence[Job]) -> Iterator[list[Job]]:
 
 def _started(job: Job, together: Sequence[Job]) -> Event:
     text = f"Slurm job {job.id} started"
-    hours, gpus = _standing(job.start, together)
+    hours, gpus = _usage_at(job.start, together)
     return Event(f"{job.key}-start", "restart", job.start, accelerator_hours=hours, accelerators=gpus, text=text)
 
 
 def _ended(job: Job, together: Sequence[Job]) -> Event:
     """The end of a job; of a running job its present state, with an id for each import."""
-    hours, gpus = _standing(job.end, together)
+    hours, gpus = _usage_at(job.end, together)
     passed = int((job.end - job.start).total_seconds())
-    end_id = f"{job.key}-after-{passed}" if job.state in LASTING else f"{job.key}-end"
+    end_id = f"{job.key}-after-{passed}" if job.state in UNFINISHED else f"{job.key}-end"
     event = Event(end_id, "progress", job.end, accelerator_hours=hours, accelerators=gpus or job.gpus)
     return replace(event, type="interruption", cause=job.state.lower()) if job.state in FAILED else event
 
 
-def _standing(at: datetime, together: Sequence[Job]) -> tuple[float, int]:
+def _usage_at(at: datetime, together: Sequence[Job]) -> tuple[float, int]:
     """Accelerator-hours of overlapping jobs up to a time, and their accelerators from then on."""
     hours = sum(job.hours_by(at) for job in together)
     return round(hours, 6), sum(job.gpus for job in together if job.start <= at < job.end)

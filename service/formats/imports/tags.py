@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.domain.tracking.imports import RunReference
-from service.formats.imports.rows import RowRefused, name_of, said
+from service.formats.imports.rows import RowRefused, cell_text, name_of
 
 RUN, PROGRAM = "outlay_run", "outlay_program"
 PREFIX = re.compile(r"^.*[/:](?=outlay)")
@@ -55,7 +55,7 @@ def _pair(entry: object) -> tuple[Any, Any]:
 
 
 def _json(text: str) -> Any:
-    if not said(text):
+    if not cell_text(text):
         return None
     try:
         return json.loads(text)

@@ -15,7 +15,19 @@ from typing import Any
 
 from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, digest
 from service.formats.imports.metrics import Point, events_of
-from service.formats.imports.rows import Row, check_rows, decoded, measured, moment, name_of, said, since_1970, step_of, table, take_rows
+from service.formats.imports.rows import (
+    Row,
+    cell_text,
+    check_rows,
+    decoded,
+    measured,
+    moment,
+    name_of,
+    since_1970,
+    step_of,
+    table,
+    take_rows,
+)
 
 TIME, STEP = "_timestamp", "_step"
 RUN_COLUMNS = ("outlay_run", "run_id", "run_name", "run")
@@ -40,7 +52,7 @@ def _rows(content: bytes) -> Iterable[Row]:
 def _table(content: bytes) -> Iterator[Row]:
     """Rows of CSV without empty cells: an export writes them, and NaN, where nothing was logged."""
     for row in table(content, (TIME,), lower=False):
-        cells = {name: value for name, value in row.cells.items() if said(value)}
+        cells = {name: value for name, value in row.cells.items() if cell_text(value)}
         yield Row(row.number, cells, row.trouble)
 
 

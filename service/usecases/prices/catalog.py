@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from difflib import get_close_matches
+from operator import attrgetter
 from typing import Any
 
 from providers.offer import Offer
@@ -87,7 +88,7 @@ def find_accelerators(given: Given) -> list[Accelerator]:
     _check_known("vendor", given, lambda: {accelerator.vendor for accelerator in load_accelerators().values()})
     vendor = given.get("vendor", "").casefold()
     found = (accelerator for accelerator in load_accelerators().values() if accelerator.vendor.casefold() == vendor or not vendor)
-    return sorted(found, key=lambda accelerator: accelerator.name)
+    return sorted(found, key=attrgetter("name"))
 
 
 def find_models(given: Given) -> list[ModelPreset]:
@@ -98,11 +99,6 @@ def find_models(given: Given) -> list[ModelPreset]:
     _check_known("developer", given, lambda: {preset.developer for preset in load_models().values()})
     low, high = given.get("min_params", 0), given.get("max_params", float("inf"))
     developer, architecture = given.get("developer", "").casefold(), given.get("architecture")
-    found = (
-        preset
-        for preset in load_models().values()
-        if low <= preset.params <= high
-        and (not developer or preset.developer.casefold() == developer)
-        and (architecture is None or preset.architecture == architecture)
-    )
-    return sorted(found, key=lambda preset: preset.name)
+    found = (preset for preset in load_models().values() if low <= preset.params <= high)
+    found = (preset for preset in found if preset.developer.casefold() == developer or not developer)
+    return sorted((preset for preset in found if architecture in (None, preset.architecture)), key=attrgetter("name"))

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from providers.offer import FILE, UNREAD_SINCE, Discount, Fetched, Offer, Provider, ProviderError, Rejected
-from providers.quarantine import CheckedOffers, Identity, Quarantined, check_offers, find_suspicious, identity
+from providers.quarantine import CheckedOffers, Identity, Quarantined, check_offers, find_suspicious
 from service.context import AppContext
 from service.domain.jobs import ReportProgress
 from service.prices.book import BUILT_IN_PROVIDER, NEVER
@@ -71,14 +72,12 @@ def save_fetched(context: AppContext, attempt: RefreshAttempt, fetched: Fetched,
     at = _SaveContext(context, attempt, now, step)
     fetched = _with_last_good(at, fetched, state.snapshot)
     part = _check_part(at, fetched, state.snapshot)
-    new_state = replace(
-        _next_state(attempt, fetched, part.checked, now), snapshot=part.snapshot, configuration=configuration(context, name)
-    )
+    new_state, owned = replace(_next_state(attempt, fetched, part.checked, now), snapshot=part.snapshot), None
+    new_state = replace(new_state, configuration=configuration(context, name))
     if name == FILE_PROVIDER:
-        new_state = replace(
-            new_state, warnings=_unmatched_discounts(context, fetched.discounts), **_suspicious_fields(at, part), **_unread(fetched, now)
-        )
-    owned = _team_price_changes(at, fetched) if name == FILE_PROVIDER else None
+        warnings = _unmatched_discounts(context, fetched.discounts)
+        new_state = replace(new_state, warnings=warnings, **_suspicious_fields(at, part), **_unread(fetched, now))
+        owned = _team_price_changes(at, fetched)
     context.store.save_state(new_state, now, _part_changes(at, part), since=state, owned=owned)
     return new_state
 
@@ -86,14 +85,14 @@ def save_fetched(context: AppContext, attempt: RefreshAttempt, fetched: Fetched,
 def withdrawal_changes(context: AppContext, provider: str, snapshot: str, now: datetime) -> list[dict[str, Any]]:
     """Rows of history: every offer of a snapshot is gone."""
     last = context.store.load_snapshot(snapshot) or _NOTHING
-    return price_changes(provider, {identity(offer): offer for offer in last.offers}, (), now)
+    return price_changes(provider, {offer.identity: offer for offer in last.offers}, (), now)
 
 
 def _check_part(at: _SaveContext, fetched: Fetched, known: str | None, team: str | None = None) -> _Part:
     """Checked part for all teams or one, compared with the snapshot `known`; a new name where it changed. Raises ProviderError."""
     context, attempt, name = at.context, at.attempt, at.attempt.provider.name
     last = context.store.load_snapshot(known) or _NOTHING if known else _NOTHING
-    before = {identity(offer): offer for offer in last.offers}
+    before = {offer.identity: offer for offer in last.offers}
     if before and not fetched.offers and not attempt.provider.local:
         raise ProviderError(f"{name} brought no offer at all, where it had {len(before)}")
     checked = _checked(attempt, fetched, before, at.now)
@@ -121,9 +120,9 @@ def _with_last_good(at: _SaveContext, fetched: Fetched, known: str | None) -> Fe
     last = at.context.store.load_snapshot(known) if known and fetched.unread else None
     if last is None:
         return fetched
-    files, stated = {file.row for file in fetched.unread}, {identity(offer) for offer in fetched.offers}
+    files, stated = {file.row for file in fetched.unread}, {offer.identity for offer in fetched.offers}
     mark = {UNREAD_SINCE: at.now.isoformat()}
-    offers = (offer for offer in last.offers if offer.extras.get(FILE) in files and identity(offer) not in stated)
+    offers = (offer for offer in last.offers if offer.extras.get(FILE) in files and offer.identity not in stated)
     discounts = (discount for discount in last.discounts if discount.file in files and discount not in fetched.discounts)
     return replace(
         fetched,
@@ -153,22 +152,18 @@ def _team_price_changes(at: _SaveContext, shared: Fetched) -> TeamPriceChanges:
             prices.append(replace(has, **_rejected(fetched)))  # none of its rows can be kept: its last good prices stay
             continue
         part = _check_part(at, fetched, has.snapshot if has else None, team)
-        new_state = TeamPrices(
-            team, str(part.snapshot), len(part.checked.offers), warnings=_unmatched_discounts(at.context, fetched.discounts)
-        )
-        suspicious = (
-            {"suspicious_count": has.suspicious_count, "suspicious": has.suspicious}
-            if has and not part.is_news
-            else _suspicious_fields(at, part)
-        )
-        prices.append(replace(new_state, **_rejected(fetched), **suspicious))
+        warnings = _unmatched_discounts(at.context, fetched.discounts)
+        new_state = TeamPrices(team, str(part.snapshot), len(part.checked.offers), warnings=warnings)
+        if has and not part.is_news:
+            new_state = replace(new_state, suspicious_count=has.suspicious_count, suspicious=has.suspicious)
+        prices.append(replace(new_state, **_rejected(fetched), **_suspicious_fields(at, part)))
         history[team] = _part_changes(at, part)
     return TeamPriceChanges(prices, history)
 
 
 def price_changes(provider_name: str, before: Mapping[Identity, Offer], offers: tuple[Offer, ...], now: datetime) -> list[dict[str, Any]]:
     """Rows of history: offers that are new, have another price or availability, or are gone."""
-    after = {identity(offer): offer for offer in offers}
+    after = {offer.identity: offer for offer in offers}
     news = [offer for key, offer in after.items() if _offer_identity(before.get(key)) != _offer_identity(offer)]
     gone = [replace(offer, observed_at=now) for key, offer in before.items() if key not in after]
     return [_row(provider_name, offer) for offer in news] + [_row(provider_name, offer) | {"usd_per_hour": None} for offer in gone]
@@ -210,7 +205,7 @@ def _checked(attempt: RefreshAttempt, fetched: Fetched, before: Mapping[Identity
         checked = CheckedOffers(dated, ())
     else:
         checked = check_offers(replace(fetched, offers=dated), before, attempt.known, accept_jumps=attempt.accept_jumps)
-    return replace(checked, offers=tuple(_with_available_since(offer, before.get(identity(offer)), now) for offer in checked.offers))
+    return replace(checked, offers=tuple(_with_available_since(offer, before.get(offer.identity), now) for offer in checked.offers))
 
 
 def _with_available_since(offer: Offer, before: Offer | None, now: datetime) -> Offer:
@@ -242,10 +237,8 @@ def _next_state(attempt: RefreshAttempt, fetched: Fetched, checked: CheckedOffer
 
 
 def _rows(found: Sequence[Quarantined], now: datetime) -> list[dict[str, Any]]:
-    return [
-        {"row": _shown(each.offer), "reason": each.reason, "at": now.isoformat(), "usd_per_hour": float(each.offer.usd_per_hour)}
-        for each in found
-    ]
+    at = now.isoformat()
+    return [{"row": _shown(row.offer), "reason": row.reason, "at": at, "usd_per_hour": float(row.offer.usd_per_hour)} for row in found]
 
 
 def _suspicious_fields(at: _SaveContext, part: _Part) -> dict[str, Any]:
@@ -258,10 +251,8 @@ def _suspicious_fields(at: _SaveContext, part: _Part) -> dict[str, Any]:
 
 def _rejected(fetched: Fetched) -> dict[str, Any]:
     """Fields of the state about rejected rows."""
-    rows = [
-        {"row": sanitize_text(row.row[:200]), "reason": sanitize_text(row.reason[:MAX_REASON_CHARS])}
-        for row in fetched.rejected[:MAX_EXAMPLES]
-    ]
+    shown = fetched.rejected[:MAX_EXAMPLES]
+    rows = [{"row": sanitize_text(row.row[:200]), "reason": sanitize_text(row.reason[:MAX_REASON_CHARS])} for row in shown]
     return {"rejected_count": len(fetched.rejected), "rejected": rows}
 
 
@@ -272,9 +263,8 @@ def _unmatched_discounts(context: AppContext, discounts: Sequence[Discount]) -> 
     book = context.catalog.book(context.store.current_manifest().book)
     others = [offer for offer in book.offers if book.source_provider(offer) != FILE_PROVIDER]
     idle = (discount for discount in discounts if not any(matches(discount, offer) for offer in others))
-    return [
-        sanitize_text(f"discount {discount.name} matched no offer{_discount_target(discount)}"[:MAX_REASON_CHARS]) for discount in idle
-    ][:MAX_EXAMPLES]
+    warnings = (f"discount {discount.name} matched no offer{_discount_target(discount)}" for discount in idle)
+    return [sanitize_text(warning[:MAX_REASON_CHARS]) for warning in islice(warnings, MAX_EXAMPLES)]
 
 
 def _discount_target(discount: Discount) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from providers.offer import ProviderError
 from service.context import AppContext
 from service.domain.errors import DomainError, UnknownName
 from service.domain.jobs import ignore_progress
 from service.domain.teams import DEFAULT_TEAM
+from service.prices.freshness import is_stale
 from service.prices.precedence import FILE_PROVIDER
 from service.store import ProviderState
 from service.usecases.prices.provider_access import (
@@ -28,7 +29,7 @@ from service.usecases.prices.provider_access import (
 from service.usecases.prices.refresh import KIND, refresh_prices, request_refresh
 
 Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
-CONDITIONS: tuple[Condition, ...] = ("ok", "stale", "failing", "not_configured", "offline", "never_asked", "off")
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 MAX_EXAMPLES_SHOWN = 20
 ROW_KINDS = ("rejected", "quarantined", "suspicious")
 """Kinds of rows that an operator should check."""
@@ -58,23 +59,23 @@ class RowCount:
     examples: Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
     """One provider as listings show it. `lacks`: reason why it cannot be fetched; `refresh`: state of a running refresh."""
 
     name: str
     state: Condition
-    credentials: tuple[str, ...]
+    credentials: tuple[str, ...] = ()
     lacks: str | None
-    fresh_for_hours: float | None
+    fresh_for_hours: float | None = None
     snapshot: str | None
     offers: int
     last_success_at: datetime | None
     last_attempt_at: datetime | None
     last_error: str | None
     last_error_at: datetime | None
-    next_refresh_at: datetime | None
-    breaker_open_until: datetime | None
+    next_refresh_at: datetime | None = None
+    breaker_open_until: datetime | None = None
     refresh: str | None
     rejected: RowCount
     skipped: Mapping[str, int]
@@ -130,12 +131,9 @@ def refresh_in_process(context: AppContext, name: str, *, accept_jumps: bool = F
         return result
     state = context.store.provider_state(name)
     owned = context.store.team_prices() if name == FILE_PROVIDER else {}
-    rows = {f"{kind}_rows": [row for one in (state, *owned.values()) for row in getattr(one, kind, ())] for kind in ROW_KINDS}
-    warnings = [
-        *result.get("warnings", ()),
-        *(said for prices in owned.values() for said in prices.warnings),
-        *teams_without_key(context, owned),
-    ]
+    rows = {f"{kind}_rows": [row for source in (state, *owned.values()) for row in getattr(source, kind, ())] for kind in ROW_KINDS}
+    team_warnings = [warning for prices in owned.values() for warning in prices.warnings]
+    warnings = [*result.get("warnings", ()), *team_warnings, *teams_without_key(context, owned)]
     teams = {"teams": {team: prices.offers for team, prices in owned.items()}} if owned else {}
     return result | rows | teams | {"skipped_rows": dict(state.skipped)} | ({"warnings": warnings} if warnings else {})
 
@@ -182,16 +180,13 @@ def _visible_to_team(context: AppContext, entry: ProviderEntry, *, operator: boo
         owned = context.store.team_prices(context.team) if context.team else {}
         entry = replace(entry, last_error=entry.last_error and HIDDEN_ERROR)
     own = owned.values()
+    warnings = [*entry.warnings, *(warning for prices in own for warning in prices.warnings)]
     return replace(
         entry,
         offers=entry.offers + sum(prices.offers for prices in own),
         rejected=_add_counts(entry.rejected, [RowCount(prices.rejected_count, prices.rejected) for prices in own]),
         suspicious=_add_counts(entry.suspicious, [RowCount(prices.suspicious_count, prices.suspicious) for prices in own]),
-        warnings=[
-            *entry.warnings,
-            *(said for prices in own for said in prices.warnings),
-            *(teams_without_key(context, owned) if operator else ()),
-        ],
+        warnings=warnings + (teams_without_key(context, owned) if operator else []),
     )
 
 
@@ -219,11 +214,10 @@ def _condition(state: ProviderState, lacks: str | None, now: datetime) -> Condit
         return "failing"
     if state.verified_at is None:
         return "never_asked"
-    return "ok" if 0 <= (now - state.verified_at).total_seconds() <= (state.fresh_for_s or 0) else "stale"
+    return "stale" if is_stale(state.verified_at, now, timedelta(seconds=state.fresh_for_s or 0)) else "ok"
 
 
 def _make_entry(state: ProviderState, condition: Condition, refresh: str | None, *, lacks: str | None, **more: Any) -> ProviderEntry:
-    known = {"credentials": (), "fresh_for_hours": None, "next_refresh_at": None, "breaker_open_until": None, **more}
     return ProviderEntry(
         name=state.provider,
         state=condition,
@@ -240,5 +234,5 @@ def _make_entry(state: ProviderState, condition: Condition, refresh: str | None,
         quarantined=RowCount(state.quarantined_count, state.quarantined[:MAX_EXAMPLES_SHOWN]),
         suspicious=RowCount(state.suspicious_count, state.suspicious[:MAX_EXAMPLES_SHOWN]),
         warnings=state.warnings,
-        **known,
+        **more,
     )

@@ -14,6 +14,7 @@ from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.jobs import Job, ReportProgress, ignore_progress
 from service.prices.book import BUILT_IN_PROVIDER
+from service.prices.freshness import is_stale
 from service.prices.precedence import FILE_PROVIDER
 from service.store import BookManifest, ProviderState, SnapshotRef, StaleWriteError, TeamPriceChanges
 from service.usecases.prices.ingest import RefreshAttempt, save_fetched, withdrawal_changes
@@ -94,14 +95,12 @@ class RefreshTrigger:
 
     def __call__(self, manifest: BookManifest) -> None:
         for head in manifest.parts:
-            if self._over(head) and self._clock() >= self._next.get(head.provider, float("-inf")):
+            if self._has_expired(head) and self._clock() >= self._next.get(head.provider, float("-inf")):
                 self._next[head.provider] = self._clock() + TRIGGER_INTERVAL_S
                 self._ask(head.provider)
 
-    def _over(self, known: SnapshotRef | ProviderState) -> bool:
-        """Whether the prices have expired; a time in the future is an error of a clock and counts as expired."""
-        age = None if known.verified_at is None else self._context.clock() - known.verified_at
-        return age is None or not timedelta(0) <= age <= timedelta(seconds=known.fresh_for_s or 0)
+    def _has_expired(self, known: SnapshotRef | ProviderState) -> bool:
+        return is_stale(known.verified_at, self._context.clock(), timedelta(seconds=known.fresh_for_s or 0))
 
     def _ask(self, provider: str) -> None:
         """Request a refresh unless the store has newer prices than this process."""
@@ -109,7 +108,7 @@ class RefreshTrigger:
         allowed = context.settings.asks(provider) and (provider in LOCAL_PROVIDERS or not context.settings.offline)
         try:
             state = context.store.provider_state(provider)
-            if allowed and self._over(state) and not state.unconfigured and not in_backoff(state, context.clock()):
+            if allowed and self._has_expired(state) and not state.unconfigured and not in_backoff(state, context.clock()):
                 request_refresh(context, provider)
         except StoreUnavailable as error:
             log.warning("no refresh of %s can be requested: %s", provider, error)
@@ -123,11 +122,8 @@ def save_unconfigured(context: AppContext, state: ProviderState, reason: str, *,
         return
     now = context.clock()
     gone = withdrawal_changes(context, FILE_PROVIDER, state.snapshot, now) if unnamed and state.snapshot else ()
-    nothing = (
-        TeamPriceChanges((), {team: withdrawal_changes(context, FILE_PROVIDER, has.snapshot, now) for team, has in owned.items()})
-        if owned
-        else None
-    )
+    gone_by_team = {team: withdrawal_changes(context, FILE_PROVIDER, has.snapshot, now) for team, has in owned.items()}
+    nothing = TeamPriceChanges((), gone_by_team) if owned else None
     new_state = replace(as_configured(context, state), unconfigured=reason, snapshot=None if unnamed else state.snapshot)
     _save_state(context, replace(new_state, attempted_at=now) if attempted else new_state, state, gone, nothing)
 

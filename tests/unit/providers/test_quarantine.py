@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.offer import Fetched, Offer, Rejected
-from providers.quarantine import CheckedOffers, check_offers, identity, rules
+from providers.quarantine import CheckedOffers, check_offers, rules
 
 NOW = datetime(2027, 1, 4, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ def offer(usd: str | Decimal = "40", **changes: Any) -> Offer:
 
 
 def checked(*offers: Offer, before: tuple[Offer, ...] = (), accept_jumps: bool = False) -> CheckedOffers:
-    return check_offers(Fetched(offers, "s"), {identity(old): old for old in before}, accept_jumps=accept_jumps)
+    return check_offers(Fetched(offers, "s"), {old.identity: old for old in before}, accept_jumps=accept_jumps)
 
 
 def reasons(found: CheckedOffers) -> list[str]:
@@ -66,7 +66,7 @@ def test_the_first_prices_of_a_source_are_measured_by_those_of_others(usd: str, 
     found = check_offers(first, {}, known)
     assert (first.offers[0] in found.offers, len(found.quarantined)) == (believed, 0 if believed else 1)
     assert check_offers(first, {}, known, accept_jumps=True).offers == first.offers
-    assert check_offers(first, {identity(o): o for o in first.offers}, known).offers == first.offers
+    assert check_offers(first, {o.identity: o for o in first.offers}, known).offers == first.offers
 
 
 def test_an_operator_may_believe_it() -> None:
@@ -118,7 +118,7 @@ def test_rows_that_could_not_be_read_keep_their_last_prices() -> None:
     """Named by provider, region or instance type; those that were read and are gone are gone."""
     before = (offer(), offer(region="west"), offer(instance_type="b200x8"), offer(provider="cirrus"), offer(region="south"))
     unread = (Rejected("west", "timed out"), Rejected("b200x8", "price is null"), Rejected("cirrus", "cannot be read"))
-    found = check_offers(Fetched((offer("41"),), "s", unread), {identity(old): old for old in before})
+    found = check_offers(Fetched((offer("41"),), "s", unread), {old.identity: old for old in before})
     assert set(found.offers) == {offer("41"), *before[1:4]}
 
 
@@ -126,7 +126,7 @@ def test_where_a_part_could_not_be_read_nothing_is_gone() -> None:
     """A page that failed may have held any of them; those that came are as they came."""
     before = (offer(), offer(region="west"), offer(instance_type="b200x8"))
     unread = (Rejected("further pages", "timed out"),)
-    found = check_offers(Fetched((offer("41"),), "s", unread, partial=True), {identity(old): old for old in before})
+    found = check_offers(Fetched((offer("41"),), "s", unread, partial=True), {old.identity: old for old in before})
     assert set(found.offers) == {offer("41"), *before[1:]}
 
 
@@ -143,11 +143,11 @@ PRICES = st.decimals(min_value=Decimal("0.01"), max_value=Decimal(10_000), place
 def test_whatever_comes_what_is_served_is_plausible(rows: list[tuple[Decimal, str, str]], last: Decimal) -> None:
     """Nothing served jumped tenfold, nothing is served twice, and every offer is served, replaced or reported."""
     before = tuple(offer(last, region=region) for region in "abc")
-    offers = {identity(o): o for o in (offer(usd, pricing=pricing, region=region) for usd, pricing, region in rows)}
+    offers = {o.identity: o for o in (offer(usd, pricing=pricing, region=region) for usd, pricing, region in rows)}
     found = checked(*offers.values(), before=before)
-    served = {identity(o): o for o in found.offers}
+    served = {o.identity: o for o in found.offers}
     assert len(served) == len(found.offers)
     assert all(last / 10 < o.usd_per_hour < last * 10 for o in found.offers if o.pricing == "on_demand")
     on_demand = {o.region: o.usd_per_hour for o in found.offers if o.pricing == "on_demand"}
     assert all(o.usd_per_hour <= on_demand.get(o.region, o.usd_per_hour) for o in found.offers)
-    assert {identity(each.offer) for each in found.quarantined} | {key for key, o in served.items() if offers.get(key) == o} == set(offers)
+    assert {each.offer.identity for each in found.quarantined} | {key for key, o in served.items() if offers.get(key) == o} == set(offers)
