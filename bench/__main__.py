@@ -16,7 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.harness import CLIENTS, REPEATS, ROOT, loaded, median_s, offline_client, post_cpu_s, report, timed, wait_until_answering
+from bench.harness import (
+    CLIENTS,
+    REPEATS,
+    ROOT,
+    loaded,
+    median_s,
+    offline_client,
+    post_cpu_s,
+    read_request,
+    report,
+    timed,
+    wait_until_answering,
+)
 from bench.servers import find_free_port
 from service.api.resources.programs import EXAMPLE as PROGRAM
 from service.api.resources.training.estimate import EXAMPLE
@@ -27,16 +39,7 @@ WORST_MODELS: tuple[dict[str, Any], ...] = (
     {"params": "1000B"},
 )
 # Everything in it has dozens of divisors, so that there are millions of ways to divide it.
-MANY_DIVISORS: dict[str, Any] = {
-    "model": {
-        "layers": 720, "hidden_size": 1440, "attention_heads": 1440, "head_dim": 1, "vocab_size": 32000,
-        "experts": 1680, "experts_per_token": 64, "expert_ffn_hidden_size": 64,
-    },
-    "data": {"tokens": "1T"},
-    "training": {"seq_len": 4096, "global_batch_tokens": 4096 * 3_628_800},
-    "hardware": {"accelerator": "H100", "count": 5040, "accelerators_per_node": 720},
-    "price": {"usd_per_accelerator_hour": 2.0},
-}  # fmt: skip
+MANY_DIVISORS = read_request("many-divisors")
 BODY = json.dumps(EXAMPLE).encode()
 # The search of Calculon (Isaev et al., SC'23), layouts a second on one core of the machine these benchmarks were written on.
 CALCULON_LAYOUTS_PER_S = 740

@@ -36,6 +36,12 @@ def report(name: str, value: float, unit: str, versus: str | None = None, refere
     print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "vs": versus, "ratio": ratio}), flush=True)
 
 
+def read_request(name: str) -> dict[str, Any]:
+    """A request of bench/requests."""
+    request: dict[str, Any] = json.loads((ROOT / "bench" / "requests" / f"{name}.json").read_text(encoding="utf-8"))
+    return request
+
+
 @contextmanager
 def offline_context(**settings: str) -> Iterator[AppContext]:
     """A context with the shipped prices on an empty database, without network."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from bench.harness import offline_context, report, timed
+from bench.harness import offline_context, read_request, report, timed
 from service.context import AppContext
 from service.domain.scenarios import ProgramModel, RunModel
 from service.engine.numerics.quantiles import range_quantiles
@@ -26,28 +26,7 @@ from service.usecases.scenarios import monte_carlo
 TRIALS, SIMPY_TRIALS = 1_000_000, 30
 MEMORY_PROMISED_MB = 500.0
 # 1,000 nodes of 8: the whole machine fails every 6 hours.
-NODES_1000: dict[str, Any] = {
-    "name": "405B on 1,000 nodes",
-    "start": "2027-01-04",
-    "deadline": "2028-03-31",
-    "defaults": {"hardware": {"accelerator": "H100", "count": 8000}, "price": {"usd_per_accelerator_hour": 2.5}},
-    "tiers": [
-        {
-            "tier": "prototype",
-            "runs": [{"name": "ablations", "repeat": 4, "estimate": {"model": {"params": "34B"}, "data": {"tokens": "2T"}}}],
-            "gate": {"decides": "data mixture", "pass_probability": 0.8, "sign_off_days": 3},
-        },
-        {
-            "tier": "validation",
-            "runs": [{"name": "scale check", "estimate": {"model": {"params": "70B"}, "data": {"tokens": "5T"}}}],
-            "gate": {"decides": "go to production", "pass_probability": 0.9, "sign_off_days": 5},
-        },
-        {"tier": "production", "runs": [{"name": "main", "estimate": {"model": {"params": "405B"}, "data": {"tokens": "15T"}}}]},
-    ],
-    "overhead": {"evaluation": 0.05, "debugging": 0.05},
-    "schedule": {"queue_days": {"p10": 1, "p50": 3, "p90": 10}},
-    "risks": [{"name": "loss spike", "probability": 0.3, "cost_share_of_tier": 0.1, "tier": "production"}],
-}
+NODES_1000 = read_request("program-1000-nodes")
 
 
 def scenarios() -> None:

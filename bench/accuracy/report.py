@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 import textwrap
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,9 +123,9 @@ def figures(rows: Sequence[ScoredRow]) -> Figures:
 
 def grouped(rows: Iterable[ScoredRow], key: Callable[[ScoredRow], str], order: Sequence[str] = ()) -> list[Group]:
     """Rows by key, in the given order of keys, others after it by name; keys without rows are left out."""
-    found: dict[str, list[ScoredRow]] = {}
+    found: dict[str, list[ScoredRow]] = defaultdict(list)
     for row in rows:
-        found.setdefault(key(row), []).append(row)
+        found[key(row)].append(row)
     names = [name for name in order if name in found] + sorted(set(found) - set(order))
     return [(name, found[name]) for name in names]
 
@@ -215,19 +215,10 @@ def summary_table(lines: Sequence[Line]) -> str:
 
 
 def _summary_cells(line: Line) -> list[str]:
-    return [_name(line), f"{line['rows']:,}", *(_cell(line, key) for key in SUMMARY_COLUMNS.values()), _coverage(line)]
-
-
-def _name(line: Line) -> str:
-    return f"**{line['name']}**" if line["name"] in TOTALS else str(line["name"])
-
-
-def _cell(line: Line, name: str) -> str:
-    return percent(line[name]) if name in line else ""
-
-
-def _coverage(line: Line) -> str:
-    return percent(line["coverage_80"], 0) if "coverage_80" in line else ""
+    """A data set's figures; those that it does not have are empty."""
+    name = f"**{line['name']}**" if line["name"] in TOTALS else str(line["name"])
+    shares = [percent(line[key]) if key in line else "" for key in SUMMARY_COLUMNS.values()]
+    return [name, f"{line['rows']:,}", *shares, percent(line["coverage_80"], 0) if "coverage_80" in line else ""]
 
 
 def group_table(title: str, groups: Sequence[Group]) -> str:
@@ -236,16 +227,9 @@ def group_table(title: str, groups: Sequence[Group]) -> str:
 
 
 def _figure_cells(found: Figures) -> list[str]:
-    shares = (found.median, found.p90, found.alike)
-    rules = (found.in_sample, found.baseline, found.constant)
-    return [
-        f"{found.rows:,}",
-        str(found.tables),
-        *(percent(share) for share in shares),
-        f"{round(100 * found.bias):+d} %",
-        *(percent(share) for share in rules),
-        percent(found.coverage, 0),
-    ]
+    shares = map(percent, (found.median, found.p90, found.alike))
+    rules = map(percent, (found.in_sample, found.baseline, found.constant))
+    return [f"{found.rows:,}", str(found.tables), *shares, f"{round(100 * found.bias):+d} %", *rules, percent(found.coverage, 0)]
 
 
 def runs_table(rows: Sequence[ScoredRow]) -> str:
@@ -264,11 +248,9 @@ def _run_cells(row: ScoredRow) -> list[str]:
 def not_scored_table(lines: Sequence[Line]) -> str:
     """Rows by data set and reason; the totals would count them twice."""
     found = [(str(line["name"]), dict(line["left_out"])) for line in lines if line["name"] not in TOTALS and line.get("left_out")]
-    total: Counter[str] = Counter()
-    for _, reasons in found:
-        total.update(reasons)
     rows = [[name, reason, str(count)] for name, reasons in sorted(found) for reason, count in sorted(reasons.items())]
-    return table(["data set", "why", "rows"], [*rows, ["**all**", "", f"**{sum(total.values())}**"]])
+    total = sum(int(count) for *_, count in rows)
+    return table(["data set", "why", "rows"], [*rows, ["**all**", "", f"**{total}**"]])
 
 
 @dataclass(frozen=True)

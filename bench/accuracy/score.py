@@ -8,14 +8,15 @@ machines and software, so the second is the harder question.
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.accuracy.report import errors
+from bench.accuracy.report import alike, errors, grouped
 from bench.accuracy.rows import ScoredRow
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
@@ -49,7 +50,13 @@ Floats = NDArray[np.float64]
 Summary = dict[str, object]
 BASELINE_MFU = 0.4
 RUNS = dict(zip(("training-runs", "more-training-runs"), FILES, strict=True))
-PREDICTED = ("predicted_left_out", "predicted_publication_out", "predicted_in_sample", "baseline", "constant")
+PREDICTORS = {
+    "publication_out": "predicted_publication_out",
+    "in_sample": "predicted_in_sample",
+    "baseline": "baseline",
+    "constant_rate": "constant",
+}
+"""Predictors beside `predicted_left_out`, by the names of their figures."""
 
 
 @functools.cache
@@ -106,15 +113,11 @@ def _speeds(cases: Sequence[MeasuredCase], known: LayoutKnowledge, away: Floats,
     constant = _constant_rates([case for case, _ in owners])
     covered = _covered(known, residuals(cases, away, parameters), [_borrowed(case, folds) for case, _ in owners])
     return [
-        ScoredRow(
+        _scored(
+            case,
             id=case.ids[index],
             table=data_set(case),
             source=case.source,
-            accelerator=case.accelerator.name,
-            family=case.accelerator.family,
-            precision=case.training.precision,
-            count=case.cluster.count,
-            params=total_parameters(case.model),
             layout_known="goal" if known == "goal" else "stated" if case.stated else "partly",
             kind="throughput",
             measured=float(case.rates[index]),
@@ -127,6 +130,18 @@ def _speeds(cases: Sequence[MeasuredCase], known: LayoutKnowledge, away: Floats,
         )
         for place, (case, index) in enumerate(owners)
     ]
+
+
+def _scored(case: MeasuredCase | PublishedRun, **figures: Any) -> ScoredRow:
+    """A row of a case or a run, with what all rows say of their machine and model."""
+    return ScoredRow(
+        accelerator=case.cluster.accelerator.name,
+        family=case.cluster.accelerator.family,
+        precision=case.training.precision,
+        count=case.cluster.count,
+        params=total_parameters(case.model),
+        **figures,
+    )
 
 
 def _borrowed(case: MeasuredCase, folds: Folds) -> float:
@@ -177,15 +192,11 @@ def _hours() -> list[ScoredRow]:
     for at, (table, run) in enumerate(zip(tables, runs, strict=True)):
         away = run.hours / float(actual[at]) * slowdown(run, lost[run.kin])
         found.append(
-            ScoredRow(
+            _scored(
+                run,
                 id=run.name,
                 table=table,
                 source=run.publication,
-                accelerator=run.cluster.accelerator.name,
-                family=run.cluster.accelerator.family,
-                precision=run.training.precision,
-                count=run.cluster.count,
-                params=total_parameters(run.model),
                 layout_known="goal",
                 kind="hours",
                 measured=run.hours,
@@ -218,10 +229,10 @@ def _run_covered(run: PublishedRun, planned: float) -> bool:
 
 
 def _excluded() -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
+    found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in read_table("throughput.csv"):
         if row["excluded"]:
-            found.setdefault(row["table"], Counter())[row["excluded"]] += 1
+            found[row["table"]][row["excluded"]] += 1
     return found
 
 
@@ -230,31 +241,30 @@ def _reasons(name: str) -> Counter[str]:
 
 
 def _summary(name: str, some: Sequence[ScoredRow], reasons: Mapping[str, int]) -> Summary:
-    by = {predictor: errors(some, predictor) for predictor in PREDICTED}
-
-    def of(measure: Callable[[Floats], float], predictor: str) -> float:
-        return round(float(measure(by[predictor])), 4)
-
-    def p90(values: Floats) -> float:
-        return float(np.quantile(values, 0.9))
-
+    away = errors(some)
+    others = {
+        f"{name}_{statistic}_ape": _rounded(measure(errors(some, predictor)))
+        for name, predictor in PREDICTORS.items()
+        for statistic, measure in (("median", np.median), ("mean", np.mean))
+    }
     return {
         "name": name,
         "rows": len(some),
-        "median_ape": of(np.median, "predicted_left_out"),
-        "mean_ape": of(np.mean, "predicted_left_out"),
-        "p90_ape": of(p90, "predicted_left_out"),
-        "coverage_80": round(float(np.mean([row.covered for row in some])), 3),
-        "publication_out_median_ape": of(np.median, "predicted_publication_out"),
-        "publication_out_mean_ape": of(np.mean, "predicted_publication_out"),
-        "in_sample_median_ape": of(np.median, "predicted_in_sample"),
-        "in_sample_mean_ape": of(np.mean, "predicted_in_sample"),
-        "baseline_median_ape": of(np.median, "baseline"),
-        "baseline_mean_ape": of(np.mean, "baseline"),
-        "constant_rate_median_ape": of(np.median, "constant"),
-        "constant_rate_mean_ape": of(np.mean, "constant"),
+        "median_ape": _rounded(np.median(away)),
+        "mean_ape": _rounded(np.mean(away)),
+        "p90_ape": _rounded(np.quantile(away, 0.9)),
+        "coverage_80": round(_coverage(some), 3),
+        **others,
         "left_out": dict(sorted(reasons.items())),
     }
+
+
+def _rounded(error: np.floating[Any]) -> float:
+    return round(float(error), 4)
+
+
+def _coverage(some: Sequence[ScoredRow]) -> float:
+    return float(np.mean([row.covered for row in some]))
 
 
 def _vision() -> Summary:
@@ -282,14 +292,7 @@ def _left_out_only(name: str, reasons: Mapping[str, int]) -> Summary:
 
 def _alike(some: Sequence[ScoredRow]) -> Summary:
     """The mean over data sets of their medians: no table speaks louder for having more rows."""
-    tables = [[row for row in some if row.table == name] for name in sorted({row.table for row in some})]
-    names = {
-        "median_ape": "predicted_left_out",
-        "publication_out_median_ape": "predicted_publication_out",
-        "in_sample_median_ape": "predicted_in_sample",
-        "baseline_median_ape": "baseline",
-        "constant_rate_median_ape": "constant",
-    }
-    means = {shown: round(float(np.mean([np.median(errors(one, name)) for one in tables])), 4) for shown, name in names.items()}
-    coverage = round(float(np.mean([np.mean([row.covered for row in one]) for one in tables])), 3)
-    return {"name": "all-tables-alike", "rows": len(some), **means, "coverage_80": coverage}
+    medians = {"median_ape": "predicted_left_out"} | {f"{name}_median_ape": predictor for name, predictor in PREDICTORS.items()}
+    means = {shown: round(alike(some, predictor), 4) for shown, predictor in medians.items()}
+    coverage = float(np.mean([_coverage(members) for _, members in grouped(some, lambda row: row.table)]))
+    return {"name": "all-tables-alike", "rows": len(some), **means, "coverage_80": round(coverage, 3)}

@@ -7,8 +7,10 @@ times an autoregressive noise with heavy-tailed innovations, times a slow wander
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ REPEATED_PER_HOUR = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """How runs behave: times in hours, shares of throughput; `days` is the planned length, from and to."""
+    """How runs behave; regimes.toml says what each figure is."""
 
     days: tuple[float, float]
     mttf_hours: float
@@ -44,16 +46,13 @@ class Regime:
     price_change_share: float
 
 
-CALM = Regime(
-    days=(60, 120), mttf_hours=100, repair_hours=0.5, repair_spread=0.8, repeat_share=0.05, checkpoint_hours=1,
-    rollback_every_hours=2000, rollback_hours=(2, 12), noise=0.01, noise_memory_hours=12, straggler_every_hours=720, straggler_hours=8,
-    straggler_loss=(0.03, 0.1), wander_a_month=0.01, plan_error=0.08, price_change_share=0.0,
-)  # fmt: skip
-ROUGH = Regime(
-    days=(60, 120), mttf_hours=10, repair_hours=0.8, repair_spread=1.2, repeat_share=0.2, checkpoint_hours=2,
-    rollback_every_hours=240, rollback_hours=(4, 24), noise=0.03, noise_memory_hours=24, straggler_every_hours=168, straggler_hours=12,
-    straggler_loss=(0.05, 0.25), wander_a_month=0.04, plan_error=0.2, price_change_share=0.2,
-)  # fmt: skip
+def read_regime(name: str) -> Regime:
+    """A regime of regimes.toml."""
+    rows = tomllib.loads((Path(__file__).parent / "regimes.toml").read_text(encoding="utf-8"))
+    return Regime(**{field: tuple(value) if isinstance(value, list) else value for field, value in rows[name].items()})
+
+
+CALM, ROUGH = read_regime("calm"), read_regime("rough")
 REGIMES: Mapping[str, Regime] = {
     "short calm": replace(CALM, days=(8, 20)),
     "short rough": replace(ROUGH, days=(8, 20)),
