@@ -30,8 +30,7 @@ class HuggingFaceCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, _control: Any, **_: Any) -> None:
         """Open the tracker, which reports the launch."""
         if state.is_world_process_zero:
-            url, run_id, key = self.arguments
-            self.tracker = Tracker(url, run_id, key, **{"accelerators": args.world_size, **self.options})
+            self.tracker = Tracker(*self.arguments, **{"accelerators": args.world_size, **self.options})
 
     def on_log(self, _args: Any, state: Any, _control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         """Report progress."""

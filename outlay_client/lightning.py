@@ -46,8 +46,7 @@ class LightningCallback(Callback):  # type: ignore[misc]
     def on_fit_start(self, trainer: Any, _module: Any) -> None:
         """Open the tracker, which reports the launch."""
         if trainer.is_global_zero:
-            url, run_id, key = self.arguments
-            self.tracker = Tracker(url, run_id, key, **{"accelerators": trainer.world_size, **self.options})
+            self.tracker = Tracker(*self.arguments, **{"accelerators": trainer.world_size, **self.options})
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
         """Report progress every few optimizer steps, and a checkpoint written since the last batch."""
@@ -88,8 +87,8 @@ class LightningCallback(Callback):  # type: ignore[misc]
     def _report_checkpoint(self, trainer: Any) -> None:
         """Report the newest file of the Trainer's checkpoint callback. It is written after `on_save_checkpoint`, and so is looked up
         later."""
-        newest = getattr(trainer.checkpoint_callback, "best_model_path", "")
-        newest = getattr(trainer.checkpoint_callback, "_last_checkpoint_saved", "") or newest
+        paths = (getattr(trainer.checkpoint_callback, name, "") for name in ("_last_checkpoint_saved", "best_model_path"))
+        newest = next(filter(None, paths), "")
         if self.tracker and newest and newest != self._checkpoint:
             self._checkpoint = newest
             self.tracker.checkpoint(Path(newest), step=trainer.global_step)

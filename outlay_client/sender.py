@@ -8,6 +8,7 @@ import os
 import random
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from urllib.parse import quote
@@ -109,11 +110,9 @@ class Sender:
     def _queued(self) -> list[Queued]:
         """The contents of the queue, once it has any."""
         queued = [self._queue.get()]
-        try:
+        with suppress(Empty):
             while len(queued) < MAX_LINES:
                 queued.append(self._queue.get_nowait())
-        except Empty:
-            return queued
         return queued
 
     def _line(self, event: PendingEvent) -> bytes:

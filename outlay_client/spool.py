@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import time
 import uuid
@@ -62,12 +63,15 @@ class Spool:
     @property
     def count(self) -> int:
         """Number of waiting events."""
-        return sum(segment.count for segment in (*self.sealed, *([self.active] if self.active else [])))
+        return sum(segment.count for segment in self._segments())
 
     @property
     def size(self) -> int:
         """Size of waiting events [bytes]."""
-        return sum(segment.size for segment in (*self.sealed, *([self.active] if self.active else [])))
+        return sum(segment.size for segment in self._segments())
+
+    def _segments(self) -> list[Segment]:
+        return [*self.sealed, self.active] if self.active else list(self.sealed)
 
     def open(self) -> None:
         """Create the folder and take over files of ended processes. Where the folder cannot be used, `error` gives the reason."""
@@ -164,11 +168,11 @@ class Spool:
             with contextlib.suppress(OSError):
                 os.close(self._file)
             self._file = -1
-        if self.active is not None and self.active.count:
-            self.sealed.append(self.active)
-        elif self.active is not None and self.active.path is not None:
-            _removed(self.active.path)
-        self.active = None
+        active, self.active = self.active, None
+        if active and active.count:
+            self.sealed.append(active)
+        elif active and active.path:
+            _removed(active.path)
 
     def _thin(self) -> None:
         """Drop every other progress event, oldest files first, until the size is within the limit. Other events are never dropped."""
@@ -245,15 +249,8 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def _thinned(lines: Sequence[bytes]) -> list[bytes]:
     """The lines without every other progress line: the first of two, and a last single one."""
-    kept, drop = [], True
-    for line in lines:
-        if PROGRESS not in line:
-            kept.append(line)
-            continue
-        if not drop:
-            kept.append(line)
-        drop = not drop
-    return kept
+    progress = itertools.count()
+    return [line for line in lines if PROGRESS not in line or next(progress) % 2]
 
 
 def _replace(path: Path, lines: Sequence[bytes]) -> None:

@@ -21,7 +21,6 @@ MAX_QUEUED = 10_000
 """Most queued events; above it, while a disk hangs, progress is dropped and counted."""
 MAX_BUFFERED_BYTES = 64 * 2**20
 OTHER_RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK")
-SECONDS_PER_HOUR = 3600
 AT_EXIT_S = 5.0
 
 
@@ -150,16 +149,15 @@ class Tracker:
         """Accelerator-hours since this launch; None without a number of accelerators."""
         if self.accelerators is None:
             return None
-        return (time.monotonic() - self._started) * self.accelerators / SECONDS_PER_HOUR
+        return (time.monotonic() - self._started) * self.accelerators / 3600
 
     def _put(self, kind: str, fields: dict[str, Any], at: datetime | float | None) -> None:
         """Queue an event; the queue's `put` does not wait and is safe in signal handlers."""
         if not self.active:
             return
-        if self._pid != os.getpid():
-            self._begin()
+        sender = self._own_sender()
         if kind == "progress" and self._queue.qsize() >= MAX_QUEUED:
-            self._sender.dropped += 1
+            sender.dropped += 1
             return
         self._queue.put(PendingEvent(f"{self._launch}-{next(self._numbers)}", kind, time.time(), at, fields))
 
