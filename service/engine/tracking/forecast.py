@@ -151,13 +151,8 @@ def forecast(done: ProgressSeries, remaining_tokens: float, prior: PlanPrior, ru
     hours, usd, accelerator_hours = (_remaining(cut, total, plan, left, scatter, rules) for total, plan in zip(totals, plans, strict=True))
     if not (hours or usd or accelerator_hours):
         return None
-    return RemainingWork(hours, usd, accelerator_hours, _basis(cut, plans))
-
-
-def _basis(cut: _Cut | None, plans: tuple[Range | None, ...]) -> Basis:
-    if cut is None:
-        return "plan"
-    return "history and plan" if any(plans) else "history"
+    basis: Basis = "plan" if cut is None else "history and plan" if any(plans) else "history"
+    return RemainingWork(hours, usd, accelerator_hours, basis)
 
 
 def _cut(done: ProgressSeries, blocks: int) -> _Cut | None:

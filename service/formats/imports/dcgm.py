@@ -16,7 +16,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference, digest
 from service.formats.imports.rows import Row, RowRefused, check_rows, json_value, measured, name_of, since_1970, take_rows
-from service.formats.imports.tags import reference_of
+from service.formats.imports.tags import RUN, reference_of
 
 WHOLE = {"DCGM_FI_DEV_GPU_UTIL": 100.0, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": 1.0}
 """Reading of each metric on a fully busy accelerator. The first takes precedence where a run has both."""
@@ -73,7 +73,7 @@ def _add(hours: dict[Key, Hour], number: int, series: Any) -> None:
     name = str(labels.get("__name__"))
     if name not in WHOLE:
         raise RowRefused(f"metric is {name[:80]}; {' and '.join(METRICS)} are taken")
-    reference = _reference(labels)
+    reference = reference_of(labels, {RUN: next((job for label in JOB_LABELS if (job := name_of(labels.get(label)))), "")})
     gpu = tuple(str(labels.get(label, "")) for label in GPU_LABELS)
     for at, share in [_sample(sample, name) for sample in series["values"]]:
         if isnan(share):
@@ -82,11 +82,6 @@ def _add(hours: dict[Key, Hour], number: int, series: Any) -> None:
         hour.total += share
         hour.samples += 1
         hour.gpus.add(gpu)
-
-
-def _reference(labels: Mapping[str, Any]) -> RunReference:
-    named = reference_of(labels)
-    return named if named.is_stated else RunReference(next((name for label in JOB_LABELS if (name := name_of(labels.get(label)))), ""))
 
 
 def _sample(sample: Any, name: str) -> tuple[datetime, float]:

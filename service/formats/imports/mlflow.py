@@ -12,7 +12,7 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.events import Event
-from service.domain.tracking.imports import ImportedEvent, ImportedFile, RunReference
+from service.domain.tracking.imports import ImportedEvent, ImportedFile
 from service.formats.imports.metrics import Point, events_of
 from service.formats.imports.rows import (
     Row,
@@ -27,7 +27,7 @@ from service.formats.imports.rows import (
     step_of,
     take_rows,
 )
-from service.formats.imports.tags import reference_of
+from service.formats.imports.tags import RUN, reference_of
 
 MILLISECONDS = 1000
 MAX_ID_CHARACTERS = 64
@@ -58,7 +58,7 @@ def _run(row: Row, histories: Mapping[str, list[Any]]) -> Iterator[ImportedEvent
     run_id = name_of(info.get("run_id") or info.get("run_uuid"))
     if not run_id or len(run_id) > MAX_ID_CHARACTERS:
         raise RowRefused(f"has no info.run_id of at most {MAX_ID_CHARACTERS} characters")
-    reference = _reference(info, data)
+    reference = reference_of(data.get("tags"), {RUN: info.get("run_name")})
     metrics = histories.get(run_id) or data.get("metrics") or []
     if not isinstance(metrics, list):
         raise RowRefused("data.metrics is no list")
@@ -71,11 +71,6 @@ def _object(run: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise RowRefused(f"is no run of MLflow: {name} is no object")
     return value
-
-
-def _reference(info: Mapping[str, Any], data: Mapping[str, Any]) -> RunReference:
-    named = reference_of(data.get("tags"))
-    return named if named.is_stated else RunReference(name_of(info.get("run_name")))
 
 
 def _bounds(run_id: str, info: Mapping[str, Any]) -> Iterator[Event]:

@@ -109,15 +109,12 @@ def _settle(context: AppContext, outgoing: ClaimedDelivery, error: Undelivered |
     if error is None:
         store.settle_delivery(delivery, "sent", now)
     elif isinstance(error, Gone) or delivery.attempts >= MAX_ATTEMPTS:
-        log.warning("alert %s was not delivered to target %s, after %s attempts: %s", *_named(outgoing), delivery.attempts, error)
+        where = (outgoing.alert.id, delivery.target)
+        log.warning("alert %s was not delivered to target %s, after %s attempts: %s", *where, delivery.attempts, error)
         store.settle_delivery(delivery, "failed", now, error=str(error))
     else:
         pause_s = PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())
         store.settle_delivery(delivery, "pending", now, error=str(error), due_at=now + timedelta(seconds=pause_s))
-
-
-def _named(outgoing: ClaimedDelivery) -> tuple[str, int]:
-    return outgoing.alert.id, outgoing.delivery.target
 
 
 def _escaped(text: str) -> str:

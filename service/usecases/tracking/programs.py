@@ -36,7 +36,7 @@ def start_program(
     if "midpoint_gate" in stated:
         stated["midpoint_gate"] = with_gate_share(stated["midpoint_gate"])
     body = planned | stated | {"state": OPEN}
-    _check_dates(body)
+    _check_order(body, "deadline", "/deadline")
     return context.store.create_program(who.team, body, plan, context.clock(), idempotency)
 
 
@@ -56,7 +56,7 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
 def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
     """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
     body = {**program.body, **{name: to_builtins(value) for name, value in given.items()}}
-    _check_dates(body)
+    _check_order(body, "deadline", "/deadline")
     return context.store.change_program(program, body, context.clock(), who.key)
 
 
@@ -67,7 +67,7 @@ def start_run(context: AppContext, program: ProgramRecord, given: Given, idempot
     tier, stated = given.get("tier"), to_builtins(given.get("planned", {}))
     planned = apply_stated(planned_run(program.body, tier, given["name"]), stated)
     body = {"name": given["name"], "tier": tier, "state": OPEN, "planned": planned, "price_snapshot": program.body.get("price_snapshot")}
-    _check_planned(body)
+    _check_order(body["planned"], "finish", "/planned/finish")
     return context.store.create_run(program, given["name"], body, context.clock(), idempotency)
 
 
@@ -93,7 +93,7 @@ def change_run(context: AppContext, who: Principal, run: RunRecord, given: Given
     """The run with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
     news = {name: to_builtins(value) for name, value in given.items()}
     body = {**run.body, **news, "planned": apply_stated(run.body["planned"], news.get("planned", {}))}
-    _check_planned(body)
+    _check_order(body["planned"], "finish", "/planned/finish")
     changed = context.store.change_run(run, body, context.clock(), who.key)
     if body["state"] == CLOSED:
         record_outcome(context, find_program(context, who, run.program), changed)
@@ -113,14 +113,7 @@ def unready_reason(context: AppContext) -> str | None:
     return None
 
 
-def _check_dates(body: Given) -> None:
-    start, deadline = body.get("start"), body.get("deadline")
-    if start and deadline and deadline < start:
-        raise InvalidRequest(f"the deadline lies before the start, {start}", "/deadline")
-
-
-def _check_planned(body: Given) -> None:
-    planned = body["planned"]
-    start, finish = planned.get("start"), planned.get("finish")
-    if start and finish and finish < start:
-        raise InvalidRequest(f"the finish lies before the start, {start}", "/planned/finish")
+def _check_order(dates: Given, last: str, pointer: str) -> None:
+    start, end = dates.get("start"), dates.get(last)
+    if start and end and end < start:
+        raise InvalidRequest(f"the {last} lies before the start, {start}", pointer)
