@@ -147,7 +147,8 @@ def _language_model(section: Section, traits: Traits, warnings: tuple[str, ...])
         latent=latent,
         decoder_layers=_decoder_layers(section, traits, layers),
     )
-    return HfModel(model, _usable_context(context, traits), (*warnings, *window.warnings))
+    usable_context = None if context is None else max(1, context - traits.padding_positions)
+    return HfModel(model, usable_context, (*warnings, *window.warnings))
 
 
 def _vision_model(section: Section, traits: Traits, warnings: tuple[str, ...]) -> HfModel:
@@ -256,10 +257,6 @@ def _learned_positions(section: Section, traits: Traits) -> int:
     return tables * (section.need(CONTEXT) + traits.extra_positions)
 
 
-def _usable_context(context: int | None, traits: Traits) -> int | None:
-    return None if context is None else max(1, context - traits.padding_positions)
-
-
 def _decoder_layers(section: Section, traits: Traits, layers: int) -> int:
     if traits.kind != "encoder_decoder":
         return 0
@@ -282,5 +279,4 @@ def _refuse_narrow_embeddings(section: Section, hidden: int) -> None:
 
 
 def _said(section: Section, names: tuple[str, ...]) -> str:
-    found = section.find(names)
-    return found[0] if found else names[0]
+    return (section.find(names) or names)[0]

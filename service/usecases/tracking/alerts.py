@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import date, timedelta
 from functools import partial
@@ -102,18 +102,16 @@ def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never_stops
 
 def evaluate_program(context: AppContext, program: ProgramRecord) -> list[AlertRecord]:
     """Evaluate all rules of a program; returns the new alerts. Their deliveries are stored when this returns."""
-    return list(_new_alerts(context, program))
-
-
-def _new_alerts(context: AppContext, program: ProgramRecord) -> Iterator[AlertRecord]:
     now = context.clock()
     rows = context.store.rules(program.id)
     rules = [rule_from_record(row) for row in rows]
     tracked = program_status(context, program, now)
     team_usd = _team_usd(context, tracked) if any(rule.team_usd is not None for rule in rules) else None
+    new: list[AlertRecord] = []
     for row, rule in zip(rows, rules, strict=True):
         found = evaluate_rule(rule, _rule_inputs(context, tracked, rule, team_usd))
-        yield from context.store.record_alerts(row, partial(diff_alerts, rule.kind, found, now=now), now, now - REARM_AFTER)
+        new += context.store.record_alerts(row, partial(diff_alerts, rule.kind, found, now=now), now, now - REARM_AFTER)
+    return new
 
 
 def _rule_inputs(context: AppContext, tracked: StatusResult, rule: AlertRule, team_usd: float | None) -> RuleInputs:
