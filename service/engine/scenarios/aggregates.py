@@ -142,9 +142,9 @@ def sum_quantity(values: Floats, unit: Decimal) -> QuantitySums:
     return QuantitySums(unit, compute_moments(to_units(values, unit)), log_histogram(values))
 
 
-def merge_aggregates(left: Aggregate | None, right: Aggregate) -> Aggregate:
-    """Aggregate of the trials of both, which are disjoint; None is the aggregate of no trials."""
-    merged: Aggregate = right if left is None else _merge(left, right)
+def merge_aggregates(left: Aggregate, right: Aggregate) -> Aggregate:
+    """Aggregate of the trials of both, which are disjoint."""
+    merged: Aggregate = _merge(left, right)
     return merged
 
 

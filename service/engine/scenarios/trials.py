@@ -6,7 +6,8 @@ values (nodes), and each trial uses the model of the node it draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any
@@ -105,7 +106,7 @@ def aggregate_trials(sampler: Sampler, first: int, trials: int, step: Callable[[
     first : int
         Number of the first block.
     trials : int
-        Number of trials; the last block may be smaller.
+        Number of trials, above 0; the last block may be smaller.
     step : callable
         Called before each block; it raises to stop.
 
@@ -113,22 +114,8 @@ def aggregate_trials(sampler: Sampler, first: int, trials: int, step: Callable[[
     -------
     Aggregate
         The same for the same blocks in any process.
-
-    Raises
-    ------
-    ValueError
-        `trials` is 0.
     """
-    aggregate: Aggregate | None = None
-    block, left = first, trials
-    while left > 0:
-        step()
-        size = min(left, sampler.block)
-        aggregate = merge_aggregates(aggregate, _aggregate_block(sampler, block, size))
-        block, left = block + 1, left - size
-    if aggregate is None:
-        raise ValueError("trials must be above 0")
-    return aggregate
+    return functools.reduce(merge_aggregates, _aggregate_blocks(sampler, first, trials, step))
 
 
 def fit_causes(sampler: Sampler) -> dict[str, dict[str, ScoreBins]]:
@@ -195,6 +182,12 @@ def simulate_block(sampler: Sampler, block: int, trials: int, *, causes: bool) -
 
 def _words(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return np.array([number % 2**64 for number in numbers], dtype=np.uint64)
+
+
+def _aggregate_blocks(sampler: Sampler, first: int, trials: int, step: Callable[[], None]) -> Iterator[Aggregate]:
+    for index, done in enumerate(range(0, trials, sampler.block)):
+        step()
+        yield _aggregate_block(sampler, first + index, min(trials - done, sampler.block))
 
 
 def _aggregate_block(sampler: Sampler, block: int, size: int) -> Aggregate:

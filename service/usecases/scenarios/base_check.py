@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,11 +16,10 @@ from service.usecases.programs.runs import locate_problem, request_key, run_requ
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.machine import resolve_machine
 from service.usecases.resolution.model import resolve_model
-from service.usecases.scenarios.registry import Shape
+from service.usecases.scenarios.registry import Body, Shape
 from service.usecases.scenarios.trial_models import count_runs
 from service.usecases.training.estimate import estimate
 
-Body = Mapping[str, Any]
 MACHINE, MODEL, REGION = NAMED_PARTS = ("machine", "model", "region")
 """Parts of a request that name something: accelerator and price filter, model preset, region of the energy."""
 # An estimate takes some 4 ms, and 20 to 150 ms where its layout was not searched before.

@@ -1,16 +1,25 @@
-"""Prepared scenarios as JSON, in which dates, times, decimals and ranges are stored without loss."""
+"""Prepared scenarios and aggregates as JSON: dates, times, decimals, ranges and integers without loss, histograms packed."""
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from service.domain.quantities import Range
+from service.domain.scenarios import Aggregate, Histogram
 from service.usecases.scenarios.registry import Body, PreparedScenario
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 ATOMS = frozenset((str, int, float, bool, NoneType))
 OBJECT = "$object"
@@ -27,6 +36,17 @@ def unpack_prepared(body: Body, key: str) -> PreparedScenario:
     """The prepared scenario that `pack_prepared` wrote; `key` is its id."""
     fields = {name: _unpack(value) for name, value in body.items()}
     return replace(PreparedScenario(**fields), checkpoints=tuple(fields["checkpoints"]), key=key)
+
+
+def encode_aggregate(aggregate: Aggregate) -> dict[str, Any]:
+    """The aggregate as JSON."""
+    body: dict[str, Any] = _converter().unstructure(aggregate)
+    return body
+
+
+def decode_aggregate(body: Body) -> Aggregate:
+    """The aggregate that `encode_aggregate` wrote."""
+    return _converter().structure(body, Aggregate)
 
 
 def _pack(value: Any) -> Any:
@@ -66,3 +86,25 @@ _DECODERS: dict[str, Any] = {
     "$date": date.fromisoformat,
     OBJECT: lambda members: {name: _unpack(member) for name, member in members.items()},
 }
+
+
+@cache
+def _converter() -> Converter:
+    from cattrs import Converter
+
+    converter = Converter(unstruct_collection_overrides={tuple: list}, detailed_validation=False)
+    converter.register_unstructure_hook(Decimal, str)
+    converter.register_structure_hook(Decimal, lambda text, _: Decimal(text))
+    converter.register_unstructure_hook(Histogram, _encode_histogram)
+    converter.register_structure_hook(Histogram, lambda body, _: _decode_histogram(body))
+    return converter
+
+
+def _encode_histogram(histogram: Histogram) -> dict[str, Any]:
+    packed = zlib.compress(histogram.counts.astype("<i8").tobytes(), 1)
+    return {"first": histogram.first, "counts": base64.b64encode(packed).decode("ascii")}
+
+
+def _decode_histogram(body: Body) -> Histogram:
+    counts = np.frombuffer(zlib.decompress(base64.b64decode(body["counts"])), dtype="<i8")
+    return Histogram(body["first"], counts.astype(np.int64))

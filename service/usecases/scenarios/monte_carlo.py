@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import OrderedDict
@@ -18,19 +19,21 @@ from service.engine.scenarios.aggregates import counting_unit, merge_aggregates
 from service.engine.scenarios.program import common_random_spec
 from service.engine.scenarios.summary import is_precise
 from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, block_size, fit_causes
-from service.usecases.scenarios.aggregates_codec import decode_aggregate, encode_aggregate
+from service.serialization import to_builtins
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import at_time, pin_prices, with_values
+from service.usecases.scenarios.codec import decode_aggregate, encode_aggregate
 from service.usecases.scenarios.monte_carlo_result import present_result
 from service.usecases.scenarios.registry import MOST_CHUNKS, Body, PreparedScenario, ScenarioKind, ScenarioRequest, Shape, Step
 from service.usecases.scenarios.trial_models import TrialModel, build_trial_model, count_runs
 from service.usecases.scenarios.uncertain_fields import (
     check_scopes,
     factor_correlations,
-    list_assumptions,
     load_fields,
     load_regimes,
     median_base,
+    note_model,
     read_fields,
 )
 
@@ -39,6 +42,7 @@ DEFAULT_TRIALS, DEFAULT_SEED = 100_000, 1
 TRIALS_PER_CHUNK, RUNS_PER_CHUNK = 65_536, 8
 # Trials stop when mean, p10, p50 and p90 have this relative standard error, and probabilities this absolute one.
 RELATIVE_ERROR = 0.0025
+EARLY_STOP_BASIS = f"trials end when mean, p10, p50 and p90 are known to {RELATIVE_ERROR:.2%}, shares to as much of 1"
 # Each worker simulates them before its first chunk, to place causes in 64 groups: 128 trials a group are enough.
 PILOT_TRIALS = 8192
 CACHED_SAMPLERS = 4
@@ -52,7 +56,12 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     fields = read_fields(context, request)
     warnings = check_scopes(request.base, fields)
     factor = factor_correlations(options.get("correlations") or (), fields)
-    trials, runs = options.get("trials", DEFAULT_TRIALS), count_runs(request.shape, request.base)
+    notes = AssumptionLog()
+    trials = notes.take(options, "trials", DEFAULT_TRIALS, "usual number")
+    seed = notes.take(options, "seed", DEFAULT_SEED, "the same request and seed give the same result")
+    early_stop = notes.take(options, "early_stop", value=True, source=EARLY_STOP_BASIS)
+    note_model(fields, notes)
+    runs = count_runs(request.shape, request.base)
     block = block_size(runs)
     blocks = max(1, TRIALS_PER_CHUNK // (block * (1 + runs // RUNS_PER_CHUNK)), math.ceil(trials / (MOST_CHUNKS * block)))
     chunks = math.ceil(trials / (blocks * block))
@@ -64,18 +73,18 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         chunks=chunks,
         units_per_chunk=blocks * block,
         units=trials,
-        checkpoints=_checkpoints(chunks) if options.get("early_stop", True) else (),
+        checkpoints=_checkpoints(chunks) if early_stop else (),
         request={
             "shape": request.shape,
             "base": at_medians,
             "now": context.clock(),
             "fields": fields,
             "correlation_factor": None if factor is None else factor.tolist(),
-            "seed": options.get("seed", DEFAULT_SEED),
+            "seed": seed,
             "block": block,
             "budget_usd": options.get("budget_usd"),
             "warnings": warnings,
-            "assumptions": list_assumptions(options, fields, DEFAULT_TRIALS, DEFAULT_SEED, RELATIVE_ERROR),
+            "assumptions": to_builtins(notes.assumptions),
         },
         snapshot=snapshot,
     )
@@ -116,12 +125,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
 
 
 def _merge(tallies: Iterable[Body]) -> Aggregate:
-    aggregate: Aggregate | None = None
-    for tally in tallies:
-        aggregate = merge_aggregates(aggregate, decode_aggregate(tally))
-    if aggregate is None:
-        raise ValueError("no chunk is done")
-    return aggregate
+    return functools.reduce(merge_aggregates, map(decode_aggregate, tallies))
 
 
 def load_sampler(context: AppContext, prepared: PreparedScenario, step: Step) -> tuple[Sampler, TrialModel]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import Decimal
 
 from service.context import AppContext
 from service.domain.programs.program import Program
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
 from service.domain.scenarios import ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
-from service.domain.training.run import Run
+from service.engine.numerics.money import sum_usd
 from service.engine.numerics.ranges import inverse, product
 from service.engine.programs.budget import relative_duration, run_equivalents
 from service.engine.scenarios.program import OrderedProgram, order_program
@@ -24,7 +23,7 @@ from service.engine.training.cost import HOURS_PER_MONTH
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.reliability import checkpoint_interval_hours
-from service.engine.training.run_time import RunTime, plan_error, predict_run_time
+from service.engine.training.run_time import plan_error, predict_run_time
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
@@ -66,7 +65,8 @@ def has_trial_values(shape: Shape, base: Body, path: str) -> bool:
         return path in DIRECT_FIELDS
     match path.split("."):
         case ["defaults", *field] | ["tiers", _, "runs", _, "estimate", *field]:
-            return ".".join(field) in DIRECT_FIELDS and not _is_program_section(base, field[0])
+            # A section that the program states for all its runs replaces their own.
+            return ".".join(field) in DIRECT_FIELDS and not (field[0] in PROGRAM_SECTIONS and field[0] in base)
         case ["tiers", _, "gate", "pass_probability"] | ["risks", _, "probability"] | ["overhead", _]:
             return True
     return False
@@ -77,15 +77,17 @@ def count_runs(shape: Shape, base: Body) -> int:
     return 1 if shape == "estimate" else sum(len(tier["runs"]) for tier in base["tiers"])
 
 
-def build_run_model(name: str, run: Run, run_time: RunTime, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
+def _run_model(name: str, resolved: ResolvedRun, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
     """A run as trials simulate it; ranges that the estimate multiplies into one are separate here."""
+    run, calibration = resolved.run, plan_calibration()
+    run_time = predict_run_time(run, resolved.utilisation, calibration)
     rate = run_time.speed.tokens_per_s_per_accelerator
     equivalents = run_equivalents(repetition)
     return RunModel(
         name=name,
         run=run,
         useful_hours=run.data.trained_tokens / (rate.p50 * run_time.run_over_step_speed * run.cluster.count) / 3600,
-        slowdown=product(1.0, (inverse(rate), plan_error(run, plan_calibration()))),
+        slowdown=product(1.0, (inverse(rate), plan_error(run, calibration))),
         queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
         interval_hours=checkpoint_interval_hours(run),
         checkpoint_tb=checkpoint_tb(run),
@@ -103,7 +105,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
-    model = build_run_model("run", resolved.run, _predict_run_time(resolved), RunRepetition())
+    model = _run_model("run", resolved, RunRepetition())
     return TrialModel(
         replace(model, field_paths={path: path for path in trial_paths}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
@@ -114,19 +116,15 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
     )
 
 
-def _predict_run_time(resolved: ResolvedRun) -> RunTime:
-    return predict_run_time(resolved.run, resolved.utilisation, plan_calibration())
-
-
 def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
     notes = AssumptionLog()
     resolved = resolve_program(EstimateCache(context), base, context.clock().date(), notes)
     network, deadline, plan = resolved.network, base.get("deadline"), resolved.plan
     net = order_network(network)
     planned_hours = float(network_end(forward_pass(net, median_durations(net)))[0])
-    fixed_usd, usd_per_month = _accruing_usd(base, resolved, planned_hours)
+    fixed_usd, usd_per_month = _accruing_usd(resolved, planned_hours)
     model = ProgramModel(
-        tiers=tuple(_tier_models(context, base, resolved, trial_paths, regimes)),
+        tiers=tuple(_tier_models(context, resolved, trial_paths, regimes)),
         network=network,
         correlation=resolved.program.correlation,
         reserve_share=resolved.program.reserves.evaluation_and_debugging,
@@ -149,17 +147,17 @@ def _planned(usd: float, accelerator_hours: float, hours: float) -> dict[str, fl
 
 
 def _tier_models(
-    context: AppContext, base: Body, resolved: ResolvedProgram, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]
+    context: AppContext, resolved: ResolvedProgram, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]
 ) -> Iterator[TierModel]:
     program, blocks = resolved.program, resolved.plan.tiers
-    runs_usd = float(sum((tier.cost_usd for tier in blocks), Decimal(0)))
-    weights = [float(tier.cost_usd + tier.overhead_usd) for tier in blocks]
+    runs_usd = float(sum_usd(tier.cost_usd for tier in blocks))
+    weights = [float(tier.loaded_usd) for tier in blocks]
     for index, (tier, block) in enumerate(zip(program.tiers, blocks, strict=True)):
         overheads = [overhead for overhead in program.overheads if overhead.tier in {None, tier.tier}]
         drawn = tuple(path for overhead in overheads if (path := f"overhead.{overhead.line}") in trial_paths)
         gate = f"tiers.{index}.gate.pass_probability"
         yield TierModel(
-            runs=tuple(_tier_run_models(context, base, resolved, index, trial_paths, regimes)),
+            runs=tuple(_tier_run_models(context, resolved, index, trial_paths, regimes)),
             activities=tuple(activity_name(tier.tier, run.name) for run in tier.runs),
             overhead_share=sum(overhead.share or 0.0 for overhead in overheads if f"overhead.{overhead.line}" not in drawn),
             overhead_usd=sum(
@@ -167,7 +165,7 @@ def _tier_models(
                 for overhead in overheads
                 if overhead.usd is not None
             ),
-            other_lines_usd=float(sum((line.usd for line in program.other_lines if line.tier == tier.tier), Decimal(0))),
+            other_lines_usd=float(sum_usd(line.usd for line in program.other_lines if line.tier == tier.tier)),
             accruing_share=weights[index] / sum(weights) if sum(weights) else 1 / len(weights),
             pass_probability=tier.pass_probability,
             gate_field_path=gate if gate in trial_paths else None,
@@ -176,9 +174,10 @@ def _tier_models(
 
 
 def _tier_run_models(
-    context: AppContext, base: Body, resolved: ResolvedProgram, tier_index: int, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]
+    context: AppContext, resolved: ResolvedProgram, tier_index: int, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]
 ) -> Iterator[RunModel]:
-    tier, schedule = resolved.program.tiers[tier_index], base.get("schedule", {})
+    base, tier = resolved.request, resolved.program.tiers[tier_index]
+    schedule = base.get("schedule", {})
     queue = schedule["queue_days"].scaled(HOURS_PER_DAY) if "queue_days" in schedule else None
     for run_index, planned in enumerate(tier.runs):
         run = resolve(context, resolved.runs[tier.tier, planned.name].request, AssumptionLog())
@@ -186,7 +185,7 @@ def _tier_run_models(
         if queue is not None:
             paths.pop("schedule.queue_hours", None)
         price = dict(_field_paths(base, tier_index, run_index, tuple(regimes))).get("price.usd_per_accelerator_hour")
-        model = build_run_model(planned.name, run.run, _predict_run_time(run), planned.repetition, queue)
+        model = _run_model(planned.name, run, planned.repetition, queue)
         yield replace(model, field_paths=paths, regimes=None if price is None else regimes[price])
 
 
@@ -202,18 +201,13 @@ def _field_paths(base: Body, tier_index: int, run_index: int, paths: Sequence[st
             yield field, f"defaults.{field}"
 
 
-def _is_program_section(base: Body, section: str) -> bool:
-    """Whether the program states a section for all its runs, which then ignore their own."""
-    return section in PROGRAM_SECTIONS and section in base
-
-
-def _accruing_usd(base: Body, resolved: ResolvedProgram, planned_hours: float) -> tuple[float, float]:
+def _accruing_usd(resolved: ResolvedProgram, planned_hours: float) -> tuple[float, float]:
     """Cost of lines of no tier [USD]: the part that does not depend on the program's duration, and the cost of a further month."""
     months, runs = planned_hours / HOURS_PER_MONTH, tuple(resolved.runs.values())
 
     def usd(duration_months: float) -> float:
-        built = lines.build_other_lines(base, runs, resolved.program.tiers, duration_months, AssumptionLog())
-        return float(sum((line.usd for line in built if line.tier is None), Decimal(0)))
+        built = lines.build_other_lines(resolved.request, runs, resolved.program.tiers, duration_months, AssumptionLog())
+        return float(sum_usd(line.usd for line in built if line.tier is None))
 
     planned = usd(months)
     # The difference over a hundred months hides the rounding to whole cents.

@@ -19,7 +19,8 @@ from service.domain.scenarios import Discrete, Distribution, Floats, QueueWait, 
 from service.engine.scenarios.distributions import correlation_factor, normal_quantile, quantile_at_score
 from service.engine.scenarios.trials import UncertainField
 from service.serialization import to_builtins
-from service.usecases.scenarios.changes.path_scope import check_scope, resolve_path
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.scenarios.changes.path_scope import check_scope, list_run_estimates, resolve_path
 from service.usecases.scenarios.changes.request_paths import check_path, is_stated, read_numbers, takes_whole_numbers, with_values
 from service.usecases.scenarios.distributions import bounds, parse_distribution
 from service.usecases.scenarios.price_history import load_price_history
@@ -28,8 +29,15 @@ from service.usecases.scenarios.trial_models import has_trial_values
 
 MOST_NODES, MOST_COMBINATIONS = 33, 300
 LONGEST_HOURS = 1e6
+MOST_SLOTS = 100_000
 PRICE = "price.usd_per_accelerator_hour"
 PRICE_FILTERS = ("provider", "region", "pricing")
+MODEL_ASSUMPTIONS = {
+    "trials.failures": "exponential, each repeats work since the last checkpoint; the interval stays as planned (docs/scenarios.md)",
+    "trials.calendar": "hours, finish and deadline_probability are of a program whose gates are all passed; cost_usd and"
+    " accelerator_hours end at a gate that is not",
+    "trials.contingency": "not spent: what it is held for is drawn",
+}
 
 
 def read_fields(context: AppContext, request: ScenarioRequest) -> list[dict[str, Any]]:
@@ -97,29 +105,14 @@ def median_base(base: Body, fields: Sequence[Body]) -> dict[str, Any]:
     return with_values(base, {field["path"]: field["median"] for field in fields if field["median"] is not None})
 
 
-def list_assumptions(options: Body, fields: Sequence[Body], trials: int, seed: int, relative_error: float) -> list[dict[str, Any]]:
-    """Defaults that the caller did not state, paths of names of a run's fields, and assumptions of the trial model."""
-    defaults = {
-        "trials": (trials, "usual number"),
-        "seed": (seed, "the same request and seed give the same result"),
-        "early_stop": (
-            True,
-            f"trials end when mean, p10, p50 and p90 are known to {relative_error:.2%}, shares to as much of 1",
-        ),
-    }
-    assumptions = [{"field": name, "value": value, "source": source} for name, (value, source) in defaults.items() if name not in options]
-    paths = {field["name"]: field["path"] for field in fields if field["name"] != field["path"]}
-    assumptions += [
-        {"field": f"distributions.{name}", "value": path, "source": "of a program: the field of every run that states none"}
-        for name, path in paths.items()
-    ]
-    model = {
-        "trials.failures": "exponential, each repeats work since the last checkpoint; the interval stays as planned (docs/scenarios.md)",
-        "trials.calendar": "hours, finish and deadline_probability are of a program whose gates are all passed; cost_usd and"
-        " accelerator_hours end at a gate that is not",
-        "trials.contingency": "not spent: what it is held for is drawn",
-    }
-    return assumptions + [{"field": name, "value": "model", "source": source} for name, source in model.items()]
+def note_model(fields: Sequence[Body], notes: AssumptionLog) -> None:
+    """Record the paths of names of a run's fields, and the assumptions of the trial model."""
+    for field in fields:
+        if field["name"] != field["path"]:
+            source = "of a program: the field of every run that states none"
+            notes.assume(f"distributions.{field['name']}", field["path"], source)
+    for name, source in MODEL_ASSUMPTIONS.items():
+        notes.assume(name, "model", source)
 
 
 def _read_field(request: ScenarioRequest, path: str, stated: Any, limit: int, pointer: str) -> dict[str, Any]:
@@ -179,14 +172,20 @@ def _parse_distribution(stated: Any, pointer: str) -> Distribution:
     return _parse_queue(stated["queue"], pointer) if set(stated) == {"queue"} else parse_distribution(stated, pointer)
 
 
+def _read_numbers(kind: type[QueueWait | Regimes], stated: Any, name: str, pointer: str) -> dict[str, float]:
+    """The fields of a queue or of regimes. Raises InvalidRequest unless all are stated, each above 0."""
+    *names, last = kind.__dataclass_fields__
+    if not isinstance(stated, Mapping) or set(stated) != {*names, last} or not all(map(_is_positive, stated.values())):
+        raise InvalidRequest(f"{name} takes {', '.join(names)} and {last}, each above 0", pointer)
+    return {field: float(value) for field, value in stated.items()}
+
+
 def _parse_queue(stated: Any, pointer: str) -> QueueWait:
-    names = {"slots", "arrivals_per_hour", "mean_hours"}
-    if not isinstance(stated, Mapping) or set(stated) != names or not all(_is_positive(stated[name]) for name in names):
-        raise InvalidRequest("queue takes slots, arrivals_per_hour and mean_hours, each above 0", pointer)
-    slots = round(stated["slots"])
-    if slots != stated["slots"] or slots > 100_000:
-        raise InvalidRequest("slots is a whole number of at most 100,000", pointer)
-    queue = QueueWait(slots, float(stated["arrivals_per_hour"]), float(stated["mean_hours"]))
+    numbers = _read_numbers(QueueWait, stated, "queue", pointer)
+    slots = round(numbers["slots"])
+    if slots != numbers["slots"] or slots > MOST_SLOTS:
+        raise InvalidRequest(f"slots is a whole number of at most {MOST_SLOTS:,}", pointer)
+    queue = QueueWait(slots, numbers["arrivals_per_hour"], numbers["mean_hours"])
     load = queue.arrivals_per_hour * queue.mean_hours / slots
     if load >= 1 - 1e-6:
         raise InvalidRequest(f"the queue's load is {load:.3g}: at 1 and above it grows for ever; it has to be below", pointer)
@@ -194,18 +193,10 @@ def _parse_queue(stated: Any, pointer: str) -> QueueWait:
 
 
 def _read_regimes(request: ScenarioRequest, path: str, stated: Body, pointer: str) -> dict[str, Any]:
-    names = {"calm_factor", "scarce_factor", "calm_hours", "scarce_hours"}
-    regimes = stated["regimes"]
     if not has_trial_values(request.shape, request.base, path) or not path.endswith(PRICE):
         raise InvalidRequest("regimes are of a price: price.usd_per_accelerator_hour", pointer)
-    if (
-        set(stated) != {"regimes"}
-        or not isinstance(regimes, Mapping)
-        or set(regimes) != names
-        or not all(map(_is_positive, regimes.values()))
-    ):
-        raise InvalidRequest("regimes takes calm_factor, scarce_factor, calm_hours and scarce_hours, each above 0", pointer)
-    return {"regimes": {name: float(regimes[name]) for name in sorted(names)}}
+    only_regimes = stated["regimes"] if set(stated) == {"regimes"} else None
+    return {"regimes": _read_numbers(Regimes, only_regimes, "regimes", pointer)}
 
 
 def _is_positive(value: Any) -> bool:
@@ -261,13 +252,11 @@ def _can_be_set(request: ScenarioRequest, path: str) -> bool:
 
 def _check_run_filters(base: Body, pointer: str) -> None:
     """Raises InvalidRequest where a run selects its price by its own filter: the defaults' price cannot be stated then."""
-    for tier_index, tier in enumerate(base["tiers"]):
-        for run_index, run in enumerate(tier["runs"]):
-            for name in PRICE_FILTERS:
-                if is_stated(run["estimate"], f"price.{name}"):
-                    section = f"tiers.{tier_index}.runs.{run_index}.estimate.price"
-                    raise InvalidRequest(
-                        f"{section}.{name} chooses that run's price from offers, beside which defaults.{PRICE} cannot be stated: leave the"
-                        f" filter out, or vary {section}.usd_per_accelerator_hour in its place",
-                        pointer,
-                    )
+    for section, run in list_run_estimates(base):
+        for name in PRICE_FILTERS:
+            if is_stated(run, f"price.{name}"):
+                raise InvalidRequest(
+                    f"{section}.price.{name} chooses that run's price from offers, beside which defaults.{PRICE} cannot be stated: leave"
+                    f" the filter out, or vary {section}.{PRICE} in its place",
+                    pointer,
+                )

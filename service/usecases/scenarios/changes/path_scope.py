@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator
 
 from service.domain.errors import InvalidRequest
 from service.usecases.programs.runs import PROGRAM_SECTIONS
 from service.usecases.scenarios.changes.request_paths import is_stated, read_value
-from service.usecases.scenarios.registry import ScenarioRequest
-
-Body = Mapping[str, Any]
+from service.usecases.scenarios.registry import Body, ScenarioRequest
 
 
 def resolve_path(request: ScenarioRequest, path: str, sample: float) -> str:
@@ -37,7 +34,7 @@ def check_scope(base: Body, path: str, others: Collection[str], pointer: str) ->
         raise InvalidRequest(f"the program states {replacement}, which replaces every run's {field}: vary that", pointer)
     if not path.startswith("defaults."):
         return None
-    own = list(_has_own_value(base, field, others))
+    own = [is_stated(run, field) or f"{section}.{field}" in others for section, run in list_run_estimates(base)]
     reached = own.count(False)
     if reached == len(own):
         return None
@@ -76,11 +73,11 @@ def _program_field(base: Body, field: str) -> str | None:
     return "schedule.queue_days" if field == "schedule.queue_hours" and is_stated(base, "schedule.queue_days") else None
 
 
-def _has_own_value(base: Body, field: str, others: Collection[str]) -> Iterator[bool]:
-    """Whether each run has its own value of a field."""
+def list_run_estimates(base: Body) -> Iterator[tuple[str, Body]]:
+    """Path and estimate of each of a program's runs."""
     for tier_index, tier in enumerate(base["tiers"]):
         for run_index, run in enumerate(tier["runs"]):
-            yield is_stated(run["estimate"], field) or f"tiers.{tier_index}.runs.{run_index}.estimate.{field}" in others
+            yield f"tiers.{tier_index}.runs.{run_index}.estimate", run["estimate"]
 
 
 def _splits_accelerators(base: Body) -> bool:

@@ -19,10 +19,8 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.serialization import to_builtins
 from service.usecases.programs.plan import plan_program
-from service.usecases.scenarios.registry import ScenarioRequest, Shape
+from service.usecases.scenarios.registry import Body, ScenarioRequest, Shape
 from service.usecases.training.estimate import estimate
-
-Body = Mapping[str, Any]
 
 MOST_DEPTH = 12
 LONGEST_PATH = 200
@@ -50,7 +48,12 @@ class RequestOutputs:
 def get_value(body: Any, path: str) -> Any:
     """The value of a field. Raises KeyError where the request does not state it."""
     for part in path.split("."):
-        body = body[_position(body, part)] if isinstance(body, list | tuple) else _member(body, part)
+        if isinstance(body, list | tuple):
+            body = body[_position(body, part)]
+        elif isinstance(body, Mapping):
+            body = body[part]
+        else:
+            raise KeyError(part)
     return body
 
 
@@ -234,12 +237,6 @@ def _sum_ranges(ranges: Sequence[Range]) -> Range:
     return Range(*(sum(getattr(item, name) for item in ranges) for name in ("p10", "p50", "p90")))
 
 
-def _member(body: Any, name: str) -> Any:
-    if not isinstance(body, Mapping):
-        raise KeyError(name)
-    return body[name]
-
-
 def _position(entries: Sequence[Any], part: str) -> int:
     """Index of a list entry. Raises KeyError for a missing entry."""
     if not (part.isascii() and part.isdigit() and len(part) < 7 and int(part) < len(entries)):
@@ -253,17 +250,12 @@ def _set(body: Any, parts: Sequence[str], value: Any, path: str) -> Any:
         return value
     first, rest = parts[0], parts[1:]
     if isinstance(body, list | tuple):
-        return _set_entry(list(body), first, rest, value, path)
+        try:
+            position = _position(body, first)
+        except KeyError as error:
+            raise InvalidRequest(f"{path}: there is no entry {first}, the list has {len(body)}") from error
+        return [*body[:position], _set(body[position], rest, value, path), *body[position + 1 :]]
     if body is not None and not isinstance(body, Mapping):
         raise InvalidRequest(f"{path}: {first} lies in no section of the request")
     section = body or {}
     return {**section, first: _set(section.get(first), rest, value, path)}
-
-
-def _set_entry(entries: list[Any], first: str, rest: Sequence[str], value: Any, path: str) -> list[Any]:
-    try:
-        position = _position(entries, first)
-    except KeyError as error:
-        raise InvalidRequest(f"{path}: there is no entry {first}, the list has {len(entries)}") from error
-    entries[position] = _set(entries[position], rest, value, path)
-    return entries

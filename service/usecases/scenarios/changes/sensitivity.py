@@ -19,6 +19,7 @@ from service.domain.scenarios import Floats
 from service.engine.scenarios.sensitivity import SobolIndices, count_evaluations, estimate_indices, saltelli_design
 from service.presets.version import engine_version
 from service.serialization import to_builtins
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import (
     RequestOutputs,
@@ -28,6 +29,7 @@ from service.usecases.scenarios.changes.request_paths import (
     evaluate_request,
     get_value,
     is_number,
+    is_stated,
     pin_prices,
     read_numbers,
     read_value,
@@ -35,9 +37,7 @@ from service.usecases.scenarios.changes.request_paths import (
     with_values,
 )
 from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
-from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
-
-Body = Mapping[str, Any]
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 
 OUTPUTS = ("cost_usd", "wall_clock_hours", "accelerator_hours", "hours_to_finish", "tco2e")
 MOST_EVALUATIONS = {"estimate": 100_000, "program": 10_000}
@@ -65,6 +65,12 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     check_base(context, request.shape, base)
     units = _tornado_evaluations(inputs, swung) + (count_evaluations(len(inputs), points) if inputs else 0)
     per_chunk = EVALUATIONS_PER_CHUNK[request.shape]
+    notes = AssumptionLog()
+    if points and options.get("points") != points:
+        notes.assume("points", points, "a power of two, as a Sobol' sequence is balanced for")
+    seed = notes.take(options, "seed", DEFAULT_SEED, "not stated")
+    if points:
+        notes.assume("inputs", "independent", "Sobol' indices are of independent inputs")
     return PreparedScenario(
         kind="sensitivity",
         chunks=math.ceil(units / per_chunk),
@@ -78,8 +84,8 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
             "inputs": inputs,
             "swung": swung,
             "points": points,
-            "seed": options.get("seed", DEFAULT_SEED),
-            "assumptions": _assumptions(options, points),
+            "seed": seed,
+            "assumptions": to_builtins(notes.assumptions),
             "warnings": _unstated_warnings(request, inputs),
         },
         snapshot=snapshot,
@@ -202,26 +208,9 @@ def _numbers(body: Any, prefix: str) -> Iterator[tuple[str, float]]:
             yield from _numbers(value, f"{path}.")
 
 
-def _assumptions(options: Body, points: int) -> list[dict[str, Any]]:
-    """Values that the caller did not state, or stated differently."""
-    assumptions = []
-    if points and options.get("points") != points:
-        assumptions.append({"field": "points", "value": points, "source": "a power of two, as a Sobol' sequence is balanced for"})
-    if "seed" not in options:
-        assumptions.append({"field": "seed", "value": DEFAULT_SEED, "source": "not stated"})
-    if points:
-        assumptions.append({"field": "inputs", "value": "independent", "source": "Sobol' indices are of independent inputs"})
-    return assumptions
-
-
 def _unstated_warnings(request: ScenarioRequest, inputs: Iterable[str]) -> list[str]:
     """A warning for inputs that the base request leaves to defaults: its value may lie outside their distribution."""
-    missing = []
-    for path in inputs:
-        try:
-            get_value(request.base, path)
-        except KeyError:
-            missing.append(path)
+    missing = [path for path in inputs if not is_stated(request.base, path)]
     if not missing:
         return []
     return [f"the base request does not state {', '.join(missing)}: what it assumes there may be another thing than any value of these"]

@@ -24,9 +24,7 @@ from service.usecases.scenarios.changes.request_paths import (
     takes_whole_numbers,
     with_values,
 )
-from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
-
-Body = Mapping[str, Any]
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 
 MOST_CELLS = {"estimate": 20_000, "program": 2_000}
 # A cell whose layout is searched anew takes some 10 ms, a program with its schedule ten times that.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,10 @@ import numpy as np
 from providers.offer import TERM_HOURS
 from service.domain.comparison.options import Option, OwnedClusterCost
 from service.domain.errors import InvalidRequest
-from service.domain.scenarios import Discrete, Floats
+from service.domain.scenarios import Body, Discrete, Floats
 from service.engine.scenarios.optimisation import Slice, SupplyOption, cheapest_mix, critical_ratio
 from service.usecases.comparison.compare import Comparison
 from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
-
-Body = Mapping[str, Any]
 
 # Equally probable values that approximate a continuous demand.
 NODES = 10_000

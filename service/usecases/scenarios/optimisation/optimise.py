@@ -7,7 +7,7 @@ refined around the best.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
@@ -23,9 +23,7 @@ from service.usecases.scenarios.optimisation.commitment import check_demand
 from service.usecases.scenarios.optimisation.model_sizes import coarse_sizes, sized_workload
 from service.usecases.scenarios.optimisation.options import Goal, OptionRow, compare_options, list_rows, select_pareto_front, sort_key
 from service.usecases.scenarios.optimisation.refinement import refine_best, with_checkpoint_interval
-from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
-
-Body = Mapping[str, Any]
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 
 OBJECTIVES = ("expected_cost", "cost_quantile", "time")
 MOST_CHUNKS = 1000
@@ -122,15 +120,8 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
         empty: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
         return answer | empty | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
     context, task = at_time(context, prepared.request["now"]), prepared.request
-    return (
-        answer
-        | refine_best(context, task, Goal(**task["goal"]), min(rows, key=sort_key))
-        | {"pareto_front": [with_checkpoint_interval(task, row) for row in _front(rows)]}
-    )
-
-
-def _front(rows: list[OptionRow]) -> list[OptionRow]:
-    return sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]
+    front = [with_checkpoint_interval(task, row) for row in sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]]
+    return answer | refine_best(context, task, Goal(**task["goal"]), min(rows, key=sort_key)) | {"pareto_front": front}
 
 
 def _goal(context: AppContext, request: ScenarioRequest) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from providers.offer import TERM_HOURS
 from service.context import AppContext
 from service.domain.errors import DomainError
+from service.domain.quantities import Assumption
 from service.engine.scenarios.optimisation import minimise_on_grid, optimality_gap
 from service.engine.training.reliability import checkpoint_interval_hours
 from service.presets.comparison.defaults import default_counts
@@ -63,7 +64,7 @@ def refine_best(context: AppContext, task: Body, goal: Goal, best: OptionRow) ->
         "best": with_checkpoint_interval(task, best),
         "gap": {"share": sum(gaps.values()), "by": gaps, "basis": BASIS if gaps else BASIS_OWNED},
         "commitment": mix,
-        "assumptions": [*_search_assumptions(task, goal), *to_builtins(comparison.assumptions)],
+        "assumptions": to_builtins([*_search_assumptions(task, goal), *comparison.assumptions]),
         "warnings": [*_law_warnings(task), *commitment_warnings(mix), *comparison.warnings],
     }
 
@@ -175,15 +176,13 @@ def _candidates_at(task: Body, best: OptionRow, counts: Sequence[int]) -> dict[s
     return {**task["candidates"], "accelerators": [best["accelerator"]], "counts": list(counts)}
 
 
-def _search_assumptions(task: Body, goal: Goal) -> list[dict[str, Any]]:
+def _search_assumptions(task: Body, goal: Goal) -> Iterator[Assumption]:
     """Defaults of the search that the caller did not state."""
-    assumptions: list[dict[str, Any]] = []
     if task["model_size"] is not None and not task["model_size"].get("law"):
         law = select_law(task["model_size"])
-        assumptions.append({"field": "model_size.law", "value": law.name, "source": law.source})
+        yield Assumption("model_size.law", law.name, law.source)
     if goal.latest > goal.earliest and goal.price_change_per_year == 0:
-        assumptions.append({"field": "starts.price_change_per_year", "value": 0.0, "source": "not stated: a later start costs the same"})
-    return assumptions
+        yield Assumption("starts.price_change_per_year", 0.0, "not stated: a later start costs the same")
 
 
 def _law_warnings(task: Body) -> list[str]:

@@ -26,7 +26,7 @@ from service.engine.scenarios.aggregates import (
     to_units,
 )
 from service.engine.scenarios.summary import day_mean, day_quantile, mean_and_sd, quantile, quantile_error, summarise_quantity, tail_share
-from service.usecases.scenarios.aggregates_codec import decode_aggregate, encode_aggregate
+from service.usecases.scenarios.codec import decode_aggregate, encode_aggregate
 from tests.unit.engine.scenario_builders import certain_run, sampler, tallied
 
 values = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=50).map(np.array)
@@ -100,7 +100,7 @@ def test_any_order_and_partition_gives_the_same_bits() -> None:
     whole = encode_aggregate(tallied(made, 6 * made.block))
     for order in itertools.permutations(chunks):
         first, second, third = order
-        assert encode_aggregate(merge_aggregates(merge_aggregates(merge_aggregates(None, first), second), third)) == whole
+        assert encode_aggregate(merge_aggregates(merge_aggregates(first, second), third)) == whole
         assert encode_aggregate(merge_aggregates(first, merge_aggregates(second, third))) == whole
 
 

@@ -21,7 +21,7 @@ from service.engine.scenarios.summary import mean_and_sd, quantile, variance_sha
 from service.engine.scenarios.trials import Sampler, UncertainField, block_size, simulate_block
 from service.engine.training.cost import cost_lines
 from service.engine.training.reliability import checkpoint_interval_hours, goodput
-from service.usecases.scenarios.aggregates_codec import encode_aggregate
+from service.usecases.scenarios.codec import encode_aggregate
 from tests.unit.engine.builders import failures, run
 from tests.unit.engine.scenario_builders import certain_run, run_model, sampler, tallied
 
