@@ -12,29 +12,29 @@ from service.queue import celery_app
 from service.runtime import logs, process_guard
 from workers import shutdown, tasks
 
-SWEEP_EVERY_S = 2
-REFRESH_EVERY_S = 60
-FOLD_EVERY_S = 5
-FORGET_EVERY_S = 3600
-JUDGE_EVERY_S = 30
-DELIVER_EVERY_S = 5
 NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 """Celery's loggers with several lines for every sweep; silent at level `info`, not at `debug`."""
 REDACTED_LOGGERS = "urllib3.connectionpool"
 """At `debug` it logs whole addresses, which hold secrets for webhooks."""
+
+PERIODIC_TASKS = {
+    "sweep": (tasks.SWEEP, 2),
+    "fold": (tasks.FOLD, 5),
+    "forget": (tasks.FORGET, 3600),
+    "judge": (tasks.JUDGE, 30),
+    "deliver": (tasks.DELIVER, 5),
+    "refresh": (tasks.REFRESH, 60),
+}
+"""Name in the schedule, task, and time between two of them [s]."""
 
 settings = load_settings(os.environ)
 app = celery_app(settings)
 tasks.register(app)
 app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
 app.conf.beat_schedule = {
-    # a sweep that found no free process in time is not worth running: the next one is on its way
-    "sweep": {"task": tasks.SWEEP, "schedule": SWEEP_EVERY_S, "options": {"expires": SWEEP_EVERY_S}},
-    "fold": {"task": tasks.FOLD, "schedule": FOLD_EVERY_S, "options": {"expires": FOLD_EVERY_S}},
-    "forget": {"task": tasks.FORGET, "schedule": FORGET_EVERY_S, "options": {"expires": FORGET_EVERY_S}},
-    "judge": {"task": tasks.JUDGE, "schedule": JUDGE_EVERY_S, "options": {"expires": JUDGE_EVERY_S}},
-    "deliver": {"task": tasks.DELIVER, "schedule": DELIVER_EVERY_S, "options": {"expires": DELIVER_EVERY_S}},
-    "refresh": {"task": tasks.REFRESH, "schedule": REFRESH_EVERY_S, "options": {"expires": REFRESH_EVERY_S}},
+    # a task that found no free process in time is not worth running: the next one is on its way
+    name: {"task": task, "schedule": every_s, "options": {"expires": every_s}}
+    for name, (task, every_s) in PERIODIC_TASKS.items()
 }
 
 

@@ -27,11 +27,10 @@ from service.domain.scenarios import (
     Uniform,
 )
 from service.domain.schedule import Activity, ActivityNetwork
-from service.engine.scenarios.distributions import correlation_factor, quantile_at_score
+from service.engine.scenarios.costs import draw_price_factor, scarce_share_moments
+from service.engine.scenarios.distributions import correlation_factor, quantile_at_score, waiting_probability
 from service.engine.scenarios.failures import CheckpointPolicy, draw_lost_hours
-from service.engine.scenarios.prices import draw_price_factor, scarce_share_moments
 from service.engine.scenarios.program import draw_inputs, order_program, random_spec, simulate_program
-from service.engine.scenarios.queue import waiting_probability
 from service.engine.scenarios.trials import block_streams
 from tests.unit.engine.scenario_builders import certain_run
 

@@ -9,9 +9,7 @@ from typing import Annotated
 
 from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
-
-COMPUTE_LINE = "compute"
-"""The line of a run's cost that is accelerator-hours times their price."""
+from service.domain.training.estimate import COMPUTE_LINE
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,10 @@ class TimeBlock:
     ]
 
 
+COMPUTE_LINE = "compute"
+"""The line of a run's cost that is accelerator-hours times their price."""
+
+
 @dataclass(frozen=True, slots=True)
 class LineBlock:
     """One line of the cost."""

@@ -10,9 +10,8 @@ import numpy as np
 
 from service.domain.scenarios import Floats, RunModel, Singles, Trials
 from service.engine.numerics.quantiles import log_ratio_to_median, range_quantiles
-from service.engine.scenarios.costs import run_usd, usd_per_hour
+from service.engine.scenarios.costs import draw_price_factor, run_usd, usd_per_hour
 from service.engine.scenarios.failures import CheckpointPolicy, SegmentCumulants, draw_lost_hours, segment_cumulants
-from service.engine.scenarios.prices import draw_price_factor
 from service.engine.training.cost import overhead_share
 from service.engine.training.reliability import HOURS_PER_WEEK
 

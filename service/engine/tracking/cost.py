@@ -18,9 +18,9 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import RunBaseline
 from service.domain.tracking.status import BurnRate, BurnWindow, Spend, SpendLine, WindowName
+from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.tracking.history import CumulativeSeries, RunHistory
 
 Floats = NDArray[np.float64]

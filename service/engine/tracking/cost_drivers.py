@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast, CostDriver, CostDrivers
+from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.numerics.money import CENT
 from service.engine.programs.cost_variance import logarithmic_mean, round_causes
 from service.engine.tracking.cost import CostedRun

@@ -15,9 +15,9 @@ from operator import mul, sub, truediv
 from statistics import fmean
 from typing import Literal
 
-from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue, UnknownFigure
+from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.tracking.cost import CostedRun
 
 Basis = Literal["cost", "tokens"]

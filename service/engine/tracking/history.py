@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.tracking.events import Verdict
+from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.tracking.hourly_rollup import BRANCH, EPOCH, HOUR_US, INTERRUPTION, RESTART, STEADY, HourColumns, hour_of, read_rollups
 from service.engine.tracking.lineage import Lineage, RunSamples, trace_lineage
 

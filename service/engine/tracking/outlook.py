@@ -13,11 +13,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
-from service.domain.programs.runs import COMPUTE_LINE
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast, UnknownFigure
-from service.domain.training.estimate import FinishDates
+from service.domain.training.estimate import COMPUTE_LINE, FinishDates
 from service.engine.numerics.ranges import inverse
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.cost_drivers import planned_cost

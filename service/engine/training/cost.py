@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from service.domain.quantities import Range
-from service.domain.training.estimate import LineBlock
+from service.domain.training.estimate import COMPUTE_LINE, LineBlock
 from service.domain.training.run import Run
 from service.engine.numerics.money import cents
 from service.engine.training.reliability import checkpoints_written
 
-COMPUTE = "compute"
 HOURS_PER_MONTH = 730.0
 
 
@@ -79,7 +78,7 @@ def cost_lines(
     """
     bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb, checkpoint_interval_hours)
     amounts = [(line, cents(usd(bill)), basis) for line, usd, basis in LINES]
-    return [LineBlock(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE]
+    return [LineBlock(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE_LINE]
 
 
 def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float) -> Range:
@@ -249,7 +248,7 @@ def _times(amount: float, unit: str, usd: float) -> str:
 
 # What each line costs [USD], and the words for it, which only lines that are shown need.
 LINES: tuple[Line, ...] = (
-    (COMPUTE, lambda bill: bill.compute_usd, _compute_basis),
+    (COMPUTE_LINE, lambda bill: bill.compute_usd, _compute_basis),
     ("spares", _spares_usd, _spares_basis),
     ("storage", _storage_usd, _storage_basis),
     ("network", _network_usd, _network_basis),

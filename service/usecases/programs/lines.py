@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.programs.plan import ProgramPlan
@@ -13,10 +12,9 @@ from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.presets.programs import development_shares, overhead_shares
 from service.usecases.programs.defaults import take_or_default
+from service.usecases.programs.estimates import Request
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
-
-Request = Mapping[str, Any]
 
 
 def resolve_overheads(request: Request, notes: AssumptionLog) -> tuple[ProgramOverhead, ...]:

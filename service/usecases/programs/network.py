@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 
@@ -23,10 +22,9 @@ from service.engine.scheduling.calendar import HOURS_PER_DAY, business_calendar,
 from service.engine.scheduling.critical_path import forward_pass
 from service.presets.programs import find_program_default
 from service.usecases.programs.defaults import take_or_default
+from service.usecases.programs.estimates import Request
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
-
-Request = Mapping[str, Any]
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 RELEASE = "release"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from service.context import AppContext
 from service.domain.answer_fields import MERGED, Doc
@@ -20,7 +20,7 @@ from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
 from service.presets.version import engine_version
-from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
 from service.usecases.programs.resolve import draw_durations, resolve_program
@@ -29,8 +29,6 @@ from service.usecases.programs.schedule import date_gates, date_midpoint, plan_s
 from service.usecases.programs.tokens import plan_tokens, rank_spend_choices
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
-
-Request = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

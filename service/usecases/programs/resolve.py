@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.programs.plan import ProgramPlan
@@ -20,12 +19,11 @@ from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import find_program_default
 from service.usecases.programs import lines
 from service.usecases.programs.defaults import take_or_default
-from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.programs.network import ActivityKinds, build_network
 from service.usecases.programs.runs import EstimatedRun, resolve_tiers
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-Request = Mapping[str, Any]
 Runs = Mapping[tuple[str, str], EstimatedRun]
 
 # A program of more than half a century is a typing error, and the weeks of its burn plan are no plan.

@@ -13,11 +13,9 @@ from service.domain.programs.runs import PlannedRun, ResourceUse, RunCostLine, R
 from service.engine.programs.budget import successive_halving
 from service.presets.hardware.accelerators import find_accelerator
 from service.usecases.programs.defaults import take_or_default
-from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
-
-Request = Mapping[str, Any]
 
 # Sections that a program may state as a whole; its runs then get these values instead of their own.
 PROGRAM_SECTIONS: Mapping[str, Mapping[str, float]] = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
-from typing import Any
 
 from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.programs.plan import ProgramPlan
@@ -16,10 +15,9 @@ from service.engine.programs.spend_allocation import allocate, published_curve, 
 from service.engine.programs.tokens import epochs_until_worth, raw_tokens_needed, suggest_token_target, token_flow
 from service.presets.programs import filter_yield, find_complexity, find_generalisation, find_program_default, published_spending
 from service.presets.scaling.laws import default_law, find_law, repetition_decay
+from service.usecases.programs.estimates import Request
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
-
-Request = Mapping[str, Any]
 
 DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION = "open_domain", "broad"
 NOT_STATED = "not stated: as general models are"

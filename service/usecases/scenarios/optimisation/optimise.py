@@ -20,8 +20,16 @@ from service.usecases.resolution.run_settings import resolve_overhead, resolve_s
 from service.usecases.scenarios.base_check import MODEL, REGION, check_names
 from service.usecases.scenarios.changes.request_paths import at_time, pin_prices
 from service.usecases.scenarios.optimisation.commitment import check_demand
-from service.usecases.scenarios.optimisation.model_sizes import coarse_sizes, sized_workload
-from service.usecases.scenarios.optimisation.options import Goal, OptionRow, compare_options, list_rows, select_pareto_front, sort_key
+from service.usecases.scenarios.optimisation.options import (
+    Goal,
+    OptionRow,
+    coarse_sizes,
+    compare_options,
+    list_rows,
+    select_pareto_front,
+    sized_workload,
+    sort_key,
+)
 from service.usecases.scenarios.optimisation.refinement import refine_best, with_checkpoint_interval
 from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
 

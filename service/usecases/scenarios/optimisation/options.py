@@ -1,4 +1,4 @@
-"""Options of a comparison ranked by the mean or a quantile of their cost, or by time, each from its best start."""
+"""Model sizes that reach a loss, and options of a comparison ranked by the mean or a quantile of cost, or by time, from the best start."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.comparison.options import Option
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Range
 from service.engine.comparison.ownership import HOURS_PER_YEAR
 from service.engine.comparison.pareto import pareto_front
 from service.engine.numerics.ranges import probability_below
+from service.engine.scaling.laws import require_parametric, tokens_for_loss
 from service.engine.scenarios.optimisation import lognormal_mean, lognormal_quantile
+from service.presets.scaling.laws import PublishedLaw, default_law, find_law
+from service.presets.serving import default_shape
 from service.prices.offer_table import Flags
 from service.serialization import to_builtins
 from service.usecases.comparison.compare import Comparison, compare
@@ -26,6 +30,7 @@ Body = Mapping[str, Any]
 OptionRow = dict[str, Any]
 
 MOST_OPTIONS = 1000
+COARSE_SIZES = 9
 OWNED = "owned"
 
 
@@ -62,6 +67,40 @@ class SizedWorkload:
     params: float | None = None
     tokens: float | None = None
     checkpoint_interval_minutes: float | None = None
+
+
+def coarse_sizes(wanted: Body, most_loss: float) -> list[tuple[float, float]]:
+    """Sizes [parameters] in equal factors with their tokens, without those that miss the loss. Raises InvalidRequest where all do."""
+    low, high = wanted["min_params"], wanted["max_params"]
+    if low > high:
+        raise InvalidRequest(f"min_params {low:,} is above max_params {high:,}", "/model_size/min_params")
+    params = np.geomspace(low, high, COARSE_SIZES).tolist() if high > low else [float(low)]
+    sizes = [(size, tokens) for size, tokens in sizes_with_tokens(wanted, most_loss, params) if math.isfinite(tokens)]
+    if not sizes:
+        raise InvalidRequest(f"no size up to {high:,} reaches a loss of {most_loss:g} by this law", "/constraints/max_loss")
+    return sizes
+
+
+def sizes_with_tokens(wanted: Body, most_loss: float, params: Sequence[float]) -> list[tuple[float, float]]:
+    """Sizes [parameters] with the tokens that reach the loss, infinite where none do. Raises DomainErrors for an unsuitable law."""
+    try:
+        tokens = tokens_for_loss(require_parametric(select_law(wanted).law), np.asarray(params), most_loss)
+    except DomainError as problem:
+        raise problem.below("/model_size") from problem
+    return list(zip(params, tokens.tolist(), strict=True))
+
+
+def select_law(wanted: Body) -> PublishedLaw:
+    """The named law, or the default. Raises UnknownName."""
+    return find_law(wanted["law"]) if wanted.get("law") else default_law()
+
+
+def sized_workload(params: float | None, tokens: float | None) -> SizedWorkload:
+    """The workload changes of a size; none where it is None."""
+    if params is None or tokens is None:
+        return SizedWorkload({})
+    model = {"params": round(params), **default_shape()}
+    return SizedWorkload({"model": model, "data": {"tokens": math.ceil(tokens)}}, float(round(params)), float(math.ceil(tokens)))
 
 
 def compare_options(

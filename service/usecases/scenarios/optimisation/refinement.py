@@ -24,7 +24,6 @@ from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import assemble_run, resolve_trained_model
 from service.usecases.scenarios.optimisation.commitment import commitment_warnings, plan_commitment
-from service.usecases.scenarios.optimisation.model_sizes import select_law, sized_workload, sizes_with_tokens
 from service.usecases.scenarios.optimisation.options import (
     OWNED,
     Goal,
@@ -33,6 +32,9 @@ from service.usecases.scenarios.optimisation.options import (
     compare_options,
     list_rows,
     rows_by_size,
+    select_law,
+    sized_workload,
+    sizes_with_tokens,
     sort_key,
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.domain.scenarios import QueueWait
-from service.engine.scenarios.queue import spare_capacity_per_hour, wait_quantile, waiting_probability
+from service.engine.scenarios.distributions import spare_capacity_per_hour, wait_quantile, waiting_probability
 
 
 def queue(slots: int, arrivals_per_hour: float, mean_hours: float = 2.0) -> QueueWait:
