@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from providers.base import RemoteProvider
 from providers.catalog_files.naming import shape_of
 from providers.common import isolate_part
+from providers.http import origin
 from providers.offer import Fetched, Pricing, ProviderError
 from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_list, get_text, parse_usd
 
@@ -75,9 +76,12 @@ class Azure(RemoteProvider):
 
     def _same_host(self, link: object) -> str:
         """The link to the next page, without the port 443 that it names."""
-        if not isinstance(link, str) or _origin(link) != _origin(self.url):
-            raise ProviderError(f"NextPageLink leads elsewhere: {str(link)[:80]}")
-        return link
+        try:
+            if isinstance(link, str) and origin(urlsplit(link)) == origin(urlsplit(self.url)):
+                return link
+        except ValueError as error:
+            raise ProviderError(f"no address: {str(link)[:80]}") from error
+        raise ProviderError(f"NextPageLink leads elsewhere: {str(link)[:80]}")
 
 
 def parse(answer: object, collector: OfferCollector) -> Fetched:
@@ -167,12 +171,3 @@ def _add(sale: Sale, price: Decimal, on_demand: Decimal | None, collector: Offer
 def _named(row: Any) -> str:
     names = ("armRegionName", "armSkuName", "meterName", "reservationTerm")
     return " ".join(str(row[name]) for name in names if row.get(name)) if isinstance(row, dict) else str(row)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port of an address. Raises ProviderError."""
-    try:
-        parts_of = urlsplit(url)
-        return parts_of.scheme, parts_of.hostname, parts_of.port or {"https": 443, "http": 80}.get(parts_of.scheme)
-    except ValueError as error:
-        raise ProviderError(f"no address: {url[:80]}") from error

@@ -104,7 +104,7 @@ class Http:
     ) -> None:
         self.limits = limits
         self.sleep = sleep
-        self.plain_http_origins = frozenset(_origin(urlsplit(url)) for url in configured)
+        self.plain_http_origins = frozenset(origin(urlsplit(url)) for url in configured)
         self.session = requests.Session()
         self.session.headers["User-Agent"] = USER_AGENT
         self.session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -203,7 +203,7 @@ class Http:
     def _check_address(self, call: _Call, url: str) -> None:
         """Raises ProviderError for plain http to a host that is neither loopback nor configured by the operator."""
         address = urlsplit(url)
-        if address.scheme != "https" and address.hostname not in LOOPBACK and _origin(address) not in self.plain_http_origins:
+        if address.scheme != "https" and address.hostname not in LOOPBACK and origin(address) not in self.plain_http_origins:
             raise call.error("plain http is allowed for loopback and configured addresses only")
 
 
@@ -225,7 +225,8 @@ def _host_and_path(url: str) -> str:
     return f"{address.netloc.rpartition('@')[2]}{address.path}"
 
 
-def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
+def origin(address: SplitResult) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of an address. Raises ValueError for an invalid port."""
     return address.scheme, address.hostname, address.port or PORTS.get(address.scheme)
 
 
@@ -236,8 +237,8 @@ def _follow_redirect(call: _Call, request: requests.Request, target: str) -> req
     before = urlsplit(str(request.url))
     url = urljoin(str(request.url), target)
     after = urlsplit(url)
-    to_tls = (_origin(before), _origin(after)) == (("http", before.hostname, 80), ("https", before.hostname, 443))
-    if _origin(before) != _origin(after) and not to_tls:
+    to_tls = (origin(before), origin(after)) == (("http", before.hostname, 80), ("https", before.hostname, 443))
+    if origin(before) != origin(after) and not to_tls:
         raise call.error(f"redirects to another host, {after.scheme}://{after.netloc.rpartition('@')[2]}, which is not followed")
     return requests.Request("GET", url, headers=request.headers, auth=request.auth)
 

@@ -12,7 +12,7 @@ from service.store.jobs import MAX_ATTEMPTS, JobRows
 from service.store.keys import KeyRows
 from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import EMPTY_MANIFEST, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
-from service.store.prices.snapshots import PriceRows, Snapshot
+from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
 from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
 from service.store.tables import HEAD
@@ -36,7 +36,6 @@ __all__ = [
     "ProviderState",
     "RollUpHour",
     "RunLog",
-    "Snapshot",
     "SnapshotRef",
     "StaleWriteError",
     "Store",

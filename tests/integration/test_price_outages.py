@@ -36,6 +36,7 @@ from tests.integration.outages import (
     service,
     usd_and_stale,
 )
+from tests.support.snapshots import stored_snapshots
 from tests.unit.providers.misbehaving_server import Handler, Server, listening
 
 
@@ -110,7 +111,7 @@ class TestTheCloud:
         assert (entry["state"], entry["offers"]) == ("failing", 1)
         assert any(word in entry["last_error"] for word in TROUBLES[trouble][1].split("|")), entry["last_error"]
         assert entry["breaker_open_until"] is not None
-        assert len(context_of(app).store.snapshots(CLOUD)) == 1
+        assert len(stored_snapshots(context_of(app).store, CLOUD)) == 1
 
     def test_when_it_is_well_again_so_are_its_prices(self, app: Flask, server: Server) -> None:
         """Without a restart."""

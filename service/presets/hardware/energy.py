@@ -12,7 +12,7 @@ from typing import Any
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.presets.documents import load_document
+from service.presets.documents import build, load_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,12 @@ def electricity_price() -> ElectricityPrice:
 
 
 def _rated(accelerator: Accelerator) -> PowerModel:
-    system, load = _system(accelerator), _load(_system(accelerator))
+    system = _system(accelerator)
+    load, load_source = _load(system)
     tdp_w, tdp_source = _tdp(accelerator)
     ratio = system["system_w_per_tdp_w"]
-    watts = Range(*(t * ratio * f for t, f in zip(_points(tdp_w), _points(load), strict=True)))
-    source = f"{tdp_source}; node: {system['system']} ({system['source']}); load: {_load_source(system)}"
+    watts = Range(tdp_w.p10 * ratio * load.p10, tdp_w.p50 * ratio * load.p50, tdp_w.p90 * ratio * load.p90)
+    source = f"{tdp_source}; node: {system['system']} ({system['source']}); load: {load_source}"
     return PowerModel(watts, tdp_w, tdp_w.p50 * (ratio - 1), load, accelerator.tdp_w is None, source)
 
 
@@ -101,15 +102,8 @@ def _first(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return next(iter(rows), None)
 
 
-def _load(system: Mapping[str, Any]) -> Range:
-    shares = system.get("load_factor", load_document("energy")["load_factor"])
-    return Range(shares["p10"], shares["p50"], shares["p90"])
-
-
-def _load_source(system: Mapping[str, Any]) -> str:
-    source: str = (system if "load_factor" in system else load_document("energy")["load_factor"])["source"]
-    return source
-
-
-def _points(quantity: Range) -> tuple[float, float, float]:
-    return quantity.p10, quantity.p50, quantity.p90
+def _load(system: Mapping[str, Any]) -> tuple[Range, str]:
+    """Mean over rated power of a system, and its source; the usual ones where the system states none."""
+    usual = load_document("energy")["load_factor"]
+    source = (system if "load_factor" in system else usual)["source"]
+    return build(Range, system.get("load_factor", usual)), source

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import RowMapping, String, func, select, update
+from sqlalchemy import String, func, select, update
 
 from providers.offer import Discount, Fetched, Offer
 from service.domain.jobs import ReportProgress, ignore_progress
@@ -19,20 +19,9 @@ CHUNK_ROWS = 500
 """Offers in a transaction: few enough that other writers do not wait long, enough that commits do not dominate."""
 
 MOST_ACCELERATORS = 2**31 - 1  # of PostgreSQL's integer
-_OFFER_FIELDS = tuple(f.name for f in fields(Offer))
-LONGEST = {name: length_of(offers.c[name]) for name in _OFFER_FIELDS if isinstance(offers.c[name].type, String)}
+LONGEST = {column.name: length_of(column) for column in columns_of(offers, Offer) if isinstance(column.type, String)}
 """Maximum characters of an offer's texts; PostgreSQL would refuse the whole snapshot."""
 LONGEST_PRICE = ExactDecimal.LENGTH
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A complete state of a provider's prices: name, time (UTC) and number of offers."""
-
-    name: str
-    provider: str
-    taken_at: datetime
-    offer_count: int
 
 
 class PriceRows(Database):
@@ -47,7 +36,7 @@ class PriceRows(Database):
         where it stopped, and a second save changes nothing. `step(done, total)` is called before each chunk and at the end; what it
         raises ends the save and leaves the snapshot incomplete and invisible.
         """
-        rows = sorted((_row(fetched.snapshot, offer) for offer in fetched.offers), key=_order)
+        rows = sorted(({"snapshot": fetched.snapshot, **asdict(offer)} for offer in fetched.offers), key=_order)
         done = begun = self._begin_snapshot(provider, fetched, at, team)
         while done < len(rows):
             step(done, len(rows))
@@ -63,21 +52,9 @@ class PriceRows(Database):
             known = connection.execute(select(columns.discounts).where(columns.name == name, columns.complete)).first()
             if known is None:
                 return None
-            found = connection.execute(select(offers).where(offers.c.snapshot == name).order_by(offers.c.row))
-            kept = tuple(_offer(row) for row in found.mappings())
-        return Fetched(kept, name, discounts=tuple(_discount(entry) for entry in known.discounts or ()))
-
-    def latest_snapshot(self, provider: str) -> str | None:
-        """Name of the provider's newest complete snapshot."""
-        newest = self.snapshots(provider)
-        return newest[0].name if newest else None
-
-    def snapshots(self, provider: str | None = None) -> tuple[Snapshot, ...]:
-        """All complete common snapshots of one provider or of all, newest first."""
-        columns = price_snapshots.c
-        query = select(*columns_of(price_snapshots, Snapshot)).where(columns.complete, columns.team.is_(None))
-        query = query.order_by(columns.taken_at.desc(), columns.name)
-        return tuple(self._list(Snapshot, query if provider is None else query.where(columns.provider == provider)))
+            query = select(*columns_of(offers, Offer)).where(offers.c.snapshot == name).order_by(offers.c.row)
+            stored = tuple(Offer(**row) for row in connection.execute(query).mappings())
+        return Fetched(stored, name, discounts=tuple(_discount(entry) for entry in known.discounts or ()))
 
     def _begin_snapshot(self, provider: str, fetched: Fetched, at: datetime, team: str | None) -> int:
         """Insert the snapshot's row if it is new; returns how many of its offers are stored."""
@@ -96,16 +73,8 @@ class PriceRows(Database):
         return len(chunk)
 
 
-def _row(snapshot: str, offer: Offer) -> dict[str, Any]:
-    return {"snapshot": snapshot, **asdict(offer)}
-
-
 def _order(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(repr(sorted(value.items()) if isinstance(value, dict) else value) for value in row.values())
-
-
-def _offer(row: RowMapping) -> Offer:
-    return Offer(**{name: row[name] for name in _OFFER_FIELDS})
 
 
 def _discount(entry: dict[str, Any]) -> Discount:

@@ -66,7 +66,8 @@ class EventRows(Database):
             return AppendedEvents(tuple(row.event for row in rows), (), ())
         with self._write() as connection:
             connection.execute(_LOCK, {"run_key": run.key})
-            added, new = _split_known(rows, _stored(connection, run.key, [row.event for row in rows]))
+            stored = {row.event: EventRow._make(row) for row in rows_of(connection, run.key, [row.event for row in rows])}
+            added, new = _split_known(rows, stored)
             appended = _append(connection, run.key, new, received)
             if appended != len(new):
                 raise RuntimeError(f"{appended} of {len(new)} new events of run {run.id} were appended under its lock")
@@ -131,10 +132,6 @@ def _append(connection: Connection, run: int, rows: Sequence[EventRow], received
         return connection.execute(_IN_POSTGRESQL, sent).rowcount
     numbered = [(run, position, received, *row) for position, row in enumerate(rows, last + 1)]
     return connection.exec_driver_sql(_IN_SQLITE, numbered).rowcount
-
-
-def _stored(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, EventRow]:
-    return {row.event: EventRow._make(row) for row in rows_of(connection, run, ids)}
 
 
 def rows_of(connection: Connection, run: int, ids: Sequence[str]) -> Iterator[Row[Any]]:

@@ -48,12 +48,6 @@ class TrackRows(Database):
         """A team's program, None where the team has none of that id."""
         return self._find(ProgramRecord, select(*PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team))
 
-    def program_plan(self, team: str, program_id: str) -> Body | None:
-        """The plan of a program, request and answer; None where it has none."""
-        query = select(track_programs.c.plan).where(track_programs.c.id == program_id, track_programs.c.team == team)
-        plan: Body | None = self._scalar(query)
-        return plan
-
     def programs(self, team: str, after: int, limit: int) -> list[ProgramRecord]:
         """A team's programs in the order of creation, those after a number."""
         query = select(*PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)

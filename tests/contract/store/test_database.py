@@ -23,6 +23,7 @@ from service.store import Store
 from service.store.migration import alembic_config, upgrade
 from service.store.prices.snapshots import CHUNK_ROWS
 from service.store.tables import HEAD, jobs, metadata
+from tests.support.snapshots import stored_snapshots
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=60)
@@ -114,7 +115,7 @@ class TestSnapshots:
         store.save_snapshot("aws", Fetched(offers, "s"), NOW)
         assert store.save_snapshot("aws", Fetched(offers[::-1], "s"), LATER) == 0
         assert kept(store, "s") == offers
-        assert [s.taken_at for s in store.snapshots()] == [NOW]
+        assert [snapshot["taken_at"] for snapshot in stored_snapshots(store)] == [NOW]
 
     def test_an_interrupted_save_is_invisible_and_goes_on(self, store: Store) -> None:
         """A save stopped between chunks shows nothing to readers, and its repetition writes only what is missing."""
@@ -128,18 +129,16 @@ class TestSnapshots:
         with pytest.raises(InterruptedError):
             store.save_snapshot("aws", fetched, NOW, stop_at_second_chunk)
         assert store.load_snapshot("s") is None
-        assert store.latest_snapshot("aws") is None
+        assert stored_snapshots(store, "aws") == []
         assert store.save_snapshot("aws", fetched, LATER) == 7
         assert len(kept(store, "s")) == CHUNK_ROWS + 7
 
-    def test_the_latest_snapshot_is_the_providers_own(self, store: Store) -> None:
-        """Newest first, per provider; an unknown provider or snapshot is None."""
+    def test_a_snapshot_is_of_its_provider(self, store: Store) -> None:
+        """Snapshots are stored by provider; an unknown one is None."""
         store.save_snapshot("aws", Fetched((offer(1),), "old"), NOW)
         store.save_snapshot("aws", Fetched((offer(1),), "new"), LATER)
         store.save_snapshot("gcp", Fetched((), "other"), LATER)
-        assert store.latest_snapshot("aws") == "new"
-        assert [s.name for s in store.snapshots("aws")] == ["new", "old"]
-        assert store.latest_snapshot("nobody") is None
+        assert [snapshot["name"] for snapshot in stored_snapshots(store, "aws")] == ["new", "old"]
         assert store.load_snapshot("unknown") is None
         assert kept(store, "other") == ()
 

@@ -18,6 +18,7 @@ from service.domain.prices import PriceChange
 from service.store import EMPTY_MANIFEST, HistoryFilter, ProviderState, StaleWriteError, Store, TeamPriceChanges, TeamPrices
 from service.store.prices.history import IDENTITY_COLUMNS
 from service.store.tables import price_history, provider_states, team_price_history, team_prices
+from tests.support.snapshots import stored_snapshots
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -269,7 +270,7 @@ class TestTeamsOwn:
         }
         assert store.team_prices()["vision"] == TeamPrices("vision", "file-vision", 1, rejected=[], suspicious=[], warnings=[])
         assert (set(store.team_prices("speech")), store.team_prices("plain")) == ({"speech"}, {})
-        assert [snapshot.name for snapshot in store.snapshots()] == ["snapshot-1"]
+        assert [snapshot["name"] for snapshot in stored_snapshots(store)] == ["snapshot-1"]
 
     def test_nobody_else_finds_it_by_its_name(self, store: Store) -> None:
         """Nor does the team find another's; its own past ones it does."""

@@ -58,7 +58,6 @@ class TestProgramsAndRuns:
         assert store.program("other", program.id) is None
         assert store.programs("other", 0, 10) == []
         assert store.run("other", run.id) is None
-        assert store.program_plan("other", program.id) is None
 
     def test_programs_are_numbered_within_their_team(self, store: Store, program: ProgramRecord) -> None:
         """A team cannot tell from its own numbers how many programs others have."""
