@@ -9,7 +9,7 @@ import click
 from service.cli.context import make_context, report_errors
 from service.cli.options import PRICINGS, json_option
 from service.cli.request_io import show
-from service.cli.tables import columns, scaled
+from service.cli.tables import Cells, grid, scaled
 
 ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
 
@@ -34,23 +34,19 @@ def offers(limit: int, *, as_json: bool, **filters: Any) -> None:
     cheapest = sorted(found, key=lambda offer: offer.usd_per_accelerator_hour)[:limit]
     entries = [offer_entry(offer, stale=book.is_stale(offer, now)) for offer in cheapest]
 
-    def table() -> str:
-        head = ("USD/acc-h", "accelerator", "provider", "region", "instance type", "x", "pricing", "read", "")
-        return f"{columns([head, *map(_offer, entries)])}\n{len(entries)} of {len(found)} offers in {book.name}"
-
-    show(entries, table, as_json=as_json)
-
-
-def _offer(entry: dict[str, Any]) -> tuple[str, ...]:
-    marks = [*([entry["market"]] if entry["market"] != "list" else ()), *(["stale"] if entry["stale"] else ())]
-    return (
-        f"{entry['usd_per_accelerator_hour']:.4f}",
-        *(entry[name] for name in ("accelerator", "provider", "region", "instance_type")),
-        str(entry["accelerator_count"]),
-        entry["pricing"],
-        entry["observed_at"][:10],
-        " ".join(marks),
-    )
+    cells: Cells = {
+        "USD/acc-h": "{usd_per_accelerator_hour:.4f}",
+        "accelerator": "{accelerator}",
+        "provider": "{provider}",
+        "region": "{region}",
+        "instance type": "{instance_type}",
+        "x": "{accelerator_count}",
+        "pricing": "{pricing}",
+        "read": "{observed_at:.10}",
+        "": lambda entry: " ".join([*([entry["market"]] if entry["market"] != "list" else ()), *(["stale"] if entry["stale"] else ())]),
+    }
+    count = f"{len(entries)} of {len(found)} offers in {book.name}"
+    show(entries, lambda: f"{grid(entries, cells)}\n{count}", as_json=as_json)
 
 
 @click.command()
@@ -63,19 +59,15 @@ def accelerators(*, as_json: bool, **filters: Any) -> None:
 
     with report_errors():
         entries = [accelerator_entry(accelerator) for accelerator in find_accelerators(_stated(filters))]
-    head = ("name", "year", "memory GB", "GB/s", "dense TFLOP/s", "TDP W")
-    show(entries, lambda: columns([head, *map(_accelerator, entries)]), as_json=as_json)
-
-
-def _accelerator(entry: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        entry["name"],
-        str(entry["release_year"]),
-        f"{entry['memory_gb']:g}",
-        f"{entry['memory_bandwidth_gb_per_s']:,.0f}",
-        " ".join(f"{precision} {peak:g}" for precision, peak in entry["peak_tflops"].items()),
-        f"{entry['tdp_w']:g}" if entry["tdp_w"] else "-",
-    )
+    cells: Cells = {
+        "name": "{name}",
+        "year": "{release_year}",
+        "memory GB": "{memory_gb:g}",
+        "GB/s": "{memory_bandwidth_gb_per_s:,.0f}",
+        "dense TFLOP/s": lambda entry: " ".join(f"{precision} {peak:g}" for precision, peak in entry["peak_tflops"].items()),
+        "TDP W": lambda entry: f"{entry['tdp_w']:g}" if entry["tdp_w"] else "-",
+    }
+    show(entries, lambda: grid(entries, cells), as_json=as_json)
 
 
 @click.command()
@@ -89,14 +81,16 @@ def models(*, as_json: bool, **filters: Any) -> None:
 
     with report_errors():
         entries = [model_entry(preset) for preset in find_models(_stated(filters))]
-    head = ("name", "architecture", "params", "active", "context", "year", "developer")
-    show(entries, lambda: columns([head, *map(_model, entries)]), as_json=as_json)
-
-
-def _model(entry: dict[str, Any]) -> tuple[str, ...]:
-    active = scaled(entry["active_params"]) if entry["active_params"] else ""
-    sizes = (scaled(entry["params"]), active, str(entry["seq_len"] or ""), str(entry["year"]))
-    return (entry["name"], entry["architecture"], *sizes, entry["developer"])
+    cells: Cells = {
+        "name": "{name}",
+        "architecture": "{architecture}",
+        "params": lambda entry: scaled(entry["params"]),
+        "active": lambda entry: scaled(entry["active_params"]) if entry["active_params"] else "",
+        "context": lambda entry: str(entry["seq_len"] or ""),
+        "year": "{year}",
+        "developer": "{developer}",
+    }
+    show(entries, lambda: grid(entries, cells), as_json=as_json)
 
 
 def _stated(filters: dict[str, Any]) -> dict[str, Any]:

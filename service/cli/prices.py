@@ -10,7 +10,7 @@ import click
 from service.cli.context import make_context, make_database
 from service.cli.options import json_option
 from service.cli.request_io import show
-from service.cli.tables import clip, columns, csv_text
+from service.cli.tables import clip, columns, csv_text, grid
 from service.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -101,25 +101,19 @@ def _named(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> str:
-    head = ("provider", "state", "offers", "rejected", "quarantined", "last success", "next", "lacks, last error or warning")
-    rows = [
-        (
-            entry["name"],
-            entry["state"],
-            str(entry["offers"]),
-            str(entry["rejected"]["count"]),
-            str(entry["quarantined"]["count"]),
-            (entry["last_success_at"] or "")[:16],
-            (entry["next_refresh_at"] or "")[:16],
-            clip(_trouble(entry)),
-        )
-        for entry in entries
-    ]
-    return columns([head, *rows])
-
-
-def _trouble(entry: Mapping[str, Any]) -> str:
-    return str(entry["lacks"] or entry["last_error"] or next(iter(entry["warnings"]), ""))
+    return grid(
+        entries,
+        {
+            "provider": "{name}",
+            "state": "{state}",
+            "offers": "{offers}",
+            "rejected": "{rejected[count]}",
+            "quarantined": "{quarantined[count]}",
+            "last success": lambda entry: (entry["last_success_at"] or "")[:16],
+            "next": lambda entry: (entry["next_refresh_at"] or "")[:16],
+            "lacks, last error or warning": lambda entry: clip(entry["lacks"] or entry["last_error"] or "".join(entry["warnings"][:1])),
+        },
+    )
 
 
 def _csv(entries: Sequence[Mapping[str, Any]]) -> str:

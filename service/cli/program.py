@@ -141,21 +141,23 @@ def _calendar(schedule: Entry) -> list[tuple[str, str, str, str]]:
 
 
 def _deadline_options(schedule: Entry) -> list[str]:
-    if not schedule["deadline_options"]:
-        return []
-    head = ("deadline with", "probability", "price USD")
-    rows = [(entry["change"], f"{entry['probability']:.0%}", tables.figure(entry["price_usd"])) for entry in schedule["deadline_options"]]
-    return ["", tables.columns([head, *rows])]
+    cells: tables.Cells = {
+        "deadline with": "{change}",
+        "probability": "{probability:.0%}",
+        "price USD": lambda option: tables.figure(option["price_usd"]),
+    }
+    options = schedule["deadline_options"]
+    return ["", tables.grid(options, cells)] if options else []
 
 
 def _risks(risks: Sequence[Entry]) -> list[str]:
-    if not risks:
-        return []
-    rows = [
-        (risk["name"], f"{risk['probability']:.0%}", tables.figure(risk["loss_usd"]), tables.figure(risk["expected_loss_usd"]))
-        for risk in risks
-    ]
-    return ["", tables.columns([("risk", "probability", "loss USD", "expected"), *rows])]
+    cells: tables.Cells = {
+        "risk": "{name}",
+        "probability": "{probability:.0%}",
+        "loss USD": lambda risk: tables.figure(risk["loss_usd"]),
+        "expected": lambda risk: tables.figure(risk["expected_loss_usd"]),
+    }
+    return ["", tables.grid(risks, cells)] if risks else []
 
 
 def _dollars(usd: float) -> str:

@@ -33,7 +33,7 @@ LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 def fit(
     file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, brief: bool, as_json: bool
 ) -> None:
-    """A scaling law from options.FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
+    """A scaling law from FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
     from service.schemas.scaling.law_fit import LawFitRequestSchema
     from service.usecases.scaling.law_fit import fit_scaling_law
 
@@ -67,7 +67,7 @@ def fit(
 @options.BRIEF
 @options.json_option()
 def loss_curve(file: Path, settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
-    """Where a run will end: options.FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
+    """Where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
     from service.schemas.scaling.loss_curves import CurveRequestSchema
     from service.usecases.scaling.loss_curves import extrapolate_curve
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Entry = Mapping[str, Any]
+Cells = Mapping[str, str | Callable[[Entry], str]]
+"""By the head of a column, what its cells show: a format of the entry's fields, or a function of the entry."""
 UNLIMITED_WIDTH = 100_000
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
@@ -49,6 +51,12 @@ def csv_text(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
 def figure(value: float) -> str:
     """A rounded figure: whole from 100, else three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
+
+
+def grid(entries: Iterable[Entry], cells: Cells) -> str:
+    """A table with a row an entry."""
+    rows = [[cell.format_map(entry) if isinstance(cell, str) else cell(entry) for cell in cells.values()] for entry in entries]
+    return columns([list(cells), *rows])
 
 
 def columns(rows: Sequence[Sequence[str]], *, fit: bool = True) -> str:

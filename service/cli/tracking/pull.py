@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -13,6 +13,7 @@ from providers.offer import ProviderError
 from service.formats.imports.metrics import known
 from service.serialization import to_builtins
 
+Fetch = Callable[[dict[str, Any]], object]
 API = "/api/2.0/mlflow"
 PAGE_RUNS = 100
 PAGE_EXPERIMENTS = 1000
@@ -48,10 +49,8 @@ class _Server:
 
     def experiments(self, names: Sequence[str]) -> list[str]:
         """Ids of the named experiments, or of all active ones."""
-        given = {"max_results": str(PAGE_EXPERIMENTS)}
-        ids = {
-            each["name"]: each["experiment_id"] for page in self._pages("experiments/search", given) for each in page.get("experiments", ())
-        }
+        rows = self._all("experiments", self._get("experiments/search"), {"max_results": str(PAGE_EXPERIMENTS)})
+        ids = {row["name"]: row["experiment_id"] for row in rows}
         missing = [name for name in names if name not in ids]
         if missing:
             raise click.ClickException(f"{self.url} has no experiment {', '.join(missing)}; it has {', '.join(sorted(ids)) or 'none'}")
@@ -59,30 +58,27 @@ class _Server:
 
     def runs(self, experiment: str) -> Iterator[dict[str, Any]]:
         """The active runs of an experiment, oldest first."""
-        asked: dict[str, Any] = {"experiment_ids": [experiment], "max_results": PAGE_RUNS, "order_by": ["attributes.start_time ASC"]}
-        for _ in range(MAX_PAGES):
-            page = _object(self.http.post_json(f"{self.url}{API}/runs/search", asked, headers=self.headers))
-            yield from page.get("runs", ())
-            asked["page_token"] = page.get("next_page_token")
-            if not asked["page_token"]:
-                return
+        search = {"experiment_ids": [experiment], "max_results": PAGE_RUNS, "order_by": ["attributes.start_time ASC"]}
+        url = f"{self.url}{API}/runs/search"
+        return self._all("runs", lambda query: self.http.post_json(url, query, headers=self.headers), search)
 
     def history(self, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """All points of the metrics that an import reads."""
         for metric in run["data"].get("metrics", ()):
             if known(metric["key"]):
-                given = {"run_id": run["info"]["run_id"], "metric_key": metric["key"], "max_results": str(PAGE_POINTS)}
-                for page in self._pages("metrics/get-history", given):
-                    yield from page.get("metrics", ())
+                query = {"run_id": run["info"]["run_id"], "metric_key": metric["key"], "max_results": str(PAGE_POINTS)}
+                yield from self._all("metrics", self._get("metrics/get-history"), query)
 
-    def _pages(self, route: str, given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """Answers to a GET, to the last page."""
-        asked = dict(given)
+    def _get(self, route: str) -> Fetch:
+        return lambda query: self.http.get_json(f"{self.url}{API}/{route}", headers=self.headers, params=query)
+
+    def _all(self, name: str, fetch: Fetch, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The entries `name` of all pages of the answer to a query."""
         for _ in range(MAX_PAGES):
-            page = _object(self.http.get_json(f"{self.url}{API}/{route}", headers=self.headers, params=asked))
-            yield page
-            asked["page_token"] = page.get("next_page_token") or ""
-            if not asked["page_token"]:
+            page = _object(fetch(query))
+            yield from page.get(name, ())
+            query["page_token"] = page.get("next_page_token") or ""
+            if not query["page_token"]:
                 return
 
 

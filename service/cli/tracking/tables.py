@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from service.cli.tables import Entry, clip, columns, figure, percent, scaled, spread
+from service.cli.tables import Cells, Entry, clip, columns, figure, grid, percent, scaled, spread
 
 NONE = "-"
 WINDOWS = ("whole", "28d", "7d", "24h")
@@ -14,19 +14,16 @@ SHOWN = 20
 
 def programs(entries: Sequence[Entry]) -> str:
     """Programs with their limits."""
-    head = ("id", "name", "state", "budget USD", "tokens", "start", "deadline")
-    rows = [
-        (
-            entry["id"],
-            entry["name"],
-            entry["state"],
-            _figure(entry["budget_usd"]),
-            _scaled(entry["planned_tokens"]),
-            *(entry[name] or NONE for name in head[-2:]),
-        )
-        for entry in entries
-    ]
-    return columns([head, *rows])
+    cells: Cells = {
+        "id": "{id}",
+        "name": "{name}",
+        "state": "{state}",
+        "budget USD": lambda entry: _figure(entry["budget_usd"]),
+        "tokens": lambda entry: _scaled(entry["planned_tokens"]),
+        "start": lambda entry: entry["start"] or NONE,
+        "deadline": lambda entry: entry["deadline"] or NONE,
+    }
+    return grid(entries, cells)
 
 
 def started(program: Entry) -> str:
