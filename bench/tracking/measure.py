@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from bench.tracking.thresholds import days_of, looks
 from service.domain.quantities import Range
 from service.domain.tracking.status import DriftQuantity
 from service.engine.numerics.ranges import P90_Z_SCORE
-from service.engine.tracking.change_point import DriftRules, FailureRules, failure_evidence, threshold
+from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, failure_evidence, threshold
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, forecast
 
 STAGES = (0.25, 0.5, 0.75)
@@ -22,24 +21,21 @@ STATED_PLAN_ERROR = 0.12
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a simulated run still took from a report on."""
-
-    hours: float
-    usd: float
-
-
 def covered(runs: Runs, row: int, stage: float, rules: ForecastRules, planned: bool = True) -> tuple[bool, bool]:
     """Whether the forecast made when a run first reached a share of its tokens holds what it then took: finish, cost."""
     column = int(np.argmax(runs.tokens[row] >= stage * runs.goal[row]))
-    past = slice(0, column + 1)
-    done = ProgressSeries(np.arange(column + 1.0), runs.tokens[row, past], runs.usd[row, past], runs.accelerator_hours[row, past])
+    done = progress_of(runs, row, column)
     forecasted = forecast(done, runs.goal[row] - done.tokens[-1], plan_of(runs, row) if planned else PlanPrior(), rules)
-    outcome = outcome_of(runs, row, column)
+    hours, usd = outcome_of(runs, row, column)
     if forecasted is None or forecasted.remaining_hours is None or forecasted.remaining_usd is None:
         return False, False
-    return _within(forecasted.remaining_hours, outcome.hours), _within(forecasted.remaining_usd, outcome.usd)
+    return _within(forecasted.remaining_hours, hours), _within(forecasted.remaining_usd, usd)
+
+
+def progress_of(runs: Runs, row: int, end: int) -> ProgressSeries:
+    """A simulated run's totals until column `end`."""
+    past = slice(0, end + 1)
+    return ProgressSeries(np.arange(end + 1.0), runs.tokens[row, past], runs.usd[row, past], runs.accelerator_hours[row, past])
 
 
 def plan_of(runs: Runs, row: int) -> PlanPrior:
@@ -53,29 +49,27 @@ def plan_of(runs: Runs, row: int) -> PlanPrior:
     )
 
 
-def outcome_of(runs: Runs, row: int, column: int) -> Outcome:
-    """What was left of a run at a column, to the moment of its last token."""
+def outcome_of(runs: Runs, row: int, column: int) -> tuple[float, float]:
+    """Hours and USD that a run still took from a column to the moment of its last token."""
     end = int(runs.finish[row])
     before, after = runs.tokens[row, end - 1], runs.tokens[row, end]
     moment = end - 1 + float(np.clip((runs.goal[row] - before) / (after - before), 0, 1))
     usd = float(np.interp(moment, [end - 1, end], runs.usd[row, [end - 1, end]]))
-    return Outcome(moment - column, usd - float(runs.usd[row, column]))
+    return moment - column, usd - float(runs.usd[row, column])
 
 
 def alarms(runs: Runs, rules: DriftRules) -> dict[DriftQuantity, Flags]:
     """Whether a look on any day of each run's life shows drift, by quantity."""
     found = {
-        quantity: ever_passed(looks(days_of(runs, quantity, rules), rules, limits), rules, quantity)
+        quantity: passed_days(looks(days_of(runs, quantity, rules), rules, limits), limits).any(axis=1)
         for quantity, limits in rules.limits.items()
     }
     return {**found, "failures": too_many(runs, rules.failures)}
 
 
-def ever_passed(statistics: Floats, rules: DriftRules, quantity: DriftQuantity) -> Flags:
-    """Whether any number of days passes its threshold."""
-    limits = rules.limits[quantity]
-    passed = np.array([threshold(days + 1, limits) for days in range(statistics.shape[1])])
-    return np.asarray((statistics > passed).any(axis=1))
+def passed_days(statistics: Floats, limits: DriftThresholds) -> Flags:
+    """Whether each run passes the threshold at each number of days."""
+    return np.asarray(statistics > [threshold(days + 1, limits) for days in range(statistics.shape[1])])
 
 
 def too_many(runs: Runs, rules: FailureRules) -> Flags:
@@ -90,10 +84,10 @@ def too_many(runs: Runs, rules: FailureRules) -> Flags:
 
 def delays(runs: Runs, cut: float, day: int, rules: DriftRules) -> Floats:
     """Days from a cut of throughput to the first look that shows it; infinite where none does in the run's life."""
+    limits = rules.limits["throughput"]
     rows = days_of(runs, "throughput", rules)
     rows[:, day:] *= 1 - cut
-    statistics = looks(rows, rules, rules.limits["throughput"])
-    passed = statistics > np.array([threshold(days + 1, rules.limits["throughput"]) for days in range(rows.shape[1])])
+    passed = passed_days(looks(rows, rules, limits), limits)
     passed[:, :day] = False
     return np.where(passed.any(axis=1), passed.argmax(axis=1) + 1.0 - day, np.inf)
 

@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from bench.harness import report, timed
-from bench.tracking.measure import STAGES, alarms, covered, delays, plan_of
+from bench.tracking.measure import STAGES, alarms, covered, delays, plan_of, progress_of
 from bench.tracking.simulate import CALM, REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
 from service.engine.tracking.change_point import PlannedRates, detect_drift
-from service.engine.tracking.forecast import ProgressSeries, forecast
+from service.engine.tracking.forecast import forecast
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED, LOOKS = 1000, 5000, 50
@@ -48,9 +48,7 @@ def _drift(name: str, runs: Runs) -> None:
 def _cost(runs: Runs) -> None:
     row = int(np.argmax(runs.finish))
     end = min(POINTS - 1, int(runs.finish[row]))
-    past = slice(0, end + 1)
-    done = ProgressSeries(np.arange(end + 1.0), runs.tokens[row, past], runs.usd[row, past], runs.accelerator_hours[row, past])
-    record, planned = record_of(runs, row, end), PlannedRates(2.5, runs.interruptions_per_hour)
+    done, record, planned = progress_of(runs, row, end), record_of(runs, row, end), PlannedRates(2.5, runs.interruptions_per_hour)
 
     def look() -> None:
         forecast(done, 1e12, plan_of(runs, row), forecast_rules())

@@ -19,7 +19,6 @@ OPTION_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count
 COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share")
 OFFER_COLUMNS = ("provider", "region", "instance_type", "accelerator", "accelerators_per_instance", "pricing", "market")
 PRICE_COLUMNS = ("usd_per_accelerator_hour", "availability", "observed_at", "source", "stale")
-RANGES = ("p10", "p50", "p90")
 HEAD = (
     *("", "USD", "", "days", "p90 days", "finish", "in time", "tCO2e"),
     *("provider", "region", "instances", "pricing", "availability", "read", ""),
@@ -192,7 +191,7 @@ def _flatten(option: Entry) -> dict[str, Any]:
     row = {
         **{name: option[name] for name in OPTION_COLUMNS},
         **{name: offer[name] for name in (*OFFER_COLUMNS, *PRICE_COLUMNS)},
-        **{f"{name}_{part}": quantity and quantity[part] for name, quantity in ranges.items() for part in RANGES},
+        **tables.range_cells(ranges),
         **{name: energy.get(name) for name in ("mwh", "tco2e")},
         **{name: (option["commitment"] or {}).get(name) for name in COMMITMENT_COLUMNS},
         "deadline_probability": time.get("deadline_probability"),

@@ -14,7 +14,6 @@ from service.cli.options import BRIEF, OPTIONAL_FILE, PRICINGS, field, parse_val
 from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
-RANGES = ("p10", "p50", "p90")
 PRICE_COLUMNS = ("provider", "region", "instance_type", "pricing", "usd_per_accelerator_hour", "observed_at", "source", "stale")
 CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits")
 
@@ -174,7 +173,7 @@ def _flatten(option: Entry) -> dict[str, Any]:
         **{name: option["configuration"][name] for name in CONFIGURATION_COLUMNS},
         **option["configuration"]["parallelism"],
         **{name: option["price"][name] for name in PRICE_COLUMNS},
-        **{f"{name}_{part}": quantity and quantity[part] for name, quantity in ranges.items() for part in RANGES},
+        **tables.range_cells(ranges),
         "memory_gb": option["memory"]["per_accelerator_gb"],
         "accelerators_paid": (fleet.get("accelerators") or {}).get("p50"),
         "bound_by": option["throughput"]["bound_by"],

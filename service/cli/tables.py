@@ -48,6 +48,11 @@ def csv_text(names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
+def range_cells(ranges: Mapping[str, Entry | None]) -> dict[str, Any]:
+    """The percentiles of each range as columns; unknown ranges are empty."""
+    return {f"{name}_{part}": quantity and quantity[part] for name, quantity in ranges.items() for part in ("p10", "p50", "p90")}
+
+
 def figure(value: float) -> str:
     """A rounded figure: whole from 100, else three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"

@@ -175,26 +175,17 @@ def _least_squares(problem: FitProblem, start: Floats, mean: Floats, width: Floa
 
 def _parameters(problem: FitProblem, vector: Floats) -> FittedParameters:
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
-    matmul = {
-        key: MatmulShare(
-            share=round(float(np.exp(vector[first + index])), 4),
-            watts_per_tflop=round(float(problem.reference[index]), 4),
-            source="",
-        )
-        for index, key in enumerate(problem.keys)
-    }
-    attention = {key: round(float(np.exp(vector[first + count + index])), 4) for index, key in enumerate(problem.kernels)}
+    shares = [round(share, 4) for share in np.exp(vector[first:-1]).tolist()]
+    watts = [round(watt, 4) for watt in problem.reference.tolist()]
+    matmul = {key: MatmulShare(share, watt, "") for key, share, watt in zip(problem.keys, shares[:count], watts, strict=True)}
+    attention = dict(zip(problem.kernels, shares[count:], strict=True))
     return with_fixed_parameters({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, attention, {})
 
 
 def fit_without_groups(table: CaseTable, full: FittedParameters, groups: Sequence[str]) -> Mapping[str, FittedParameters]:
     """Parameters fitted without any row of a group, from the priors on, for each group."""
-    found = {}
     names = np.array(groups)
-    for group in sorted(set(groups)):
-        rest = select_rows(table, names != group)
-        found[group] = replace(fit_parameters(rest), other=full.other)
-    return found
+    return {group: replace(fit_parameters(select_rows(table, names != group)), other=full.other) for group in sorted(set(groups))}
 
 
 def main() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from datetime import date
-
 from providers.catalog_files.model import ParseLog, Quote
 from providers.quarantine import group_by
 
@@ -19,7 +16,7 @@ def newest(quotes: list[Quote], log: ParseLog) -> list[Quote]:
     A row is superseded when the same provider, accelerator and pricing stand in a source newer by more than
     `SUPERSEDED_AFTER_DAYS`: AWS prices of 2024 do not survive beside those of 2025, whatever the region.
     """
-    latest = _latest_dates(quotes)
+    latest = {key: max(quote.source.observed_at for quote in group) for key, group in group_by(quotes, _coverage).items()}
     kept: list[Quote] = []
     for group in group_by(quotes, lambda q: q.key).values():
         best = max(group, key=lambda q: (q.source.observed_at, q.source.key))
@@ -29,14 +26,6 @@ def newest(quotes: list[Quote], log: ParseLog) -> list[Quote]:
         else:
             kept.append(best)
     return kept
-
-
-def _latest_dates(quotes: list[Quote]) -> dict[Hashable, date]:
-    latest: dict[Hashable, date] = {}
-    for quote in quotes:
-        key = _coverage(quote)
-        latest[key] = max(latest.get(key, quote.source.observed_at), quote.source.observed_at)
-    return latest
 
 
 def _coverage(quote: Quote) -> tuple[str, str, str]:
