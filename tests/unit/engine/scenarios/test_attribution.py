@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.scenarios import Aggregate, Attribution, Floats, Moments
+from service.domain.scenarios import Aggregate, Attribution, Floats, GroupSums, Moments
 from service.engine.scenarios.aggregates import count_bins, counting_unit
-from service.engine.scenarios.attribution import attribute_block, first_order_shares, fit_score_bins
+from service.engine.scenarios.attribution import ScoreBins, attribute_block, first_order_shares, fit_score_bins
 from service.engine.scenarios.summary import largest_cause_shares
 
 
@@ -73,3 +73,54 @@ def test_no_limit_blames_nobody() -> None:
     """Without a deadline nothing is late."""
     score = np.random.default_rng(6).normal(size=2000)
     assert looked_at({"queue": score}, 1000 + score).largest_cause_counts == {}
+
+
+def test_a_share_by_hand() -> None:
+    """1 and 3 in one group, 7 and 9 in the other: 36 of 40 between them, less a mean square of 2 within (omega squared); no empty group."""
+    moments = Moments(4, 20, 140)
+    causes = {"two": GroupSums((2, 2), (4, 16)), "empty": GroupSums((2, 0, 2), (4, 0, 16)), "one": GroupSums((4,), (20,))}
+    shares = {name: first_order_shares(Attribution(moments, {name: sums}, {}))[name] for name, sums in causes.items()}
+    assert shares == pytest.approx({"two": 34 / 40, "empty": 34 / 40, "one": 0.0})
+    halves = GroupSums((2, 2), (10, 10))
+    assert first_order_shares(Attribution(moments, {"nothing": halves}, {})) == {"nothing": 0.0}
+    assert first_order_shares(Attribution(Moments(4, 20, 100), causes, {})) == dict.fromkeys(causes, 0.0)
+
+
+def test_shares_that_add_up_to_more_than_all_are_scaled_down() -> None:
+    """Two causes that always come together have half each."""
+    groups = GroupSums((2, 2), (4, 16))
+    found = first_order_shares(Attribution(Moments(4, 20, 140), {"one": groups, "twin": groups}, {}))
+    assert found == pytest.approx({"one": 0.5, "twin": 0.5})
+
+
+def test_a_causes_slope_and_median_are_those_of_its_scores() -> None:
+    """Three of the quantity for each unit of the score, wherever that lies; a score that never changes has no groups."""
+    score = np.random.default_rng(8).normal(50.0, 2.0, 1001)
+    known = fit_score_bins({"cause": score, "constant": np.full(1001, 4.0)}, 7.0 + 3.0 * score)
+    assert set(known) == {"cause"}
+    assert known["cause"].slope == pytest.approx(3.0)
+    assert known["cause"].median == pytest.approx(float(np.median(score)))
+    assert known["cause"].edges == pytest.approx(
+        np.quantile(score, np.arange(1, known["cause"].edges.size + 1) / (known["cause"].edges.size + 1))
+    )
+
+
+def test_groups_are_in_the_order_of_their_scores() -> None:
+    """What rises with the score has its least mean in the first group and its largest in the last."""
+    score = np.random.default_rng(9).normal(size=20_000)
+    sums = looked_at({"cause": score}, 1000 + score).causes["cause"]
+    means = [total / trials for trials, total in zip(sums.trials, sums.totals, strict=True) if trials]
+    assert means == sorted(means)
+    assert sum(sums.trials) == 10_000
+
+
+def test_the_largest_cause_is_by_what_it_adds_beyond_its_median() -> None:
+    """A score of 103 about a median of 100 adds less than one of 5 about 0, and twice the slope more than that."""
+    known = {"far": ScoreBins(np.array([100.0]), 100.0, 1.0), "near": ScoreBins(np.array([0.0]), 0.0, 1.0)}
+    scores = {"far": np.array([103.0, 103.0, 110.0]), "near": np.array([5.0, 1.0, 5.0])}
+    values = np.array([10.0, 10.0, 10.0])
+    assert attribute_block(known, scores, values, counting_unit(10.0), 5.0).largest_cause_counts == {"far": 2, "near": 1}
+    steep = known | {"far": ScoreBins(np.array([100.0]), 100.0, 2.0)}
+    assert attribute_block(steep, scores, values, counting_unit(10.0), 5.0).largest_cause_counts == {"far": 3}
+    assert attribute_block({}, scores, values, counting_unit(10.0), 5.0).largest_cause_counts == {}
+    assert attribute_block(known, scores, values, counting_unit(10.0), 10.0).largest_cause_counts == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -69,3 +70,49 @@ def test_each_trial_has_its_own_recovery() -> None:
     for part, hours in ((found[: TRIALS // 2], 0.5), (found[TRIALS // 2 :], 1.0)):
         expected = 100.0 / goodput(0.02, 1.0, 0.0, hours) - 100.0
         assert abs(part.mean() - expected) <= 3 * part.std() / math.sqrt(part.size)
+
+
+def cumulants(log_generating: Callable[[float], float], step: float) -> tuple[float, float, float]:
+    """Mean, variance and third cumulant of a time by differences of the logarithm of its moment-generating function."""
+    two_below, below, at, above, two_above = (log_generating(multiple * step) for multiple in (-2, -1, 0, 1, 2))
+    return (above - below) / (2 * step), (above - 2 * at + below) / step**2, (two_above - 2 * above + 2 * below - two_below) / (2 * step**3)
+
+
+@pytest.mark.parametrize(("rate", "recovery"), [(0.3, 1.5), (0.3, 0.0), (0.05, 4.0), (5e-5, 0.0), (5e-5, 1.0)])
+def test_many_failures_scatter_as_their_generating_function_says(rate: float, recovery: float) -> None:
+    """Segments fail a geometric number of times; each loses a truncated exponential time and a recovery that may fail itself.
+
+    Sums are a shifted gamma distribution with their three cumulants: mean + sd / (3 s) ((z s + 1 - s^2)^3 - 1), s a sixth of the skewness.
+    """
+    segments = 40 / math.expm1(rate)
+
+    def lost_part(t: float, length: float) -> float:
+        """Moment-generating function of a time that a failure ends within a length."""
+        return rate * -math.expm1((t - rate) * length) / ((rate - t) * -math.expm1(-rate * length))
+
+    def repeated(t: float, length: float, one: float) -> float:
+        """Of what failures add to a length that is repeated until it passes."""
+        passing = math.exp(-rate * length)
+        return passing / (1 - (1 - passing) * one)
+
+    def recovering(t: float) -> float:
+        return math.exp(t * recovery) * repeated(t, recovery, lost_part(t, recovery)) if recovery else 1.0
+
+    mean, variance, third = cumulants(lambda t: segments * math.log(repeated(t, 1.0, lost_part(t, 1.0) * recovering(t))), 3e-3 * (1 + rate))
+    z = np.array([-2.0, 0.0, 1.0, 3.0], dtype=np.float32)
+    chances = block_streams(1, 0)
+    found = draw_lost_hours(np.full(4, segments), np.full(4, rate), CheckpointPolicy(1.0, 0.25, recovery), z, chances.variable_rng)
+    # With the writes the segments are longer; without them they are as above.
+    bare = draw_lost_hours(np.full(4, segments), np.full(4, rate), CheckpointPolicy(1.0, 0.0, recovery), z, chances.variable_rng)
+    sixth = third / variance**1.5 / 6
+    expected = mean + math.sqrt(variance) / (3 * sixth) * ((z * sixth + 1 - sixth**2) ** 3 - 1)
+    assert bare.expected == pytest.approx(np.full(4, mean), rel=1e-4)
+    assert bare.hours == pytest.approx(expected, rel=2e-3)
+    assert (found.expected > bare.expected + segments * 0.25).all()
+
+
+def test_what_is_expected_counts_the_writes() -> None:
+    """100 segments' failures, and a quarter of an hour of writing in each."""
+    policy = CheckpointPolicy(1.0, 0.25, 0.5)
+    found = draw_lost_hours(np.full(3, 100.0), np.full(3, 0.01), policy, np.zeros(3, dtype=np.float32), block_streams(1, 0).variable_rng)
+    assert found.expected == pytest.approx(100 * segment_cumulants(np.full(3, 0.01), policy).mean + 25.0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from service.domain.quantities import Range
 from service.engine.numerics.ranges import probability_below
 from service.engine.scenarios.optimisation import (
+    REFINED_POINTS,
     Floats,
     SupplyOption,
     cheapest_by_use,
@@ -158,3 +159,60 @@ def test_narrowing_stays_within_bounds_and_tries_nothing_twice() -> None:
     """At the edge of what was tried only the inner side is looked at; of a single point there is nothing between."""
     assert all(1.0 < value < 10.0 for value in refine_grid([1.0, 10.0, 100.0], 1.0))
     assert refine_grid([5.0], 5.0) == []
+
+
+def costs_at(*points: tuple[float, float]) -> dict[float, float]:
+    """Costs of points by their logarithm."""
+    return {math.exp(place): cost for place, cost in points}
+
+
+@pytest.mark.parametrize(
+    ("tried", "gap"),
+    [
+        # Alone with a neighbour: as much below as that is above.
+        (costs_at((0, 3), (1, 4)), 1),
+        # At an end the line through the two next points goes on to it: 4 - (8 - 4) / 2 = 2.
+        (costs_at((0, 3), (1, 4), (3, 8)), 1),
+        # Between two neighbours 2 and 1 away: the line from 5 through 3 goes on for 2 to -1.
+        (costs_at((0, 5), (1, 3), (3, 4)), 4),
+        # A line from beyond the neighbour is higher, 4 - 0.5 x 2 = 3, and the point dips 5 / 3 below its neighbours.
+        (costs_at((0, 5), (1, 3), (3, 4), (4, 4.5)), 5 / 3),
+        # A steeper one is lower: -1 stays.
+        (costs_at((0, 5), (1, 3), (3, 4), (4, 7)), 4),
+        # Of 3 - (4 - 3) x 2 = 1 and 4 - (5.25 - 4) x 2 = 1.5 the higher bounds the cost.
+        (costs_at((0, 4), (1, 3), (3, 4), (4, 5.25)), 1.5),
+    ],
+)
+@pytest.mark.parametrize("side", [-1, 1])
+def test_gaps_of_convex_costs_by_hand(tried: dict[float, float], gap: float, side: int) -> None:
+    """Secants through the best point, 3, and its neighbours; the same from the other side."""
+    mirrored = {value**side: cost for value, cost in tried.items()}
+    assert optimality_gap(mirrored) == pytest.approx(gap / 3)
+
+
+def test_the_refined_grid_by_hand() -> None:
+    """Points in equal factors between the neighbours of the best: of 1 and 100 the powers of their ratio, but for 10 itself."""
+    between = [100 ** (place / (REFINED_POINTS + 1)) for place in range(1, REFINED_POINTS + 1)]
+    assert refine_grid([1.0, 10.0, 100.0], 10.0) == pytest.approx([value for value in between if abs(value - 10.0) > 1e-6])
+    at_an_end = [10 * 10 ** (place / (REFINED_POINTS + 1)) for place in range(1, REFINED_POINTS + 1)]
+    assert refine_grid([1.0, 10.0, 100.0], 100.0) == pytest.approx(at_an_end)
+    assert refine_grid([1.0, 10.0, 100.0], 1.0) == pytest.approx([value / 10 for value in at_an_end])
+
+
+@pytest.mark.parametrize("at", [1.7, 55.0, 2345.0])
+def test_narrowing_looks_around_the_best(at: float) -> None:
+    """Wherever the valley lies, the rounds end within a hundredth of it."""
+    coarse = [1.0, 100.0, 1e4]
+    tried = dict(zip(coarse, valley(coarse, at), strict=True))
+    minimise_on_grid(lambda values: valley(values, at), tried)
+    assert min(tried.values()) == pytest.approx(1.0, abs=1e-2)
+
+
+def test_slices_end_where_the_next_way_begins() -> None:
+    """Owned up to 1.5 / 3.7 of the hours, on demand for what is used less: the demand that is exceeded for that share."""
+    demand = np.arange(1.0, 101.0)
+    owned, flexible = cheapest_mix([ON_DEMAND, OWNED], demand, np.ones(100))
+    assert (owned.option, owned.first, owned.last) == (OWNED, 0.0, 60.0)
+    assert (flexible.first, flexible.last) == (60.0, 100.0)
+    assert owned.used_share == pytest.approx((np.arange(1, 61).sum() + 40 * 60) / 100 / 60)
+    assert flexible.used_share == pytest.approx(np.arange(1, 41).sum() / 100 / 40)

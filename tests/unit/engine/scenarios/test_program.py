@@ -20,7 +20,7 @@ from tests.unit.engine.scenario_builders import certain_run
 ONCE = Range.exactly(1.0)
 SPREAD = Range(0.5, 1.0, 2.0)
 Z90 = 1.2815515655
-# Four trials: the first two pass the first gate (0.7), the risk of the first tier (0.3) comes in trials 0 and 2, the other (0.5) in 0 and 3.
+# Four trials: the first two pass the first gate (0.7), the first risk (0.3) comes in trials 0 and 2, the other (0.5) in 0 and 3.
 GATES = np.array([[0.1, 0.1, 0.9, 0.9], [0.5, 0.5, 0.5, 0.5]], dtype=np.float32)
 RISKS = np.array([[0.1, 0.9, 0.1, 0.9], [0.1, 0.9, 0.9, 0.1]], dtype=np.float32)
 ON_TIERS = np.array([True, True, False, False])

@@ -98,7 +98,7 @@ def test_scores_are_drawn_for_what_is_uncertain() -> None:
 
 
 def test_the_rate_of_failures_is_that_of_all_accelerators_and_nodes() -> None:
-    """16 accelerators of 800 hours and two nodes taken away once in 100 hours: 1/50 and 1/50; the 10th percentile of hours is the rate's 90th."""
+    """16 accelerators of 800 hours and two nodes taken once in 100: 1/50 and 1/50; few hours are a high rate."""
     how = failures(mttf_hours_per_accelerator=Range(400.0, 800.0, 3200.0), preemptions_per_node_hour=0.01)
     model = run_model(run(cluster=cluster(16), failures=how), "run", 100.0)
     assert failures_per_hour(model, SCORES, {}) == pytest.approx([0.02 + 0.02, 0.005 + 0.02, 0.04 + 0.02], rel=1e-6)
