@@ -14,7 +14,7 @@ import pytest
 from service.domain.quantities import Range
 from service.domain.scenarios import Floats, ProgramModel, Regimes, RiskModel, RunModel, TierModel, Trials
 from service.domain.schedule import Activity, ActivityNetwork
-from service.engine.scenarios.program import RandomInputs, combine_random_specs, order_program, random_spec, simulate_program
+from service.engine.scenarios.program import RandomInputs, common_random_spec, order_program, random_spec, simulate_program
 from tests.unit.engine.scenario_builders import certain_run
 
 ONCE = Range.exactly(1.0)
@@ -61,7 +61,7 @@ def simulated(
 ) -> Trials:
     scores = {"failures": np.zeros((3, 4)), **(own or {})}
     inputs = RandomInputs(shared or {}, scores, reviews or {}, GATES, RISKS[: len(model.risks)])
-    return simulate_program(model, order_program(model), inputs, values or {}, np.random.default_rng(1), causes=causes)
+    return simulate_program(order_program(model), inputs, values or {}, np.random.default_rng(1), causes=causes)
 
 
 # Cost
@@ -145,7 +145,7 @@ def test_a_programs_random_numbers_are_those_of_its_chances() -> None:
     runs = tuple(certain_run(name, 100.0, slowdown=SPREAD) for name in "abc")
 
     def spec_of(model: ProgramModel) -> Any:
-        return random_spec(model, order_program(model))
+        return random_spec(order_program(model))
 
     plain, correlated = spec_of(program(*runs)), spec_of(program(*runs, correlation=0.5, review=Range(1.0, 2.0, 3.0)))
     assert (plain.runs, plain.gates, plain.risks, plain.reviews, plain.shared) == (3, 2, 2, (), frozenset())
@@ -161,7 +161,7 @@ def test_a_programs_random_numbers_are_those_of_its_chances() -> None:
     )
     single = spec_of(alone)
     assert (single.runs, single.gates, single.risks, single.shared) == (1, 1, 0, frozenset())
-    both = combine_random_specs([single, correlated])
+    both = common_random_spec([order_program(alone), order_program(program(*runs, correlation=0.5, review=Range(1.0, 2.0, 3.0)))])
     assert (both.runs, both.gates, both.risks, both.reviews, both.shared) == (3, 2, 2, ("review",), {"throughput"})
 
 
