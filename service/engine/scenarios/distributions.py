@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from statistics import NormalDist
-from typing import assert_never
 
 import numpy as np
 
@@ -63,8 +62,6 @@ def quantile_at_score(distribution: Distribution, z: Floats | Singles) -> Floats
             return np.array(values)[discrete_index(distribution, z)]
         case Uniform() | Triangular() | Pert() | QueueWait():
             return _interpolate(_quantile_table(distribution), z)
-        case _:
-            assert_never(distribution)
 
 
 def discrete_index(distribution: Discrete, z: Floats | Singles) -> Ints:
@@ -201,8 +198,6 @@ def _quantile_table(distribution: Uniform | Triangular | Pert | QueueWait) -> Fl
             return _pert(low, mode, high, shares)
         case QueueWait():
             return wait_quantile(distribution, shares)
-        case _:
-            assert_never(distribution)
 
 
 @lru_cache(maxsize=1)

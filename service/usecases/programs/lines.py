@@ -59,10 +59,10 @@ def build_other_lines(
 ) -> tuple[OtherLine, ...]:
     """Storage, network, people, labelling, data and evaluation of the whole program, which lasts `months` [months]."""
     lines = [
-        *_storage(request, runs, months, notes),
-        *_network(request, notes),
-        *_personnel(request, notes),
-        *_labelling(request),
+        *(_storage(request["storage"], runs, months, notes) if "storage" in request else ()),
+        *(_network(request["network"], notes) if "network" in request else ()),
+        *(_personnel(request["personnel"], notes) if "personnel" in request else ()),
+        *(_labelling(request["labelling"]) if "labelling" in request else ()),
         OtherLine("data purchase", _exact_usd(request.get("data", {}).get("purchase_usd")), "stated"),
         _outcome_evaluation(request, tiers),
     ]
@@ -91,11 +91,8 @@ def _overhead(line: str, entry: Request, notes: AssumptionLog) -> ProgramOverhea
     return ProgramOverhead(line, entry.get("basis", "stated"), entry.get("share"), entry.get("usd"), entry.get("tier"))
 
 
-def _storage(request: Request, runs: Sequence[EstimatedRun], months: float, notes: AssumptionLog) -> list[OtherLine]:
+def _storage(section: Request, runs: Sequence[EstimatedRun], months: float, notes: AssumptionLog) -> list[OtherLine]:
     """Data sets, checkpoints and logs, each from the program's start to the end of its retention."""
-    section = request.get("storage")
-    if section is None:
-        return []
     price, retention = (notes.choose(section, f"storage.{name}") for name in ("usd_per_tb_month", "retention_months"))
     stored_tb = {
         "dataset": notes.choose(section, "storage.dataset_tb"),
@@ -122,27 +119,18 @@ def _checkpoints_tb(section: Request, runs: Sequence[EstimatedRun], notes: Assum
     return stored_tb
 
 
-def _network(request: Request, notes: AssumptionLog) -> list[OtherLine]:
-    section = request.get("network")
-    if section is None:
-        return []
+def _network(section: Request, notes: AssumptionLog) -> list[OtherLine]:
     tb, price = (notes.choose(section, f"network.{name}") for name in ("egress_tb", "usd_per_tb"))
     return [OtherLine("network", cents(tb * price), f"{tb:,.1f} TB x {price:g} USD")]
 
 
-def _personnel(request: Request, notes: AssumptionLog) -> list[OtherLine]:
-    section = request.get("personnel")
-    if section is None:
-        return []
+def _personnel(section: Request, notes: AssumptionLog) -> list[OtherLine]:
     price = notes.choose(section, "personnel.usd_per_hour")
     hours = {name: section.get(f"{name}_hours", 0.0) for name in ("evaluation", "analysis", "oncall")}
     return [OtherLine(f"personnel: {name}", cents(time * price), f"{time:,.1f} h x {price:g} USD") for name, time in hours.items()]
 
 
-def _labelling(request: Request) -> list[OtherLine]:
-    section = request.get("labelling")
-    if section is None:
-        return []
+def _labelling(section: Request) -> list[OtherLine]:
     basis = f"{section['items']:,} items x {section['usd_per_item']:g} USD"
     return [OtherLine("labelling", cents(section["items"] * section["usd_per_item"]), basis, section.get("tier"))]
 

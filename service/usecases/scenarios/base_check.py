@@ -75,14 +75,10 @@ def unchanged_parts(paths: Iterable[str]) -> set[str]:
 def _parts_at(path: str) -> Collection[str]:
     """The parts whose names a field decides."""
     match path.split("."):
-        case ["tiers", _, "runs", _, "estimate", *field] | ["defaults", *field]:
-            pass
-        case ["tiers", *_]:
-            return NAMED_PARTS
-        case field:
+        case ["tiers", _, "runs", _, "estimate", *field] | ["defaults", *field] | [*field]:
             pass
     match field:
-        case []:
+        case [] | ["tiers", *_]:
             return NAMED_PARTS
         case ["price", *_] | ["hardware"] | ["hardware", "accelerator"]:
             return (MACHINE,)
@@ -153,23 +149,18 @@ def _names(request: Body, part: str) -> Any:
     """The fields that a part's names depend on."""
     if part == MACHINE:
         return request["hardware"]["accelerator"], request.get("price")
-    return request["model"] if part == MODEL else _region(request)
-
-
-def _region(request: Body) -> str | None:
-    region: str | None = request.get("energy", {}).get("region")
-    return region
+    return request["model"] if part == MODEL else request.get("energy", {}).get("region")
 
 
 def _find(context: AppContext, part: str, request: Body) -> None:
     """Raises the DomainError of a part's names."""
-    region = _region(request)
+    names = _names(request, part)
     if part == MACHINE:
         resolve_machine(context, request, AssumptionLog())
     elif part == MODEL:
-        resolve_model(request["model"], AssumptionLog())
-    elif region is not None:
-        find_region(region)
+        resolve_model(names, AssumptionLog())
+    elif names is not None:
+        find_region(names)
 
 
 def _locate_error(base: Body, run: LocatedRun, find: Callable[[Body], object]) -> None:

@@ -264,8 +264,7 @@ def _by_output(row: Sequence[float]) -> dict[str, float | None]:
 def _tornado(task: Body, rows: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
     """A bar for each input, largest change of the cost first; a side without an answer is null."""
     bars = []
-    for index, (path, (low, high)) in enumerate(_pairs(task)):
-        below, above = rows[2 * index], rows[2 * index + 1]
+    for (path, (low, high)), below, above in zip(_pairs(task), rows[::2], rows[1::2], strict=True):
         swing = abs(above[0] - below[0])
         bars.append(
             {
