@@ -126,7 +126,7 @@ HAPPENINGS: dict[str, Callable[[Body, object, Step], None]] = {
     "die_once": _die_once,
     "eat": _eat,
 }
-KIND = ScenarioKind(prepare, run_chunk, enough, finish)
+KIND = ScenarioKind(prepare, run_chunk, finish, enough)
 
 
 def given(**told: Any) -> ScenarioRequest:

@@ -180,4 +180,4 @@ def _build_models(context: AppContext, task: Body, fields: tuple[UncertainField,
     return models
 
 
-KIND = ScenarioKind(prepare, run_chunk, is_sufficient, finish)
+KIND = ScenarioKind(prepare, run_chunk, finish, is_sufficient)

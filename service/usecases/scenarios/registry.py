@@ -79,8 +79,8 @@ class ScenarioKind:
 
     prepare: Callable[[AppContext, ScenarioRequest], PreparedScenario]
     run_chunk: Callable[[AppContext, PreparedScenario, int, Step], dict[str, Any]]
-    is_sufficient: Callable[[PreparedScenario, Iterable[Body]], bool]
     finish: Callable[[AppContext, PreparedScenario, Iterable[Body]], dict[str, Any]]
+    is_sufficient: Callable[[PreparedScenario, Iterable[Body]], bool] = lambda _prepared, _tallies: False
 
 
 KINDS: Mapping[str, str] = {
@@ -98,9 +98,3 @@ def load_kind(name: str) -> ScenarioKind:
         raise LookupError(f"no scenario of kind {name!r} is known here; known: {', '.join(KINDS)}")
     kind: ScenarioKind = import_module(KINDS[name]).KIND
     return kind
-
-
-def never_sufficient(prepared: PreparedScenario, tallies: Iterable[Body]) -> bool:
-    """For kinds that always evaluate all chunks."""
-    del prepared, tallies
-    return False

@@ -174,11 +174,7 @@ def pin_prices(context: AppContext, request: ScenarioRequest) -> tuple[dict[str,
     """The base request with its price book stated, and the book's name. Raises UnknownName for an unknown book."""
     path = "price.snapshot" if request.shape == "estimate" else "defaults.price.snapshot"
     try:
-        stated = get_value(request.base, path)
-    except KeyError:
-        stated = None
-    try:
-        name = context.book(stated).name
+        name = context.book(get_value(request.base, path) if is_stated(request.base, path) else None).name
     except DomainError as problem:
         raise problem.below("/base" if request.shape == "estimate" else "/base/defaults") from problem
     return with_values(request.base, {path: name}), name

@@ -37,7 +37,7 @@ from service.usecases.scenarios.changes.request_paths import (
     with_values,
 )
 from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
-from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
 
 OUTPUTS = ("cost_usd", "wall_clock_hours", "accelerator_hours", "hours_to_finish", "tco2e")
 MOST_EVALUATIONS = {"estimate": 100_000, "program": 10_000}
@@ -311,4 +311,4 @@ def _present_indices(indices: SobolIndices, paths: Sequence[str]) -> dict[str, A
     return {"mean": indices.mean, "standard_deviation": math.sqrt(indices.variance), "inputs": rows}
 
 
-KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)
+KIND = ScenarioKind(prepare, run_chunk, finish)

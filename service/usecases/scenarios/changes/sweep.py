@@ -24,7 +24,7 @@ from service.usecases.scenarios.changes.request_paths import (
     takes_whole_numbers,
     with_values,
 )
-from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
 
 MOST_CELLS = {"estimate": 20_000, "program": 2_000}
 # A cell whose layout is searched anew takes some 10 ms, a program with its schedule ten times that.
@@ -169,4 +169,4 @@ def _values(task: Body, cell: int) -> dict[str, Any]:
     return {path: values[int(index)] for (path, values), index in zip(columns.items(), indices, strict=True)}
 
 
-KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)
+KIND = ScenarioKind(prepare, run_chunk, finish)

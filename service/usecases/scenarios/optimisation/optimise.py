@@ -31,7 +31,7 @@ from service.usecases.scenarios.optimisation.options import (
     sort_key,
 )
 from service.usecases.scenarios.optimisation.refinement import refine_best, with_checkpoint_interval
-from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step, never_sufficient
+from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
 
 OBJECTIVES = ("expected_cost", "cost_quantile", "time")
 MOST_CHUNKS = 1000
@@ -167,4 +167,4 @@ def _sizes(request: ScenarioRequest) -> list[tuple[float | None, float | None]]:
     return [(None, None)] if wanted is None else [*coarse_sizes(wanted, most_loss)]
 
 
-KIND = ScenarioKind(prepare, run_chunk, never_sufficient, finish)
+KIND = ScenarioKind(prepare, run_chunk, finish)
