@@ -127,11 +127,8 @@ class PriceCatalog:
         last = self._current
         if last is None or not last.book.disconnected:
             log.warning("prices cannot be read, going on with those in memory: %s", error)
-            self._current = (
-                _CurrentBooks(replace(last.book, disconnected=True), last.manifest)
-                if last
-                else _CurrentBooks(self._fallback, EMPTY_MANIFEST)
-            )
+            book, manifest = (last.book, last.manifest) if last else (self._fallback, EMPTY_MANIFEST)
+            self._current = _CurrentBooks(replace(book, disconnected=True), manifest)
 
     def _refresh_in_background(self, wait_s: float) -> None:
         """Refresh in a thread, waiting at most `wait_s`; only one refresh runs at a time."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 SECONDS_PER_DAY = 86_400.0
 Key = TypeVar("Key", str, tuple[str, ...])
+NAMED = ("accelerator", "provider", "region", "pricing", "market", "availability", "source")
+"""Columns of names that are fields of an offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,11 @@ def make_offer_columns(offers: Sequence[Offer]) -> OfferColumns:
     """Columns of the offers, in their order."""
     observed_s = np.array([offer.observed_at.timestamp() for offer in offers], dtype=np.float64)
     sold_as = _code_column(offers, lambda offer: (offer.accelerator, offer.provider, offer.region, offer.pricing, offer.market))
+    names: dict[str, Any] = {name: _named(offers, attrgetter(name)) for name in NAMED}
     return OfferColumns(
-        accelerator=_named(offers, lambda offer: offer.accelerator),
-        provider=_named(offers, lambda offer: offer.provider),
-        region=_named(offers, lambda offer: offer.region),
+        **names,
         place=_named(offers, lambda offer: f"{offer.provider}\t{offer.region}"),
         instance=_named(offers, lambda offer: f"{offer.provider}\t{offer.instance_type}\t{offer.accelerator}"),
-        pricing=_named(offers, lambda offer: offer.pricing),
-        market=_named(offers, lambda offer: offer.market),
-        availability=_named(offers, lambda offer: offer.availability),
-        source=_named(offers, lambda offer: offer.source),
         usd_per_accelerator_hour=np.array([float(offer.usd_per_accelerator_hour) for offer in offers], dtype=np.float64),
         accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
         term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),

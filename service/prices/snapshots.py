@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from providers.offer import Fetched, Offer, Provider
 from service.cache import Cache
@@ -16,7 +16,7 @@ from service.prices.book import BUILT_IN_PROVIDER, NEVER, PriceBook, extend_book
 from service.prices.freshness import FreshnessPolicy
 from service.prices.precedence import FILE_PROVIDER, BookPart, add_team_prices, merge_parts
 from service.prices.snapshot_codec import FORMAT, pack, unpack
-from service.store import BookManifest, SnapshotRef
+from service.store import BookManifest, SnapshotRef, Store
 
 MANIFEST_KEY = "prices:heads"
 MANIFEST_TTL_S = 1.0
@@ -25,26 +25,10 @@ TEAM_SEPARATOR = "~"
 """Separator of the names of the common book and the team's prices in the name of the team's book; needs no escape in a URL."""
 
 
-class SnapshotStore(Protocol):
-    """The part of the store that is read here. Every method raises StoreUnavailable."""
-
-    def current_manifest(self) -> BookManifest:
-        """Name and parts of the newest book."""
-
-    def book_manifest(self, name: str) -> BookManifest:
-        """The book, or the single snapshot, of that name; never a team's."""
-
-    def team_snapshot_ref(self, team: str, snapshot: str) -> SnapshotRef | None:
-        """A team's snapshot of that name, None where the team has none."""
-
-    def load_snapshot(self, name: str) -> Fetched | None:
-        """Content of a snapshot, or None."""
-
-
 class SnapshotRepository:
     """Reads snapshots. Those of the current book stay in memory, so that a new book loads only snapshots that changed."""
 
-    def __init__(self, load_provider: Callable[[], Provider], store: SnapshotStore, cache: Cache | None = None) -> None:
+    def __init__(self, load_provider: Callable[[], Provider], store: Store, cache: Cache | None = None) -> None:
         self._load_provider, self._store, self._cache = load_provider, store, cache
         self._at_hand: dict[str, Fetched] = {}
 

@@ -129,7 +129,7 @@ class TestTheCloud:
         assert usd_and_stale(app) == usd_and_stale(another(app)) == (GOOD_USD, False)
         (bad,) = told(app)["quarantined"]["examples"]
         assert bad["usd_per_hour"] == 31920
-        found = [context_of(app).store.load_snapshot(each.name) for each in context_of(app).store.snapshots(CLOUD)]
+        found = [context_of(app).store.load_snapshot(row["name"]) for row in stored_snapshots(context_of(app).store, CLOUD)]
         assert {float(offer.usd_per_hour) for kept in found if kept for offer in kept.offers} == {GOOD_USD}
 
     @pytest.mark.parametrize("price", [0, -5, None, "free", 1e400])

@@ -19,6 +19,7 @@ from service.domain.prices import PriceChange
 from service.store import BookManifest, HistoryFilter
 from service.usecases.prices.provider_access import backoff
 from service.usecases.prices.refresh import RefreshTrigger, refresh_due, refresh_local, refresh_prices, request_refresh
+from tests.support.snapshots import stored_snapshots
 from tests.unit.usecases.sources import HOUR, NOW, Nimbus, Sheet, Shipped, World, context_of, offer
 
 
@@ -71,7 +72,7 @@ class TestAGoodAnswer:
         assert (again["snapshot"], again["new"], len(history(context))) == (first, False, 1)
         assert context.store.current_manifest().book == book
         assert context.store.provider_state("nimbus").verified_at == NOW + HOUR
-        assert len(context.store.snapshots("nimbus")) == 1
+        assert len(stored_snapshots(context.store, "nimbus")) == 1
 
     def test_history_has_a_row_for_what_is_new_changed_or_gone(self, context: AppContext, world: World) -> None:
         """And the price before beside each change."""
