@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from service.cli import options, tables
-from service.cli.charts import write_svg
 from service.cli.options import field, parse_value
-from service.cli.request_io import answer_to, build_request, load_request, show
+from service.cli.request_io import answer_to, build_request, load_request, show, write_svg
 from service.cli.tables import Entry
 
 HOURS_PER_DAY = 24

@@ -11,7 +11,7 @@ import click
 from service.cli import tables
 from service.cli.context import report_errors
 from service.cli.options import BRIEF, FILE, IN_FILE, OUT_FILE, settings_option
-from service.cli.request_io import answer_to, build_request, load_request, read_request, show
+from service.cli.request_io import answer_to, build_request, load_request, read_request, show, write_output
 from service.cli.tables import Entry
 
 PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
@@ -174,14 +174,3 @@ def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
     with report_errors():
         content, _ = render("program", dict(answer), form)
     return content
-
-
-def write_output(content: bytes, out: Path | None) -> None:
-    """Write to a file, or to standard output unchanged."""
-    if out is None:
-        click.echo(content, nl=False)
-        return
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from error

@@ -112,3 +112,22 @@ def answer_to(usecase: Callable[[AppContext, dict[str, Any]], object], loaded: d
 def show(answer: object, table: Callable[[], str], *, as_json: bool) -> None:
     """Print an answer as JSON, or as its table."""
     click.echo(json.dumps(answer, indent=2) if as_json else table())
+
+
+def write_svg(file: Path, draw: Callable[[], str]) -> None:
+    """Write the result of `draw`. Raises ClickException where there is nothing to draw or the file cannot be written."""
+    try:
+        file.write_text(draw(), encoding="utf-8")
+    except (ValueError, OSError) as error:
+        raise click.ClickException(f"{file} is not drawn: {error}") from error
+
+
+def write_output(content: bytes, out: Path | None) -> None:
+    """Write to a file, or to standard output unchanged."""
+    if out is None:
+        click.echo(content, nl=False)
+        return
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from error

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from service.cli import options, tables
-from service.cli.charts import write_svg
 from service.cli.options import field, parse_value, split_list
-from service.cli.request_io import answer_to, load_request, override, read_request, show
+from service.cli.request_io import answer_to, load_request, override, read_request, show, write_svg
 from service.cli.tables import Entry
 from service.domain.counts import parse_count
 

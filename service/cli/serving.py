@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from service.cli import tables
-from service.cli.charts import write_svg
 from service.cli.options import BRIEF, OPTIONAL_FILE, PRICINGS, field, parse_value, plot_option, settings_option, split_list
-from service.cli.request_io import answer_to, build_request, load_request, show
+from service.cli.request_io import answer_to, build_request, load_request, show, write_svg
 from service.cli.tables import Entry
 
 PRICE_COLUMNS = ("provider", "region", "instance_type", "pricing", "usd_per_accelerator_hour", "observed_at", "source", "stale")

@@ -16,8 +16,7 @@ import click
 
 from service.cli.context import make_database, member_of, opened_context, report_errors
 from service.cli.options import FILE, OUT_FILE, combined, json_option, team_option
-from service.cli.program import write_output
-from service.cli.request_io import error_lines, read_request, show
+from service.cli.request_io import error_lines, read_request, show, write_output
 from service.cli.tracking import tables
 
 if TYPE_CHECKING:
