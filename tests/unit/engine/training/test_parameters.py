@@ -1,11 +1,13 @@
 """Weights of a shape: what is stored, what a token is multiplied with, and how stated counts win."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from service.domain.training.model import Experts
-from service.engine.training.parameters import count_parameters, expert_layer_count
+from service.domain.training.model import Experts, LatentAttention, Transformer
+from service.engine.training.flops import adapter_parameters, expert_adapter_parameters, shared_adapter_parameters
+from service.engine.training.parameters import count_parameters, expert_layer_count, total_parameters
 from tests.unit.engine.builders import (
     BLOOM,
     DEEPSEEK_V3,
@@ -15,6 +17,7 @@ from tests.unit.engine.builders import (
     LLAMA_65B,
     MIXTRAL,
     PALM,
+    RESNET_50,
     T5_11B,
     TINY,
     VIT_L_16,
@@ -106,3 +109,94 @@ def test_stated_counts_under_the_experts_own_leave_nothing_negative() -> None:
     counts = count_parameters(replace(MIXTRAL, params=10e9, active_params=3e9))
     dense = counts.total - counts.embedding - counts.head - counts.expert_stored
     assert min(dense, counts.expert_stored, counts.embedding) > 0
+
+
+def shape(**changes: Any) -> Transformer:
+    """Three layers of 20 elements: five heads of 7 elements, one of keys and values, a gated feed-forward of 11, 13 tokens."""
+    sizes: dict[str, Any] = {
+        "layers": 3, "hidden_size": 20, "attention_heads": 5, "kv_heads": 1, "head_dim": 7, "ffn_hidden_size": 11, "vocab_size": 13
+    }  # fmt: skip
+    return Transformer(**{**sizes, **changes})
+
+
+def test_a_shape_counted_by_hand() -> None:
+    """Queries and output 20 x 35, keys and values 20 x 7, three matrices of 20 x 11, two norms a layer and one at the end, two tables."""
+    attention, ffn, table = 2 * 20 * 35 + 2 * 20 * 7, 3 * 20 * 11, 13 * 20
+    counts = count_parameters(shape())
+    assert (counts.attention, counts.feed_forward, counts.embedding, counts.head) == (3 * attention, 3 * ffn, table, table)
+    assert counts.total == counts.active == 3 * (attention + ffn) + 2 * table + 7 * 20
+    assert counts.multiplied == counts.encoder_multiplied == 3 * (attention + ffn) + table
+    assert (counts.head_multiplied, counts.decoder_multiplied, counts.expert_stored) == (table, 0, 0)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_biases_and_positions_counted_by_hand(gated: bool) -> None:
+    """A bias for each output: 35 + 2 x 7 + 20 of attention, one or two times 11 and 20 of the feed-forward, and offsets of norms."""
+    matrices = 3 if gated else 2
+    attention = 2 * 20 * 35 + 2 * 20 * 7 + 35 + 14 + 20
+    ffn = matrices * 20 * 11 + (matrices - 1) * 11 + 20
+    counts = count_parameters(shape(biases=True, gated_ffn=gated, max_positions=17, tied_embeddings=True))
+    assert (counts.attention, counts.feed_forward, counts.embedding, counts.head) == (3 * attention, 3 * ffn, (13 + 17) * 20, 0)
+    assert counts.total == 3 * (attention + ffn) + (13 + 17) * 20 + 7 * 40
+    assert counts.multiplied == 3 * (attention + ffn) + 13 * 20
+
+
+def test_an_encoder_and_decoder_counted_by_hand() -> None:
+    """Two decoder layers with attention twice and three norms, a norm at either end; the encoder's tokens meet the crossing keys and values."""
+    attention, ffn, table, crossing = 2 * 20 * 35 + 2 * 20 * 7, 3 * 20 * 11, 13 * 20, 2 * 20 * 7
+    counts = count_parameters(shape(kind="encoder_decoder", decoder_layers=2))
+    assert counts.attention == (3 + 2 * 2) * attention
+    assert counts.feed_forward == (3 + 2) * ffn
+    assert counts.total == 7 * attention + 5 * ffn + 2 * table + (2 * 3 + 3 * 2 + 2) * 20
+    assert counts.encoder_multiplied == 3 * (attention + ffn) + 2 * crossing
+    assert counts.decoder_multiplied == 2 * (2 * attention + ffn) - 2 * crossing + table
+    assert counts.multiplied == counts.encoder_multiplied + counts.decoder_multiplied
+
+
+@pytest.mark.parametrize(("shared", "width"), [(0, 0), (2, 9), (2, 0)])
+def test_a_mixture_counted_by_hand(shared: int, width: int) -> None:
+    """Of three layers one is dense; the others keep six experts of 5 elements, a router and shared experts, and a token meets two."""
+    experts = Experts(6, 2, 5, shared_experts=shared, shared_ffn_hidden_size=width, dense_layers=1)
+    attention, dense, one, table = 2 * 20 * 35 + 2 * 20 * 7, 3 * 20 * 11, 3 * 20 * 5, 13 * 20
+    always = 20 * 6 + shared * 3 * 20 * (width or 5)
+    counts = count_parameters(shape(experts=experts))
+    assert counts.expert_stored == 2 * 6 * one
+    assert counts.feed_forward == dense + 2 * (always + 6 * one)
+    assert counts.multiplied == 3 * attention + dense + 2 * (always + 2 * one) + table
+    assert counts.active == counts.multiplied + table + 7 * 20
+    assert counts.total == counts.active + 2 * 4 * one
+
+
+@pytest.mark.parametrize("rank", [0, 9])
+def test_latent_attention_counted_by_hand(rank: int) -> None:
+    """Five heads: queries of 3 + 2 from a latent of 9 with its norm or none; keys of 3 and values of 4 from one of 8, and its norm."""
+    latent = LatentAttention(kv_lora_rank=8, qk_nope_head_dim=3, qk_rope_head_dim=2, v_head_dim=4, q_lora_rank=rank)
+    queries = 20 * 9 + 9 + 9 * 5 * 5 if rank else 20 * 5 * 5
+    attention = queries + 20 * (8 + 2) + 8 + 8 * 5 * (3 + 4) + 5 * 4 * 20
+    assert count_parameters(shape(latent=latent)).attention == 3 * attention
+    ends = (20 + 9 + 9 + 25 if rank else 20 + 25) + (20 + 8 + 2) + (8 + 5 * 7) + (5 * 4 + 20)
+    assert shared_adapter_parameters(shape(latent=latent), 6) == 6 * 3 * (ends + 3 * (20 + 11))
+
+
+def test_adapters_counted_by_hand() -> None:
+    """A rank times inputs and outputs of every matrix: queries and output 20 + 35, keys and values 20 + 7, the feed-forward's 20 + 11."""
+    attention = 2 * (20 + 35) + 2 * (20 + 7)
+    assert shared_adapter_parameters(shape(), 6) == 6 * 3 * (attention + 3 * 31)
+    assert shared_adapter_parameters(shape(gated_ffn=False), 6) == 6 * 3 * (attention + 2 * 31)
+    decoding = shape(kind="encoder_decoder", decoder_layers=2)
+    assert shared_adapter_parameters(decoding, 6) == 6 * (7 * attention + 5 * 3 * 31)
+    mixture = shape(experts=Experts(6, 2, 5, shared_experts=2, shared_ffn_hidden_size=9, dense_layers=1))
+    assert shared_adapter_parameters(mixture, 6) == 6 * (3 * attention + 3 * 31 + 2 * 2 * 3 * (20 + 9))
+    assert expert_adapter_parameters(mixture, 6) == 6 * 2 * 3 * (20 + 5)
+    narrow = shape(gated_ffn=False, experts=Experts(6, 2, 5, shared_experts=2, dense_layers=1))
+    assert shared_adapter_parameters(narrow, 6) == 6 * (3 * attention + 2 * 31 + 2 * 2 * 2 * (20 + 5))
+    assert expert_adapter_parameters(narrow, 6) == 6 * 2 * 2 * (20 + 5)
+    assert adapter_parameters(mixture, 6) == shared_adapter_parameters(mixture, 6) + 6 * expert_adapter_parameters(mixture, 6)
+    assert adapter_parameters(mixture, 6, visited=True) == shared_adapter_parameters(mixture, 6) + 2 * expert_adapter_parameters(mixture, 6)
+
+
+def test_other_networks_have_their_stated_weights() -> None:
+    """None where only their FLOPs are stated."""
+    assert total_parameters(RESNET_50) == 25_557_032
+    assert total_parameters(replace(RESNET_50, params=None)) == 0
+    assert total_parameters(LLAMA_7B) == count_parameters(LLAMA_7B).total
