@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from service.domain.programs.program import OtherLine, Program, ProgramOverhead,
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Range
 from service.engine.programs.budget import plan_budget
-from service.engine.programs.cost_variance import explain_difference, round_causes
+from service.engine.programs.cost_variance import explain_difference, logarithmic_mean, round_causes
 from tests.unit.engine.program_builders import planned, program, programs, three_tiers
 
 
@@ -132,3 +133,61 @@ def test_ranges_do_not_matter_to_the_difference() -> None:
     """Budgets differ, not their percentiles."""
     wide = production(usd=Range(1.0, 20_000.0, 90_000.0))
     assert causes(production(), wide) == {}
+
+
+@pytest.mark.parametrize(("one", "other", "mean"), [(4.0, 1.0, 3 / math.log(4)), (1.0, 4.0, 3 / math.log(4)), (5.0, 5.0, 5.0)])
+def test_the_logarithmic_mean_by_hand(one: float, other: float, mean: float) -> None:
+    """(a - b) / ln(a / b), between both; of equals the one."""
+    assert logarithmic_mean(one, other) == pytest.approx(mean)
+
+
+def test_all_factors_at_once_by_hand() -> None:
+    """Work x 1.2, hours a FLOP x 1.1, goodput 0.9 to 0.6 and price x 1.5: each by its logarithm of the whole, 2.97."""
+    found = causes(
+        production(), program(Tier("production", (planned(hours=10_000 * 1.2 * 1.1 * 1.5, price=3.0, flops=1.2e22, goodput=0.6),)))
+    )
+    whole = 20_000 * (1.2 * 1.1 * 1.5 * 1.5 - 1)
+    logarithms = {"scope": math.log(1.2), "utilisation": math.log(1.1), "failures": math.log(1.5), "price": math.log(1.5)}
+    assert sum(found.values()) == Decimal(whole).quantize(Decimal("0.01"))
+    for cause, logarithm in logarithms.items():
+        assert float(found[cause]) == pytest.approx(whole * logarithm / math.log(1.2 * 1.1 * 1.5 * 1.5), abs=0.01)
+
+
+def test_another_machine_takes_speed_and_price_together() -> None:
+    """Half the hours at three times the price on another machine, and a better goodput: hardware is all but the failures."""
+    after = production(accelerator="NVIDIA-B200-180GB-SXM", hours=5000, price=6.0, goodput=0.99)
+    found = causes(production(), after)
+    assert set(found) == {"hardware", "failures"}
+    assert float(found["failures"]) == pytest.approx(10_000 / math.log(1.5) * math.log(0.9 / 0.99), abs=0.01)
+
+
+def test_what_costs_nothing_on_one_side_is_scope() -> None:
+    """A run for nothing that is paid for later has no factors to compare; its other lines stay its other lines."""
+    free, paid = production(price=0.0, storage=100.0), production(price=2.0, storage=350.0)
+    assert causes(free, paid) == {"scope": 20_000, "other lines": 250}
+    assert causes(paid, free) == {"scope": -20_000, "other lines": -250}
+
+
+def test_other_lines_of_runs_and_programs_and_reserves_change_apart_from_compute() -> None:
+    """250 USD more of storage and 900 of people, 5 % less of reserves, while the price adds 10,000."""
+    before = replace(production(storage=100.0), reserves=Reserves(0.1, 0.8, 0.0), other_lines=(OtherLine("personnel", Decimal(100), "x"),))
+    after = replace(production(storage=350.0, price=3.0), other_lines=(OtherLine("personnel", Decimal(1000), "x"),))
+    found = causes(before, after)
+    envelope = plan_budget(before).envelope
+    assert found == {"price": 10_000, "other lines": 1150, "reserves": -envelope.reserve_usd}
+    assert envelope.reserve_usd > 0
+
+
+def test_overheads_of_runs_that_cost_nothing_are_overheads() -> None:
+    """An amount of 500 USD beside free runs becomes 800: nothing of it follows the runs."""
+    around = [(ProgramOverhead("sweeps", "x", None, Decimal(usd)),) for usd in (500, 800)]
+    before, after = (replace(production(price=0.0), overheads=overheads) for overheads in around)
+    assert causes(before, after) == {"overheads": 300}
+    assert causes(after, before) == {"overheads": -300}
+
+
+def test_the_largest_cause_takes_the_rounding() -> None:
+    """Parts that miss the whole by a cent; a fall is as large as a rise."""
+    found = round_causes(Decimal("-9.99"), {"price": -20.0, "scope": 10.0})
+    assert {cause.cause: cause.usd for cause in found.causes} == {"price": Decimal("-19.99"), "scope": Decimal("10.00")}
+    assert round_causes(Decimal("0.00"), {"price": 5.0, "scope": -5.0}).headline == "0 USD: -5 scope, 5 price"

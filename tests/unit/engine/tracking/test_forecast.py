@@ -189,3 +189,20 @@ def test_students_values(freedom: float) -> None:
     """The expansion agrees with the distribution where percentiles are read."""
     expected = stats.t.ppf(stats.norm.cdf(POINTS), freedom)
     assert student_points(freedom)[5:95] == pytest.approx(expected[5:95], rel=0.005, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "share", "published"),
+    [
+        (10, 0.995, 3.169),
+        (10, 0.975, 2.228),
+        (20, 0.995, 2.845),
+        (20, 0.975, 2.086),
+        (30, 0.995, 2.750),
+        (5, 0.975, 2.571),
+        (5, 0.025, -2.571),
+    ],
+)
+def test_student_points_are_those_of_the_tables(freedom: int, share: float, published: float) -> None:
+    """Quantiles of Student's t as printed (Abramowitz & Stegun 1964, table 26.10), to the expansion's error."""
+    assert student_points(float(freedom))[round(share * 100 - 0.5)] == pytest.approx(published, rel=2e-3)

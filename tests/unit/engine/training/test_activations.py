@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.training.model import Experts, Model
-from service.domain.training.run import RECOMPUTES, Training
-from service.engine.training.activations import active_expert_width, layer_activation_bytes
+from service.domain.training.run import RECOMPUTES, AuxiliaryModels, Training
+from service.engine.training.activations import active_expert_width, cross_attention_bytes, layer_activation_bytes
 from service.engine.training.layouts import Layouts
 from service.engine.training.memory import memory_use
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_8B, LLAMA_3_405B, LLAMA_7B, MIXTRAL, T5_11B, VIT_L_16, gpt, training
@@ -169,3 +170,54 @@ def test_a_token_visits_its_experts_and_the_shared_ones() -> None:
     """Eight experts of 2,048 elements and two shared ones, as wide as the others unless their own width is stated."""
     assert active_expert_width(Experts(256, 8, 2048, shared_experts=2)) == 10 * 2048
     assert active_expert_width(Experts(256, 8, 2048, shared_experts=2, shared_ffn_hidden_size=4096)) == 8 * 2048 + 2 * 4096
+
+
+def test_a_latent_mixtures_layer_by_hand() -> None:
+    """DeepSeek-V3: queries and keys of 128 x 192, values and output of 128 x 128, latents of 1,536 + 512 + 64, and 58 of 61 routed layers.
+
+    Routed layers meet nine experts of 2,048 and send eight rows of 7,168; the other three have 18,432 elements.
+    """
+    queries, outputs, latents = 128 * 192, 128 * 128, 1536 + 512 + 64
+    inner = (58 * 9 * 2048 + 3 * 18_432) / 61
+    sent = 58 / 61 * 8 * 7168
+    width = queries + outputs
+    assert kept(DEEPSEEK_V3, NONE) == pytest.approx(2 * (2 * width + latents + 3 * inner + sent) + 8 * 7168)
+    # Latents are projected up again; norms' outputs and what follows the activation functions too.
+    assert kept(DEEPSEEK_V3, SELECTIVE) == pytest.approx(2 * (latents + outputs + 2 * inner + sent) + 4 * 7168)
+    assert kept(DEEPSEEK_V3, FULL) == 2 * 7168
+
+
+def test_latent_attention_without_compressed_queries_keeps_them() -> None:
+    """Queries of 128 x 192 in place of a latent of 1,536."""
+    assert DEEPSEEK_V3.latent is not None
+    dense = replace(DEEPSEEK_V3, experts=None)
+    plain = replace(dense, latent=replace(DEEPSEEK_V3.latent, q_lora_rank=0))
+    assert kept(dense, NONE) - kept(plain, NONE) == 2 * 1536
+    assert kept(plain, SELECTIVE) - kept(dense, SELECTIVE) == pytest.approx(2 * (128 * 192 - 1536))
+
+
+def test_quantised_inputs_are_kept_in_a_byte() -> None:
+    """Mixtral in fp8: 2 bytes of queries, keys, values, output and gate and up, one of norms' outputs, product, rows sent and a copy."""
+    layer = layer_activation_bytes(MIXTRAL, 2048, flash=True, element=2.0, product_input=1.0)
+    inner = 2 * 14_336
+    assert float(layer.replicated[NONE]) == 2 * 2 * 4096 + 2 * 4096
+    assert float(layer.sharded[NONE]) == 2 * (2 * 4096 + 2 * 1024 + 2 * inner) + (inner + 2 * 4096) + 4096
+    assert float(layer.replicated[SELECTIVE]) == 2 * 2 * 4096
+    assert float(layer.sharded[SELECTIVE]) == 2 * (2 * 4096 + 2 * 1024 + 2 * inner) + 2 * 4096
+    assert float(layer.replicated[FULL]) == 2 * 4096
+
+
+def test_a_decoders_cross_attention_by_hand() -> None:
+    """16-bit keys and values of the encoder's tokens; norm, queries and output of a quarter as many of the decoder's; none with full."""
+    width = 128 * 128
+    for level, bytes_per_token in ((NONE, 2 * (2 * width + 0.25 * (2 * 1024 + 2 * width))), (FULL, 0.0)):
+        assert float(cross_attention_bytes(T5_11B, np.array([level]), 0.25)[0]) == bytes_per_token
+
+
+def test_logits_of_a_decoder_and_of_a_teacher() -> None:
+    """6 bytes for each of 128 decoder tokens of two sequences and 32,128 words, on two tensor and two context ranks; a teacher besides."""
+    chosen = training(seq_len=512, decoder_seq_len=128)
+    found = part("logits", T5_11B, chosen, micro_batch=2, tensor=2, context=2)
+    assert found == pytest.approx(6 * 2 * 128 * 32_128 / 4)
+    taught = training(method="distill", seq_len=512, auxiliary_models=AuxiliaryModels(teacher=LLAMA_3_8B))
+    assert part("logits", LLAMA_7B, taught, micro_batch=2) == pytest.approx(6 * 2 * 512 * (32_000 + 128_256))

@@ -142,7 +142,7 @@ def test_biases_and_positions_counted_by_hand(gated: bool) -> None:
 
 
 def test_an_encoder_and_decoder_counted_by_hand() -> None:
-    """Two decoder layers with attention twice and three norms, a norm at either end; the encoder's tokens meet the crossing keys and values."""
+    """Two decoder layers with attention twice and three norms, a norm at either end; the encoder meets the crossing keys and values."""
     attention, ffn, table, crossing = 2 * 20 * 35 + 2 * 20 * 7, 3 * 20 * 11, 13 * 20, 2 * 20 * 7
     counts = count_parameters(shape(kind="encoder_decoder", decoder_layers=2))
     assert counts.attention == (3 + 2 * 2) * attention

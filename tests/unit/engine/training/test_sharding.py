@@ -134,7 +134,7 @@ def test_a_single_stage_holds_both_tables() -> None:
 
 
 def test_decoder_layers_are_at_the_end_of_the_pipeline() -> None:
-    """Of 6 + 6 layers in four stages of three the last has three of the decoder, the first none; of 2 + 10 the first has one, four times."""
+    """Of 6 + 6 layers in four stages the last has three of the decoder and the first none; of 2 + 10 it has one, in flight four times."""
     front, last = both_ends(replace(DENSE, kind="encoder_decoder", layers=6, decoder_layers=6), pipeline=4)
     assert (float(front.decoder[0]), float(last.decoder[0])) == (0, 3)
     front, last = both_ends(replace(DENSE, kind="encoder_decoder", layers=2, decoder_layers=10), pipeline=4)
