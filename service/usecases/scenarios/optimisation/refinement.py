@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from service.usecases.resolution.resolve import assemble_run, resolve_trained_mo
 from service.usecases.scenarios.optimisation.commitment import commitment_warnings, plan_commitment
 from service.usecases.scenarios.optimisation.options import (
     OWNED,
+    Body,
     Goal,
     OptionRow,
     SizedWorkload,
@@ -37,8 +38,6 @@ from service.usecases.scenarios.optimisation.options import (
     sizes_with_tokens,
     sort_key,
 )
-
-Body = Mapping[str, Any]
 
 MOST_COUNTS = 16
 # From one minute to ten days, before the refinement.
@@ -104,14 +103,12 @@ def _refine_size(context: AppContext, task: Body, goal: Goal, best: OptionRow) -
 
 def _refine_interval(context: AppContext, task: Body, goal: Goal, best: OptionRow) -> tuple[OptionRow, float]:
     """Checkpoint intervals, where the caller states none; the best keeps Daly's where none is better."""
-    section = task["workload"].get("failures", {})
-    if section.get("checkpoint_interval_minutes", "auto") != "auto":
+    if task["workload"].get("failures", {}).get("checkpoint_interval_minutes", "auto") != "auto":
         return best, 0.0
     own = _sized(task, best)
 
     def sized(minutes: Sequence[float]) -> list[SizedWorkload]:
-        changed = [{**own.workload, "failures": {**section, "checkpoint_interval_minutes": each}} for each in minutes]
-        return [replace(own, workload=workload, checkpoint_interval_minutes=each) for workload, each in zip(changed, minutes, strict=True)]
+        return [_with_interval(task, own, interval) for interval in minutes]
 
     return _refine_workload(context, task, goal, best, sized, INTERVALS_MINUTES)
 
@@ -154,10 +151,12 @@ def _rows_by_workload(
 def _sized(task: Body, best: OptionRow) -> SizedWorkload:
     """The best option's workload: its size and checkpoint interval."""
     own, minutes = sized_workload(best["params"], best["tokens"]), best["checkpoint_interval_minutes"]
-    if minutes is None:
-        return own
+    return own if minutes is None else _with_interval(task, own, minutes)
+
+
+def _with_interval(task: Body, sized: SizedWorkload, minutes: float) -> SizedWorkload:
     failures = {**task["workload"].get("failures", {}), "checkpoint_interval_minutes": minutes}
-    return replace(own, workload={**own.workload, "failures": failures}, checkpoint_interval_minutes=minutes)
+    return replace(sized, workload={**sized.workload, "failures": failures}, checkpoint_interval_minutes=minutes)
 
 
 def with_checkpoint_interval(task: Body, row: OptionRow) -> OptionRow:
