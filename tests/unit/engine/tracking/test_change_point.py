@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.engine.tracking.change_point import (
+    FailureRules,
     Floats,
     PlannedRates,
     RateChange,
     RunTotals,
+    SplitRules,
     change_point,
     daily_values,
     detect_drift,
@@ -206,3 +208,95 @@ def test_days_on_which_a_job_hardly_ran_say_nothing_of_its_throughput() -> None:
     assert starts.tolist() == [0, 72]
     assert daily_values(stood, "goodput", RULES)[1].tolist() == [1, 0, 0, 1]
     assert values == pytest.approx([1e9, 1e9])
+
+
+def test_evidence_of_failures_by_hand() -> None:
+    """Twice the plan of one a day: (n ln 2 - 1) / dispersion for each day since, half of the prior on the first and the rest falling."""
+    rules = FailureRules(ratios=(2.0,), dispersion=1.5, false_alarm_share=0.01)
+    counts = np.array([1.0, 3.0, 4.0])
+    each = (counts * np.log(2) - 1) / 1.5
+    weights = [0.5, 0.5 * 8**0.5 * (8**-0.5 - 9**-0.5), 0.5 * 8**0.5 * (9**-0.5 - 10**-0.5)]
+    expected = [weight * np.exp(each[since:].sum()) for since, weight in enumerate(weights)]
+    assert failure_evidence(counts, 1.0, rules) == pytest.approx(expected)
+    two = replace(rules, ratios=(2.0, 3.0))
+    others = (counts * np.log(3) - 2) / 1.5
+    expected = [weight * (np.exp(each[since:].sum()) + np.exp(others[since:].sum())) / 2 for since, weight in enumerate(weights)]
+    assert failure_evidence(counts, 1.0, two) == pytest.approx(expected)
+
+
+def test_the_confidence_in_more_failures_is_one_less_the_inverse_evidence() -> None:
+    """Ten a day in place of one: since the first day, ten times the plan."""
+    rules = FailureRules(ratios=(2.0, 4.0), dispersion=1.0, false_alarm_share=0.01)
+    counts = np.full(4, 10.0)
+    found = more_failures(counts, 1.0, rules)
+    assert found is not None
+    assert (found.index, found.ratio) == (0, 10.0)
+    few = np.array([3.0, 3.0, 3.0])
+    evidence = float(failure_evidence(few, 1.0, rules).sum())
+    assert evidence > 2
+    lenient = more_failures(few, 1.0, replace(rules, false_alarm_share=0.5))
+    assert lenient is not None
+    assert lenient.confidence == pytest.approx(1 - 1 / evidence)
+    assert more_failures(few, 1.0, replace(rules, false_alarm_share=0.9 / evidence)) is None
+
+
+def test_the_confidence_in_a_change_falls_like_a_normal_tail() -> None:
+    """1 less the false alarms' share times e to (limit^2 - statistic^2) / 2."""
+    values = days(12, 8, 1.15, seed=3, noise=0.05)
+    largest = float(split_statistics(values, SPLITS, LIMITS.typical_scatter).max())
+    near = replace(LIMITS, days=(0,), thresholds=(largest - 0.2,))
+    found = change_point(values, SPLITS, near)
+    assert found is not None
+    expected = 1 - LIMITS.false_alarm_share * np.exp(((largest - 0.2) ** 2 - largest**2) / 2)
+    assert found.confidence == pytest.approx(expected)
+    assert change_point(values, SPLITS, replace(near, thresholds=(largest,))) is None
+
+
+def test_a_split_statistic_by_hand() -> None:
+    """Two levels of three days, uncorrelated: the difference of the means over the moderated error, all by the module's own formulas."""
+    splits = SplitRules(3, 3, widening=2.0, clip=100.0, typical_autocorrelation=0.0, autocorrelation_weight=1e12, max_autocorrelation=0.5)
+    values = np.array([10.0, 14.0, 9.0, 50.0, 44.0, 55.0])
+    middle, between = 29.0, 6.0  # the median of the differences 4, 5, 41, 6, 11
+    z = (values - middle) / (2.0 * 1.4826 / 2**0.5 * between)
+    within = sum((z[part] - z[part].mean()) @ (z[part] - z[part].mean()) for part in (slice(0, 3), slice(3, 6)))
+    error = (max(within / (6 - 2), 1) * (1 / 3 + 1 / 3)) ** 0.5
+    assert split_statistics(values, splits, 0.0) == pytest.approx([abs(z[3:].mean() - z[:3].mean()) / error])
+    wild = np.array([10.0, 10.0, 10.0, 400.0, 400.5, 900.0])
+    between = 0.5  # of 0, 0, 390, 0.5, 499.5
+    z = (wild - 205.0) / (2.0 * 1.4826 / 2**0.5 * between)
+    far = replace(splits, clip=1e9)
+    within = (z[3:] - z[3:].mean()) @ (z[3:] - z[3:].mean())
+    assert within / 4 > 1
+    assert split_statistics(wild, far, 0.0) == pytest.approx([abs(z[3:].mean() - z[:3].mean()) / (within / 4 * 2 / 3) ** 0.5], rel=1e-6)
+
+
+def test_correlated_days_have_a_wider_mean() -> None:
+    """With an autocorrelation of 0.5 the variance of a mean of n days is (3 - (1 - 0.5^n) 4 / n) / n, for 3 days 11 / 18."""
+    splits = SplitRules(3, 3, widening=2.0, clip=100.0, typical_autocorrelation=0.5, autocorrelation_weight=1e12, max_autocorrelation=0.9)
+    values = np.array([10.0, 14.0, 9.0, 50.0, 44.0, 55.0])
+    independent = split_statistics(values, replace(splits, typical_autocorrelation=0.0), 0.0)
+    assert split_statistics(values, splits, 0.0) == pytest.approx(independent * ((1 / 3) / (11 / 18)) ** 0.5, rel=1e-6)
+
+
+def test_prices_within_the_tolerance_are_one_price() -> None:
+    """A tolerance of a hundredth of 2 USD is 2 cents."""
+    rules = replace(RULES, price_tolerance=0.01)
+    assert price_change(np.array([2.0, 2.015, 2.0]), 2.0, rules) is None
+    found = price_change(np.array([2.0, 2.0, 2.03, 2.03]), 2.0, rules)
+    assert found is not None
+    assert (found.index, found.ratio) == (2, pytest.approx(1.015))
+
+
+def test_throughput_counts_days_that_ran_long_enough() -> None:
+    """A day of 12 running hours where a half is asked, and one of 11 that is left out."""
+    at = np.array([0.0, 24.0, 48.0])
+    told = RunTotals(at, np.array([0.0, 1200.0, 2300.0]), np.array([0.0, 12.0, 23.0]))
+    starts, values = daily_values(told, "throughput", replace(RULES, min_running_share=0.5))
+    assert (starts.tolist(), values.tolist()) == ([0.0], [100.0])
+
+
+def test_days_are_counted_from_the_first_report() -> None:
+    """From hour 100 to 171: two whole days."""
+    at = np.array([100.0, 171.0])
+    starts, values = daily_values(RunTotals(at, np.array([0.0, 7100.0])), "throughput", RULES)
+    assert (starts.tolist(), values) == ([100.0, 124.0], pytest.approx([100.0, 100.0]))
