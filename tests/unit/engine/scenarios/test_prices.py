@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from service.engine.scenarios.prices import draw_price_factor, scarce_share_moments
 
 from service.domain.scenarios import Regimes
+from service.engine.scenarios.costs import draw_price_factor, scarce_share_moments
 
 REGIMES = Regimes(calm_factor=0.9, scarce_factor=2.1, calm_hours=30.0, scarce_hours=10.0)
 
