@@ -19,7 +19,9 @@ from service.engine.scaling.law_fit import (
     fit_law,
     law_loss,
     parameter_ranges,
+    precision,
     predict_runs,
+    sensitivities,
     standard_errors,
 )
 from service.presets.scaling.law_fit import law_prior
@@ -271,3 +273,41 @@ class TestBadData:
     def test_runs_that_are_not_of_one_law_are_said(self) -> None:
         """Runs that lie far from any law make a warning, with how far."""
         assert any("from the law on average" in warning for warning in fitted(runs(60, 0.15)).warnings)
+
+
+def test_sensitivities_are_each_terms_share_of_the_loss() -> None:
+    """Of log A and log B at the middle of the runs, of log E, and of the exponents by how far a run lies from the middle."""
+    fit = fitted(runs(30), bootstraps=5)
+    e, a, b, alpha, beta = fit.parameters
+    params, tokens = np.array([1e9, 7e10]), np.array([3e10, 1e12])
+    size_term, data_term = a / params**alpha, b / tokens**beta
+    losses = e + size_term + data_term
+    sizes = np.log(params) - np.log(fit.points.params).mean()
+    data = np.log(tokens) - np.log(fit.points.tokens).mean()
+    expected = [size_term / losses, data_term / losses, e / losses, -size_term * sizes / losses, -data_term * data / losses]
+    found = sensitivities(fit, params, tokens)
+    assert found == pytest.approx(np.array(expected).T)
+    at_runs = sensitivities(fit, fit.points.params, fit.points.tokens)
+    assert precision(fit) == pytest.approx(at_runs.T @ at_runs / fit.scatter**2 + np.diag(fit.prior.deviation**-2.0))
+
+
+def test_the_scatter_is_the_mean_residual_over_what_five_parameters_leave() -> None:
+    """Absolute residuals of 30 runs over 25."""
+    fit = fitted(runs(30), bootstraps=5)
+    residuals = np.log(law_loss(fit.parameters, fit.points.params, fit.points.tokens)[0] / fit.points.loss)
+    assert fit.scatter == pytest.approx(np.abs(residuals).sum() / 25, rel=1e-3)
+
+
+def test_a_predictions_interval_is_at_least_the_runs_own_scatter() -> None:
+    """Within the runs, where the law is sure, 80 % of a Laplace scatter s lie within ln 5 of it: s of the runs nearest in compute."""
+    points = runs(200, scatter=0.01)
+    fit = replace(fitted(points, bootstraps=20), held_out=None)
+    fit = replace(fit, draws=np.tile(fit.parameters, (20_000, 1)))
+    compute = np.log(fit.points.params * fit.points.tokens)
+    residuals = np.abs(np.log(law_loss(fit.parameters, fit.points.params, fit.points.tokens)[0] / fit.points.loss))
+    for place in (0, 100, 199):
+        params, tokens = float(fit.points.params[place]), float(fit.points.tokens[place])
+        nearest = np.argsort(np.abs(compute - np.log(params * tokens)), kind="stable")[:100]
+        scatter = residuals[nearest].mean() * 200 / 195
+        found = foretold(fit, (params, tokens))
+        assert np.log(found.p90 / found.p10) == pytest.approx(2 * np.log(5) * scatter, rel=0.03)

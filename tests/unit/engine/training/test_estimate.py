@@ -396,3 +396,33 @@ def test_a_faster_part_of_the_same_kind_is_faster() -> None:
     slow, fast = answer(run()), answer(run(cluster=cluster(8, quick)))
     assert fast.time.accelerator_hours.p50 < slow.time.accelerator_hours.p50
     assert fast.flops == slow.flops
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.97, True), (1.03, False)])
+def test_useful_hours_are_those_of_the_steps_themselves(share: float, warned: bool) -> None:
+    """On eight nodes that fail often, the time of one step is neither the longer one of the whole run nor less than the step's."""
+    base = run(cluster=cluster(64), failures=failures(mttf_hours_per_accelerator=Range.exactly(400)))
+    found = answer(base)
+    assert found.reliability.goodput < 0.9
+    tokens = share * found.batch_sequences * base.training.seq_len
+    warnings = answer(replace(base, data=Data(tokens, tokens, 1))).warnings
+    assert any("shorter than one optimizer step" in warning for warning in warnings) == warned
+
+
+def test_blocks_of_a_layout_that_recomputes() -> None:
+    """Executed FLOPs are the model's and those repeated; steps are tokens over the batch; energy, memory and cost in their units."""
+    asked = with_training(run(billing=Billing(3.0)), axes=Axes(recompute="full"))
+    found = answer(asked)
+    assert found.flops.recompute > 0
+    assert found.throughput.hfu * 312e12 == pytest.approx(
+        found.throughput.tokens_per_s / 8 * (found.flops.total + found.flops.recompute) / found.tokens.trained
+    )
+    assert found.time.steps == pytest.approx(1e11 / (2048 * found.batch_sequences))
+    assert found.memory.capacity_gb == pytest.approx(80 * 2**30 / 1e9)
+
+
+def test_a_layout_that_does_not_fit_is_told_of_in_gigabytes() -> None:
+    """What it needs, and the 85.9 GB that are usable."""
+    own = Axes(tensor=8, pipeline=1, data=1, context=1, zero_stage=0, recompute="full", micro_batch=1)
+    found = answer(with_training(run(model=LLAMA_65B), axes=own))
+    assert f"needs {found.memory.per_accelerator_gb:,.1f} GB on an accelerator of 85.9 GB usable" in found.warnings[0]
