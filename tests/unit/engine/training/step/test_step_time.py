@@ -9,8 +9,9 @@ import pytest
 
 from service.domain.training.model import LatentAttention
 from service.engine.training.layouts import Layouts
+from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.step_time import PARTS, StepTime, step_time, time_step
-from service.engine.training.step.step_work import step_work
+from service.engine.training.step.step_work import StepWork, step_work
 from tests.unit.engine.builders import A100, LLAMA_7B, MIXTRAL, RESNET_50, cluster, gpt, training, utilisation
 
 
@@ -145,3 +146,82 @@ def test_zero_hides_its_exchanges_behind_the_work_beside_them() -> None:
 def test_a_step_names_all_of_its_parts() -> None:
     """The parts that can bind are the step's columns, input and batch apart."""
     assert {*PARTS, "input", "batch"} == set(StepTime.__slots__)
+
+
+def chosen_work(**changes: float) -> StepWork:
+    """One layout whose parts are numbers of their own; exchanges take so long within a node, twice as long beyond, with a thousand hops."""
+    sizes = {
+        "matmul": 3.0, "routed": 0.6, "attention": 1.0, "head": 0.35, "operands": 0.4, "reductions": 1e8, "traffic": 0.2, "scores": 0.15,
+        "head_traffic": 0.1, "layers": 4000.0, "routed_layers": 1000.0, "held_experts": 20_000.0, "calls": 5000.0, "tensor": 0.07,
+        "context": 0.21, "expert": 0.03, "stage": 0.05, "gradient": 1.4, "optimizer": 0.25, "generation": 0.5, "bubble_stages": 1.5,
+        "micro_batches": 8.0, "hidden_batches": 0.25, "doublings": 3.0, "input": 2.0, "batch": 64.0,
+    }  # fmt: skip
+    columns = {name: np.array([size]) for name, size in (sizes | changes).items()}
+    for name in ("tensor", "context", "expert", "stage", "gradient"):
+        columns[name] = ExchangeTime(columns[name], 2 * columns[name], np.array([1000.0]))  # type: ignore[assignment]
+    return StepWork(**columns)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("attention", [1.0, 0.01])
+@pytest.mark.parametrize("gradient", [1.4, 40.0])
+def test_the_parts_of_a_step_by_hand(attention: float, gradient: float) -> None:
+    """Shares of the peak, of links and of the network, what overlaps, stragglers of three doublings, and a host that hardly matters."""
+    found = time_step(chosen_work(attention=attention, gradient=gradient), utilisation(tensor_overlap=0.25, launch_power=1.0))
+    slower = 1 + 0.005 * 3
+
+    def exchanged(size: float) -> float:
+        return size / 0.7 + 2 * size / 0.7 + 1e-5 * 1000
+
+    core = attention / 0.5
+    compute = slower * ((3.0 + 0.6 / 0.6) / 0.7 + 0.5 * 0.4 + 5e-9 * 1e8 + core)
+    traffic = slower * (1.5 * 0.2 + 0.15)
+    ring = exchanged(0.21)
+    # Both exchanges of experts and stages have their hops.
+    exchange = slower * (exchanged(0.03) + exchanged(0.05) + ring - 0.8 * min(ring, core) + 0.75 * exchanged(0.07))
+    head, loss = slower * 0.35 / 0.7, slower * 1.5 * 0.1
+    host = 1e-4 * 4000 + 2e-4 * 1000 + 1e-5 * 20_000 + 1e-5 * 5000
+    layers = compute + traffic + exchange
+    # With a power of 1 a device waits for its host as long as that takes.
+    last = layers + head + loss + host
+    reduction = slower * exchanged(gradient)
+    assert found.compute[0] == pytest.approx(8 * (compute + head))
+    assert found.memory[0] == pytest.approx(8 * (traffic + loss) + 0.25 + 0.5)
+    assert found.launch[0] == pytest.approx(8 * host)
+    assert found.network[0] == pytest.approx(8 * exchange + reduction - 0.8 * min(reduction, 0.25 * last))
+    assert found.pipeline[0] == pytest.approx(1.5 * (layers + host))
+    assert (found.input[0], found.batch[0]) == (2.0, 64.0)
+
+
+def test_links_and_network_have_their_own_shares() -> None:
+    """Halving what the network achieves doubles what goes beyond the node; attention hides four fifths of the context ring."""
+    one, half = (time_step(chosen_work(gradient=0.0), utilisation(network_share=share, tensor_overlap=1.0)) for share in (0.8, 0.4))
+    beyond = 2 * (0.03 + 0.05 + (1 - 0.8) * 0.21)
+    assert half.network[0] - one.network[0] == pytest.approx(8 * 1.015 * beyond / 0.8)
+
+
+def test_a_device_and_host_of_equal_length_wait_for_each_other() -> None:
+    """With a power of 4 the root of the fourth of two."""
+    achieved = utilisation(
+        layer_overhead_s=1.0, routing_overhead_s=0.0, expert_overhead_s=0.0, call_overhead_s=0.0, straggler_share=0.0, matmul_share=1.0
+    )
+    nothing = dict.fromkeys(
+        ("routed", "attention", "head", "operands", "reductions", "traffic", "scores", "head_traffic", "optimizer", "generation"), 0.0
+    )
+    work = chosen_work(**nothing, layers=3.0)
+    still = ExchangeTime(np.zeros(1), np.zeros(1), np.zeros(1))
+    work = replace(work, tensor=still, context=still, expert=still, stage=still, gradient=still)
+    assert time_step(work, achieved).launch[0] == pytest.approx(8 * 3.0 * (2**0.25 - 1))
+
+
+@pytest.mark.parametrize(("zero_stage", "calls"), [(0, 2), (1, 2), (2, 1 + 8), (3, 3 * 8 * 32)])
+def test_hops_of_the_gradients_exchange(zero_stage: int, calls: int) -> None:
+    """Reduce-scatter and gather of eight ranks, each of three doublings; every micro-batch's, or three for each of 32 layers in each."""
+    layouts = Layouts.single(data=8, zero_stage=zero_stage)
+    found = step_work(LLAMA_7B, training(global_batch=64), cluster(8), layouts).gradient
+    assert found.hops[0] == 3 * calls
+
+
+def test_a_steps_batch_is_all_ranks_micro_batches() -> None:
+    """100 sequences in micro-batches of four on eight ranks: three of them, 96 sequences."""
+    found = step_work(LLAMA_7B, training(global_batch=100), cluster(8), Layouts.single(data=8, micro_batch=4))
+    assert (found.micro_batches[0], found.batch[0]) == (3, 96)
