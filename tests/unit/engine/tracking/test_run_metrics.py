@@ -10,7 +10,7 @@ import pytest
 from service.domain.tracking.events import Event
 from service.domain.tracking.status import CheckpointCadence
 from service.engine.tracking.cost import cost_run
-from service.engine.tracking.run_metrics import checkpoint_cadence, poisson_sf
+from service.engine.tracking.run_metrics import checkpoint_cadence, interruptions, poisson_sf
 from tests.unit.engine.tracking_builders import RUN, event, run_of
 
 PLANNED = replace(RUN, checkpoint_interval_minutes=60.0)
@@ -61,3 +61,19 @@ def test_at_least_so_many_interruptions(count: int, expected: float) -> None:
 def test_what_is_not_expected_at_all() -> None:
     """Nothing is certain to be reached, anything more is not."""
     assert (poisson_sf(0, 0.0), poisson_sf(1, 0.0)) == (1.0, 0.0)
+
+
+def test_interruptions_are_expected_for_what_was_trained() -> None:
+    """Of budgets of 4 and 10 the shares of 250 and 500 of 1,000 tokens, 100 lost ones included; none where a plan is missing."""
+    first = run_of(event(0, tokens=0), event(5, tokens=250), event(6, "interruption", cause="gpu"), event(8, "restart", tokens=250))
+    second = run_of(event(0, tokens=0), event(5, tokens=500), event(6, "rollback", tokens=400))
+    runs = [cost_run(replace(RUN, interruptions=4.0), first), cost_run(replace(RUN, interruptions=10.0), second)]
+    found = interruptions(runs)
+    assert (found.count, found.budgeted, found.downtime_hours, found.lost_tokens) == (1, 14, 2, 100)
+    assert found.expected == pytest.approx(4 * 0.25 + 10 * 0.5)
+    assert found.probability == pytest.approx(1 - math.exp(-6))
+    assert interruptions([]).budgeted is None
+    unplanned = interruptions([runs[0], cost_run(RUN, second)])
+    assert (unplanned.budgeted, unplanned.expected, unplanned.probability) == (None, None, None)
+    unsized = interruptions([runs[0], cost_run(replace(RUN, interruptions=10.0, tokens=None), second)])
+    assert (unsized.budgeted, unsized.expected) == (14, None)
