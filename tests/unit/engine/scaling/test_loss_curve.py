@@ -11,7 +11,14 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.scaling.loss_curves import Extrapolation, LearningRateSchedule, LossCurve
 from service.engine.numerics.least_squares import Floats
-from service.engine.scaling.loss_curve import extrapolate, make_schedule, schedule_areas, stretch_schedule
+from service.engine.scaling.loss_curve import (
+    _correlation_length,
+    _resample_blocks,
+    extrapolate,
+    make_schedule,
+    schedule_areas,
+    stretch_schedule,
+)
 from service.presets.scaling.law_fit import curve_prior
 
 END = 1e11
@@ -217,3 +224,20 @@ class TestSchedule:
         """It would never reach 0."""
         with pytest.raises(InvalidRequest, match="never reaches 0"):
             make_schedule("exponential", 100.0, 10.0, 20.0)
+
+
+def test_neighbouring_residuals_that_count_as_one() -> None:
+    """Three above and three below the mean in turn: a correlation of 21 / 60 over ten periods, so (1 + r) / (1 - r); at least one."""
+    assert _correlation_length(np.tile([1.0, 1.0, 1.0, -1.0, -1.0, -1.0], 10) + 5.0) == pytest.approx(81 / 39)
+    assert _correlation_length(np.tile([1.0, -1.0], 10)) == 1
+    assert _correlation_length(np.full(8, 3.0)) == 1
+
+
+def test_residuals_are_resampled_in_blocks_of_twice_the_root_of_their_number() -> None:
+    """Of 16 points in circles of eight neighbours each: 15 is followed by 0."""
+    drawn = _resample_blocks(np.arange(16.0), np.random.default_rng(1))
+    follows = np.diff(drawn, axis=1) % 16 == 1
+    assert drawn.shape[1] == 16
+    assert follows[:, :7].all()
+    assert follows[:, 8:].all()
+    assert 0.01 < follows[:, 7].mean() < 0.2

@@ -223,3 +223,12 @@ def test_other_networks_find_their_batch() -> None:
     choice = choose_layout(RESNET_50, training(seq_len=1, global_batch=2048), cluster(8), utilisation())
     assert choice.fits
     assert choice.layouts.row(0)["data"] == 8
+
+
+def test_what_does_not_fit_is_told_in_gigabytes() -> None:
+    """The leanest layout's need beside the 85.9 GB of an A100."""
+    choice = choose_layout(LLAMA_65B, training(), cluster(1), utilisation())
+    assert not choice.fits
+    told = does_not_fit(LLAMA_65B, training(), cluster(1), choice)
+    expected = f"needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of 85.9 GB usable"
+    assert expected in str(told)
