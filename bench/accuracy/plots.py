@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from bench.accuracy.report import COUNT_EDGES, TOTALS, Line, by_count, grouped, log_time, log_times
+from bench.accuracy.report import COUNT_EDGES, RUN_GROUPS, TOTALS, Line, by_count, grouped, log_time, log_times
 
 if TYPE_CHECKING:
     from bench.accuracy.rows import ScoredRow
@@ -110,7 +110,7 @@ def error_by_scale(rows: Sequence[ScoredRow]) -> alt.TopLevelMixin:
 
 def data_sets(lines: Sequence[Line]) -> alt.TopLevelMixin:
     """Median errors of every data set by predictor, and how much of it the range holds."""
-    shown = [line for line in lines if line["rows"] and "median_ape" in line]
+    shown = [line for line in lines if line["rows"] and "median_ape" in line and line["name"] not in RUN_GROUPS]
     names = [str(line["name"]) for line in sorted(shown, key=lambda line: (line["name"] in TOTALS, line["median_ape"]))]
     height = 19 * len(names)
     return alt.hconcat(

@@ -20,6 +20,15 @@ Floats = NDArray[np.float64]
 Group = tuple[str, Sequence["ScoredRow"]]
 Line = Mapping[str, Any]
 
+# Lines of whole runs by the age of their software and by scale: shown in a table of their own.
+RUN_GROUPS = {
+    "runs-before-2022": "software before 2022",
+    "runs-2022-2023": "software of 2022 and 2023",
+    "runs-after-2023": "software after 2023",
+    "runs-up-to-1000": "up to 1,000 accelerators",
+    "runs-above-1000": "more than 1,000 accelerators",
+    "runs": "all",
+}
 TOTALS = ("layout-stated", "layout-given", "goal-alone", "all", "all-tables-alike")
 COUNT_EDGES = (8, 64, 512, 4096)
 COUNT_LABELS = ("1 to 8", "9 to 64", "65 to 512", "513 to 4,096", "more than 4,096")
@@ -75,6 +84,7 @@ def document(lines: Sequence[Line], rows: Sequence[ScoredRow], citations: Mappin
         data_sets=summary_table(lines),
         breakdowns=breakdowns(given, rows, citations),
         with_and_without_layout=pairs_table(given, rows),
+        run_groups=run_groups_table(lines),
         runs=runs_table([row for row in rows if row.kind == "hours"]),
         not_scored=not_scored_table(lines),
         rows_to_judge=ROWS_TO_JUDGE,
@@ -210,7 +220,8 @@ def _pair_cells(given: Sequence[ScoredRow], goal: Sequence[ScoredRow]) -> list[s
 
 def summary_table(lines: Sequence[Line]) -> str:
     """One row a data set that is scored, totals last."""
-    scored = sorted((line for line in lines if line["rows"]), key=lambda line: line["name"] in TOTALS)
+    shown = [line for line in lines if line["rows"] and line["name"] not in RUN_GROUPS]
+    scored = sorted(shown, key=lambda line: line["name"] in TOTALS)
     return table(["data set", "rows", *SUMMARY_COLUMNS, "in range"], [_summary_cells(line) for line in scored])
 
 
@@ -230,6 +241,25 @@ def _figure_cells(found: Figures) -> list[str]:
     shares = map(percent, (found.median, found.p90, found.alike))
     rules = map(percent, (found.in_sample, found.baseline, found.constant))
     return [f"{found.rows:,}", str(found.tables), *shares, f"{round(100 * found.bias):+d} %", *rules, percent(found.coverage, 0)]
+
+
+def run_groups_table(lines: Sequence[Line]) -> str:
+    """Whole runs by the age of their software and by scale."""
+    head = ["whole runs", "runs", "median", "mean", "90 % below", "bias", "6 N D", "in range"]
+    return table(head, [_run_group_cells(line) for line in lines if line["name"] in RUN_GROUPS])
+
+
+def _run_group_cells(line: Line) -> list[str]:
+    errors_ = [percent(line[name]) for name in ("median_ape", "mean_ape", "p90_ape")]
+    bias = f"{100 * line['bias']:+.1f} %"
+    return [
+        RUN_GROUPS[line["name"]],
+        f"{line['rows']:,}",
+        *errors_,
+        bias,
+        percent(line["baseline_median_ape"]),
+        percent(line["coverage_80"], 0),
+    ]
 
 
 def runs_table(rows: Sequence[ScoredRow]) -> str:

@@ -11,7 +11,7 @@ class ScoredRow:
     """One measurement and what is predicted of it, in the unit of `measured`: tokens a second and accelerator, or accelerator-hours.
 
     `constant` is the table's own median share of the peak, which has seen it. `covered`: within p10 to p90, both found without
-    its document.
+    its document. `year`: of a whole run's software.
     """
 
     id: str
@@ -31,3 +31,4 @@ class ScoredRow:
     baseline: float
     constant: float
     covered: bool
+    year: int = 0

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.accuracy.report import alike, errors, grouped
+from bench.accuracy.report import alike, errors, grouped, log_times
 from bench.accuracy.rows import ScoredRow
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
-from service.engine.numerics.ranges import inverse, product
 from service.engine.training.flops import training_flops
 from service.engine.training.parameters import count_parameters, total_parameters
 from service.engine.training.step.workload import peak_flops
@@ -31,20 +30,13 @@ from service.presets.training.utilisation import (
     plan_calibration,
     scale_power,
     spread_of,
+    unmeasured_spread,
 )
 from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, read_table, throughput_cases, without_layout
 from tools.calibration.folds import Folds, predict_left_out_rates, predict_rates, read_folds, search_case_rate
-from tools.calibration.runs import FILES, PublishedRun, published_runs, steps_hours
-from tools.calibration.spreads import (
-    Residuals,
-    fit_spreads_of,
-    lost_between_nodes,
-    over_steps,
-    residuals,
-    slowdown,
-    vision_shares,
-    without_document,
-)
+from tools.calibration.runs import FILES, PublishedRun, hours_range, published_runs
+from tools.calibration.spreads import Residuals, fit_spreads_of, residuals, vision_shares, without_document
+from tools.calibration.whole_runs import coefficients_left_out, run_losses
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]
@@ -57,6 +49,15 @@ PREDICTORS = {
     "constant_rate": "constant",
 }
 """Predictors beside `predicted_left_out`, by the names of their figures."""
+# Which rows each line of whole runs is of.
+IN_RUN_GROUP: dict[str, Callable[[ScoredRow], bool]] = {
+    "runs-before-2022": lambda row: row.year < 2022,
+    "runs-2022-2023": lambda row: 2022 <= row.year <= 2023,
+    "runs-after-2023": lambda row: row.year > 2023,
+    "runs-up-to-1000": lambda row: row.count <= 1000,
+    "runs-above-1000": lambda row: row.count > 1000,
+    "runs": lambda row: row.kind == "hours",
+}
 
 
 @functools.cache
@@ -79,6 +80,8 @@ def summaries() -> list[Summary]:
     lines.append(_half_of_vtrain(stated))
     for name, file in RUNS.items():
         lines.append(_summary(name, [row for row in rows() if row.table == name], _reasons(file)))
+    whole_runs = [row for row in rows() if row.kind == "hours"]
+    lines += [_summary(name, [row for row in whole_runs if holds(row)], Counter()) for name, holds in IN_RUN_GROUP.items()]
     lists = [row for row in stated if row.table != "vtrain"]
     lines.append(_summary("layout-stated", [row for row in lists if row.layout_known == "stated"], Counter()))
     lines.append(_summary("layout-given", lists, Counter()))
@@ -144,20 +147,22 @@ def _scored(case: MeasuredCase | PublishedRun, **figures: Any) -> ScoredRow:
     )
 
 
-def _borrowed(case: MeasuredCase, folds: Folds) -> float:
-    """The power that a range borrowed in the row's fold is raised to, else 1."""
+def _borrowed(case: MeasuredCase, folds: Folds) -> bool:
+    """Whether the row's fold knows nothing of its family and precision."""
     fold = folds.documents[case.document]
-    return 1.0 if parameter_key(case, fold) in fold.matmul else fold.borrowed_power
+    return parameter_key(case, fold) not in fold.matmul
 
 
-def _covered(known: LayoutKnowledge, misses: Residuals, powers: Sequence[float]) -> NDArray[np.bool_]:
+def _covered(known: LayoutKnowledge, misses: Residuals, borrowed: Sequence[bool]) -> NDArray[np.bool_]:
     """Whether each row lies between p10 and p90 as found from the other documents' misses."""
-    within = np.zeros(len(powers), dtype=bool)
+    parameters, within = load_parameters(), np.zeros(len(borrowed), dtype=bool)
+    at_least = [row for row in parameters.spreads if row.known == "layout"] if known == "goal" else []
     for document in dict.fromkeys(misses.document):
-        found = fit_spreads_of(known, without_document(misses, document))
+        found = fit_spreads_of(known, without_document(misses, document), at_least)
         for place in np.flatnonzero(misses.document == document):
-            edges = spread_of(found.spreads, misses.key[place], known)
-            power = powers[place] * scale_power(found.scales, known, int(misses.count[place]))
+            unknown = borrowed[place]
+            edges = unmeasured_spread(found.spreads, known) if unknown else spread_of(found.spreads, misses.key[place], known)
+            power = scale_power(found.scales, known, int(misses.count[place])) * (parameters.borrowed_power if unknown else 1.0)
             within[place] = edges.p10**power <= np.exp(misses.log_ratio[place]) <= edges.p90**power
     return within
 
@@ -181,16 +186,17 @@ def _baseline_rate(model: Model, training: Training, cluster: Cluster) -> float:
 
 
 def _hours() -> list[ScoredRow]:
-    """Published runs' hours: parameters fitted without their publication, what is lost between nodes without it or their models' family."""
-    parameters = load_parameters()
+    """Published runs' hours: parameters fitted without their publication, losses of whole runs without it or their models' family."""
+    parameters, folds = load_parameters(), read_folds()
     tables, runs = zip(*((table, run) for table, file in RUNS.items() for run in published_runs(file)), strict=True)
-    actual = over_steps(runs, parameters, read_folds())
-    lost = {kin: _lost_without(kin, runs, actual) for kin in {run.kin for run in runs}}
+    left_out = coefficients_left_out(run_losses(runs, parameters, folds))
     naive = np.array([run.tokens / _baseline_rate(run.model, run.training, run.cluster) / 3600 for run in runs])
     constant = {table: _constant(table, tables, runs, naive) for table in RUNS}
     found = []
     for at, (table, run) in enumerate(zip(tables, runs, strict=True)):
-        away = run.hours / float(actual[at]) * slowdown(run, lost[run.kin])
+        planning = replace(plan_calibration(), coefficients=left_out[run.kin])
+        spread = find_utilisation(run.cluster.accelerator, run.training.precision, "goal", run.cluster.count).spread
+        away = hours_range(run, folds.publications.get(run.publication, parameters), planning, spread)
         found.append(
             _scored(
                 run,
@@ -200,32 +206,21 @@ def _hours() -> list[ScoredRow]:
                 layout_known="goal",
                 kind="hours",
                 measured=run.hours,
-                predicted_left_out=away,
-                predicted_publication_out=away,
-                predicted_in_sample=steps_hours(run, parameters) * slowdown(run, plan_calibration().lost_between_nodes),
+                predicted_left_out=away.p50,
+                predicted_publication_out=away.p50,
+                predicted_in_sample=hours_range(run, parameters, plan_calibration(), spread).p50,
                 baseline=float(naive[at]),
                 constant=constant[table] * float(naive[at]),
-                covered=_run_covered(run, away),
+                covered=away.p10 <= run.hours <= away.p90,
+                year=run.training.software_year,
             )
         )
     return found
 
 
-def _lost_without(kin: str, runs: Sequence[PublishedRun], actual: Floats) -> float:
-    others = [at for at, run in enumerate(runs) if run.kin != kin]
-    return lost_between_nodes([runs[at] for at in others], actual[others])
-
-
 def _constant(table: str, tables: Sequence[str], runs: Sequence[PublishedRun], naive: Floats) -> float:
     """The table's median of actual over naive hours."""
     return float(np.median([run.hours / hours for name, run, hours in zip(tables, runs, naive, strict=True) if name == table]))
-
-
-def _run_covered(run: PublishedRun, planned: float) -> bool:
-    """Whether the actual hours lie in the range that a request with nothing but the goal is answered with."""
-    speed = find_utilisation(run.cluster.accelerator, run.training.precision, "goal", run.cluster.count).spread
-    hours = product(planned, [inverse(speed), plan_calibration().spread])
-    return hours.p10 <= run.hours <= hours.p90
 
 
 def _excluded() -> dict[str, Counter[str]]:
@@ -254,6 +249,7 @@ def _summary(name: str, some: Sequence[ScoredRow], reasons: Mapping[str, int]) -
         "mean_ape": _rounded(np.mean(away)),
         "p90_ape": _rounded(np.quantile(away, 0.9)),
         "coverage_80": round(_coverage(some), 3),
+        "bias": _rounded(np.expm1(np.median(log_times(some)))),
         **others,
         "left_out": dict(sorted(reasons.items())),
     }

@@ -15,12 +15,14 @@ import numpy as np
 
 from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, watts_per_tflop
-from tools.calibration.cases import is_held_back, parameter_key, throughput_cases, without_layout
+from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.folds import Folds, write_folds
 from tools.calibration.priors import priors, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
-from tools.calibration.spreads import fit_plan_calibration, fit_spreads, group_weights, other_shares, with_sources
+from tools.calibration.runs import published_runs
+from tools.calibration.spreads import fit_spreads, group_weights, other_shares, with_sources
 from tools.calibration.table import CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
+from tools.calibration.whole_runs import fast_runs, fit_losses, run_losses
 from tools.calibration.write import write_utilisation
 
 # Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.
@@ -201,8 +203,14 @@ def main() -> None:
     held_back = select_rows(table, np.array([not is_held_back(case) for case in table.cases]))
     folds = Folds(documents, publications, replace(fit_parameters(held_back), other=full.other))
     write_folds(folds)
+    write_results(cases, table, full, folds)
+
+
+def write_results(cases: Sequence[MeasuredCase], table: CaseTable, full: FittedParameters, folds: Folds) -> None:
+    """Fit ranges and whole runs' losses under fitted parameters, and write the data files."""
     goals = [without_layout(case) for case in cases if not case.each]
-    found = fit_spreads(cases, goals, full, documents)
+    losses = run_losses(published_runs(), full, folds)
+    found = fit_spreads(cases, goals, full, folds.documents, fast_runs(losses))
     full = replace(full, matmul=with_sources(full, table), spreads=found.spreads, scales=found.scales)
-    write_utilisation(full, table, fit_plan_calibration(full, folds))
+    write_utilisation(full, table, fit_losses(losses))
     write_remaining(cases, full)

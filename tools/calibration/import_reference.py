@@ -150,7 +150,8 @@ def _run(row: Row) -> Row:
     made = {ours: row[REFERENCE["shape"][ours]] for ours in shape}
     made |= {
         "id": row["run_id"], "source": f"run {row['run_id']}", "publication": _by_start(REFERENCE["run_publications"], row["run_id"]),
-        "preset": _by_start(REFERENCE["run_presets"], row["run_id"]), "kind": row["kind"], "architecture": row["architecture"],
+        "preset": _by_start(REFERENCE["run_presets"], row["run_id"]), "year": row["year"], "kind": row["kind"],
+        "architecture": row["architecture"],
         "params": row["params_total"], "active": row["params_active"], "tokens": row["training_tokens"], "epochs": row["epochs"],
         "unit": row["data_unit"], "batch_tokens": row["global_batch_tokens"], "precision": row["precision"].removesuffix("-amp"),
         "hours": row["reported_accelerator_hours"],

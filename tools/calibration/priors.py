@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from service.domain.training.utilisation import LossRange, LossTerms
 from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, fixed_parameters
 
 FILE = Path(__file__).parent / "priors.toml"
@@ -27,6 +28,22 @@ class Prior:
 def priors() -> Mapping[str, Prior]:
     """Priors of the parameters, by name."""
     return {name: Prior(**row) for name, row in _document()["priors"].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LossPriors:
+    """What is known before of whole runs' losses: the width of each coefficient about 0, the range of terms, the scatter of runs."""
+
+    width: LossTerms
+    measured: LossRange
+    scatter: float
+
+
+@functools.cache
+def loss_priors() -> LossPriors:
+    """Priors of the coefficients of whole runs' losses."""
+    row = _document()["whole_runs"]
+    return LossPriors(LossTerms(**row["width"]), LossRange(**row["measured"]), row["scatter"])
 
 
 def with_fixed_parameters(

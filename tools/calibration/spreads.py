@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
-from service.engine.training.run_time import off_node_fraction
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.models import find_model
 from service.presets.training.utilisation import (
@@ -24,12 +22,11 @@ from service.presets.training.utilisation import (
     spread_of,
 )
 from tools.calibration.cases import MeasuredCase, parameter_key, read_table
-from tools.calibration.folds import Folds, predict_left_out_rates, search_case_rate
-from tools.calibration.runs import PublishedRun, published_runs, steps_hours
+from tools.calibration.folds import predict_left_out_rates, search_case_rate
 from tools.calibration.table import CaseTable, Floats
 
-# A spread of a family's own needs rows of at least this many documents, each predicted without itself.
-DOCUMENTS_FOR_OWN_SPREAD = 3
+# A family's own spread counts as its documents, each predicted without itself, that of all rows as this many more.
+DOCUMENTS_OF_ALL = 4
 # Machines of one node to eight, of some racks, and beyond.
 SIZES = (1, 65, 1025)
 # Rows of one table beyond so many say the same again.
@@ -38,24 +35,6 @@ ROWS_THAT_COUNT = 64
 LOW, HIGH = 0.07, 0.93
 # A side that no row lies on is an edge all the same; a size whose rows all lie near is no promise of that.
 LEAST_EDGE, LEAST_POWER = 0.03, 1.0
-# A job that loses as much between its nodes as its steps take is not one that anybody goes on with.
-MOST_LOST = 1.0
-
-
-@dataclass(frozen=True)
-class WholeRuns:
-    """Accelerator-hours of published runs against their steps: loss between nodes, then percentiles of actual over planned hours.
-
-    `beyond_p10` and `beyond_p90` are without the error of the throughput.
-    """
-
-    runs: int
-    lost_between_nodes: float
-    median: float
-    p10: float
-    p90: float
-    beyond_p10: float
-    beyond_p90: float
 
 
 @dataclass(frozen=True)
@@ -96,30 +75,57 @@ class FittedSpreads:
 
 
 def fit_spreads(
-    cases: Sequence[MeasuredCase], goals: Sequence[MeasuredCase], parameters: FittedParameters, folds: Mapping[str, FittedParameters]
+    cases: Sequence[MeasuredCase],
+    goals: Sequence[MeasuredCase],
+    parameters: FittedParameters,
+    folds: Mapping[str, FittedParameters],
+    fast_runs: float,
 ) -> FittedSpreads:
-    """Spreads with the layout stated and with the goal alone."""
+    """Spreads with the layout stated and with the goal alone.
+
+    `fast_runs`: what whole runs reached of the speed of their steps as planned; no run is faster than its steps.
+    """
     given = predict_left_out_rates(cases, folds, lambda case: case.document)
     alone = np.array([search_case_rate(case, folds[case.document]) for case in goals])
-    found = [
-        fit_spreads_of("layout", residuals(cases, given, parameters)),
-        fit_spreads_of("goal", residuals(goals, alone, parameters)),
-    ]
-    return FittedSpreads(tuple(row for one in found for row in one.spreads), tuple(row for one in found for row in one.scales))
+    stated = fit_spreads_of("layout", residuals(cases, given, parameters))
+    known_better = [replace(row, p90=max(row.p90, fast_runs)) for row in stated.spreads]
+    open_ = fit_spreads_of("goal", residuals(goals, alone, parameters), known_better)
+    least = {scale.from_count: scale.power for scale in stated.scales}
+    scales = tuple(replace(scale, power=max(scale.power, least.get(scale.from_count, LEAST_POWER))) for scale in open_.scales)
+    return FittedSpreads(stated.spreads + open_.spreads, stated.scales + scales)
 
 
-def fit_spreads_of(known: LayoutKnowledge, misses: Residuals) -> FittedSpreads:
-    """Spread of all rows, those of families and classes with enough documents, and their exponents by size of the machine."""
-    everything = np.ones(len(misses.key), dtype=bool)
-    found = [_spread(known, ("*", "*"), misses, everything)]
-    for key in sorted(set(misses.key)):
-        mine = np.array([other == key for other in misses.key])
-        if len(set(misses.document[mine])) >= DOCUMENTS_FOR_OWN_SPREAD:
-            found.append(_spread(known, key, misses, mine))
+def fit_spreads_of(known: LayoutKnowledge, misses: Residuals, at_least: Sequence[ThroughputSpread] = ()) -> FittedSpreads:
+    """Spread of all rows, those of families and classes drawn towards it, and their exponents by size of the machine.
+
+    `at_least`: spreads of those who know more, which none is narrower than.
+    """
+    pooled = _spread(known, ("*", "*"), misses)
+    found = [_widened(pooled, at_least)]
+    found += [_widened(_drawn(_spread(known, key, misses), pooled, misses), at_least) for key in sorted(set(misses.key))]
     reach = _reach(found, misses, known)
     sizes = np.searchsorted(SIZES, misses.count, side="right") - 1
     scales = [_scale(known, size, reach[sizes == at], misses.weight[sizes == at]) for at, size in enumerate(SIZES) if (sizes == at).any()]
-    return FittedSpreads(tuple(found), tuple(scales))
+    # Larger machines are measured less: their ranges are no narrower.
+    powers = np.maximum.accumulate([scale.power for scale in scales])
+    return FittedSpreads(tuple(found), tuple(replace(scale, power=float(power)) for scale, power in zip(scales, powers, strict=True)))
+
+
+def _drawn(own: ThroughputSpread, pooled: ThroughputSpread, misses: Residuals) -> ThroughputSpread:
+    """A family's own spread drawn towards that of all rows, the more the fewer documents it has."""
+    documents = len({name for name, key in zip(misses.document, misses.key, strict=True) if key == (own.family, own.precision)})
+    weight = documents / (documents + DOCUMENTS_OF_ALL)
+    low, high = (getattr(own, edge) ** weight * getattr(pooled, edge) ** (1 - weight) for edge in ("p10", "p90"))
+    return replace(own, p10=round(low, 3), p90=round(high, 3))
+
+
+def _widened(spread: ThroughputSpread, at_least: Sequence[ThroughputSpread]) -> ThroughputSpread:
+    """The spread, reaching as far to either side as that of those who know more."""
+    rows = [row for row in at_least if (row.family, row.precision) in ((spread.family, spread.precision), ("*", "*"))]
+    if not rows:
+        return spread
+    other = max(rows, key=lambda row: row.family != "*")
+    return replace(spread, p10=min(spread.p10, other.p10), p90=max(spread.p90, other.p90))
 
 
 def _reach(found: Sequence[ThroughputSpread], misses: Residuals, known: LayoutKnowledge) -> Floats:
@@ -142,7 +148,8 @@ def without_document(misses: Residuals, document: str) -> Residuals:
     return Residuals(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
 
 
-def _spread(known: LayoutKnowledge, key: Key, misses: Residuals, mine: NDArray[np.bool_]) -> ThroughputSpread:
+def _spread(known: LayoutKnowledge, key: Key, misses: Residuals) -> ThroughputSpread:
+    mine = np.array([key in (other, ("*", "*")) for other in misses.key])
     low, high = quantiles(misses.log_ratio[mine], misses.weight[mine])
     return ThroughputSpread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
 
@@ -190,44 +197,3 @@ def vision_shares(parameters: FittedParameters) -> list[tuple[Key, float]]:
         share = float(row["per_s"]) * flops / (part.peak_tflops[row["precision"]] * 1e12)
         found.append(((part.family, parameters.classes[row["precision"]]), share))
     return found
-
-
-def fit_plan_calibration(parameters: FittedParameters, folds: Folds) -> WholeRuns:
-    """How actual hours of published runs scatter about planned ones, and how much of that the speed's spread does not hold."""
-    runs = published_runs()
-    actual = over_steps(runs, parameters, folds)
-    lost = lost_between_nodes(runs, actual)
-    ratios = np.log(actual / np.array([slowdown(run, lost) for run in runs]))
-    weights = np.ones(len(ratios))
-    median, low, high = (weighted_quantile(ratios, weights, share) for share in (0.5, LOW, HIGH))
-    # Hours go as one over speed: a slow tenth of the speeds is a long tenth of the hours.
-    speed = next(row for row in parameters.spreads if (row.known, row.family) == ("goal", "*"))
-    beyond_low = -math.sqrt(max(low**2 - math.log(speed.p90) ** 2, 0.0)) if low < 0 else 0.0
-    beyond_high = math.sqrt(max(high**2 - math.log(speed.p10) ** 2, 0.0)) if high > 0 else 0.0
-    return WholeRuns(len(ratios), lost, *(math.exp(value) for value in (median, low, high, beyond_low, beyond_high)))
-
-
-def over_steps(runs: Sequence[PublishedRun], parameters: FittedParameters, folds: Folds) -> Floats:
-    """Hours of runs over those of their steps, with parameters fitted without their publication."""
-    return np.array([run.hours / steps_hours(run, folds.publications.get(run.publication, parameters)) for run in runs])
-
-
-def lost_between_nodes(runs: Sequence[PublishedRun], actual: Floats) -> float:
-    """What runs lose beyond their steps, over these, on ever more nodes: the least absolute error of the logarithm of the hours.
-
-    `actual`: hours over those of the steps. Of six forms, each tried with the runs of one publication or family of models left out, two
-    predict these best and alike: a step at two nodes, and the share of a job's peers that are on other nodes, which was taken because it
-    has no jump. A constant has a larger mean error; the logarithm of the nodes, the largest of as many normal scatters and
-    1 - 1 / sqrt(nodes) have larger medians.
-    """
-    off = np.log(actual)
-
-    def error(lost: float) -> float:
-        return float(np.abs(off - np.log([slowdown(run, lost) for run in runs])).sum())
-
-    return round(float(minimize_scalar(error, bounds=(0.0, MOST_LOST), method="bounded").x), 3)
-
-
-def slowdown(run: PublishedRun, lost: float) -> float:
-    """A whole run's hours over those of its steps: `engine.training.run_time.run_over_step_speed` is its inverse."""
-    return 1 + lost * off_node_fraction(run.cluster)

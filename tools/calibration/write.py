@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import starmap
 from pathlib import Path
 
+from service.domain.training.utilisation import LossRange, LossTerms
 from service.presets.training.utilisation import FittedParameters
 from tools.calibration.cases import read_table
 from tools.calibration.priors import FILE as FRAME
-from tools.calibration.priors import priors
-from tools.calibration.spreads import WholeRuns
+from tools.calibration.priors import loss_priors, priors
 from tools.calibration.table import CaseTable
+from tools.calibration.whole_runs import FittedLosses
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "utilisation.toml"
 HEAD = """\
@@ -25,12 +28,13 @@ HEAD = """\
 #            only model, accelerator, count, sequence length and batch were
 # [[scale]]  the power that those are raised to on machines of so many accelerators and more
 # [[other]]  share of the dense peak of networks counted by samples (ResNet-50 v1.5)
-# [planning] published runs' accelerator-hours: `lost_between_nodes`, what they took beyond their steps on ever more nodes, over these;
-#            `whole_*` and `median`, actual hours over those planned with it; p10 and p90, what is left beside the speed's own spread
+# [whole_runs] published runs' accelerator-hours: logarithm of the hours over those of their steps and failures, for each unit of a term
+#            (share of peers off the node; that times doublings of the machine; years before the newest software; mixture), the standard
+#            errors, and where the terms are measured; `p10`, `median` and `p90` of actual hours over those planned without the run's kin
 """
 
 
-def write_utilisation(parameters: FittedParameters, table: CaseTable, planning: WholeRuns) -> None:
+def write_utilisation(parameters: FittedParameters, table: CaseTable, losses: FittedLosses) -> None:
     """Write utilisation.toml: the fitted parameters, then the fixed ones."""
     lines = [
         HEAD,
@@ -38,20 +42,23 @@ def write_utilisation(parameters: FittedParameters, table: CaseTable, planning: 
         "[shared]",
         *_shared(parameters),
         *(line for name, columns in _rows(parameters) for line in (f"\n[[{name}]]", *starmap("{} = {}".format, columns.items()))),
-        "\n[planning]",
-        f"lost_between_nodes = {planning.lost_between_nodes:g}",
-        f"p10 = {planning.beyond_p10:.3f}",
-        f"p90 = {planning.beyond_p90:.3f}",
-        f"whole_p10 = {planning.p10:.3f}",
-        f"whole_p90 = {planning.p90:.3f}",
-        f"median = {planning.median:.3f}",
-        f'source = "{planning.runs} published training runs, tools/calibration/data/runs.csv and more_runs.csv"',
+        "\n[whole_runs]",
+        f"coefficients = {_inline(losses.coefficients)}",
+        f"errors = {_inline(losses.errors)}",
+        f"measured = {_inline(loss_priors().measured)}",
+        *(f"{name} = {math.exp(value):.3f}" for name, value in losses.log_ratio_quantiles.items()),
+        f'source = "{losses.runs} published training runs, tools/calibration/data/runs.csv and more_runs.csv"',
         "",
         FRAME.read_text(encoding="utf-8").partition("\n[limits]\n")[2].join(("[limits]\n", "")).rstrip(),
         "\n# Publications named above.\n[publications]",
         *_publications(table),
     ]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _inline(values: LossTerms | LossRange) -> str:
+    """Fields as one inline table."""
+    return "{ " + ", ".join(f"{name} = {value:g}" for name, value in asdict(values).items()) + " }"
 
 
 def _shared(parameters: FittedParameters) -> list[str]:

@@ -19,6 +19,8 @@ OPTIMIZERS: tuple[Optimizer, ...] = ("adamw", "adamw_8bit", "adafactor", "muon",
 Recompute = Literal["none", "selective", "full"]
 RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 FROZEN_BASE: tuple[Method, ...] = ("lora", "qlora")
+# Later than every year that is measured: the newest software.
+TODAYS_SOFTWARE = 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Pretraining:
         FLOPs count the full square of causal attention, of which kernels execute half.
     input_tokens_per_s_per_node : float, optional
         Rate of the input pipeline [tokens per s]; None: never the bottleneck.
+    software_year : int
+        Year of the software that trains.
     """
 
     method: Method
@@ -104,6 +108,7 @@ class Pretraining:
     sequence_parallel: bool = True
     count_full_attention: bool = True
     input_tokens_per_s_per_node: float | None = None
+    software_year: int = TODAYS_SOFTWARE
 
 
 @dataclass(frozen=True, slots=True)

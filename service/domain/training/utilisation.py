@@ -16,19 +16,59 @@ class BadMeasurement(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanCalibration:
-    """Accelerator-hours of published runs against plans made of their steps alone.
+class LossTerms:
+    """What the time that a whole run loses beyond its steps and failures depends on, or the coefficients of these terms.
 
     Attributes
     ----------
-    lost_between_nodes : float
-        Time that a run on very many nodes loses beyond its steps and failures, over the time of these [1]; a run on one node loses none.
-    spread : Range
-        Actual over planned hours beyond the error of the throughput [1]; p50 is 1.
+    off_node : float
+        Share of a job's peers on other nodes, from 0 to 1 [1].
+    scale : float
+        The same, times the doublings of the machine beyond the first size that counts [1].
+    age : float
+        Years of the software before the newest that is measured [years].
+    mixture : float
+        1 for a mixture of experts [1].
     """
 
-    lost_between_nodes: float
-    spread: Range
+    off_node: float
+    scale: float
+    age: float
+    mixture: float
+
+
+@dataclass(frozen=True, slots=True)
+class LossRange:
+    """Where the terms of the loss are measured: beyond it they stay as at its end.
+
+    Attributes
+    ----------
+    from_count, to_count : int
+        Accelerators.
+    first_year, last_year : int
+        Years of the software.
+    """
+
+    from_count: int
+    to_count: int
+    first_year: int
+    last_year: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCalibration:
+    """Accelerator-hours of published runs against plans made of their steps and failures alone.
+
+    Attributes
+    ----------
+    coefficients : LossTerms
+        Logarithm of the hours over those of steps and failures, for each unit of a term [1].
+    measured : LossRange
+        Range of the terms.
+    """
+
+    coefficients: LossTerms
+    measured: LossRange
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
+from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Cluster, Run
-from service.domain.training.utilisation import PlanCalibration, Utilisation
+from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration, Utilisation
 from service.engine.numerics.ranges import inverse, product
 from service.engine.training.flops import TrainingFlops, training_flops
 from service.engine.training.reliability import Reliability, reliability
@@ -103,7 +105,7 @@ def _interrupted(
     reliable = reliability(run.failures, run.cluster, weekly, run.failures.mttf_hours_per_accelerator.p50)
     _check_goodput(reliable)
     ratio = run_over_step_speed(run, planning)
-    spreads = [_failure_spread(run, reliable), plan_error(run, planning)]
+    spreads = [_failure_spread(run, reliable), loss_spread(run, planning)]
     return [
         RunTime(flops, choice, speed, ratio, reliable, _wall_clock_hours(run, speed, ratio * reliable.goodput, spreads))
         for choice, speed in timed_layouts
@@ -111,18 +113,56 @@ def _interrupted(
 
 
 def run_over_step_speed(run: Run, planning: PlanCalibration) -> float:
-    """Throughput of a whole run over that of its steps: 1 on one node, and where the caller states an efficiency, which is a whole run's.
-
-    Published runs on one node took no longer than their steps, those on many nodes did: evaluation within the run and logging, slow nodes
-    and links that all the others wait for, restarts that are not counted, layouts slower than the best. The loss is proportional to the
-    share of a job that is on other nodes (tools/calibration/spreads.py, `lost_between_nodes`).
+    """Throughput of a whole run over that of its steps, interruptions apart; 1 where the caller states an efficiency, a whole run's.
 
     Returns
     -------
     float
         From 0 to 1 [1].
     """
-    return 1.0 if run.efficiency.stated else 1 / (1 + planning.lost_between_nodes * off_node_fraction(run.cluster))
+    if run.efficiency.stated:
+        return 1.0
+    terms = loss_terms(run.model, run.cluster, run.training.software_year, planning.measured)
+    return math.exp(-log_loss(planning.coefficients, terms))
+
+
+def loss_terms(model: Model, cluster: Cluster, software_year: int, measured: LossRange) -> LossTerms:
+    """Terms of what a whole run loses beyond its steps and failures.
+
+    Whole runs take longer than their steps: evaluation within the run and logging, slow nodes and links that all the others wait for,
+    layouts slower than the best, and in earlier years slower software. Published runs on one node of recent software took no longer
+    (tools/calibration/whole_runs.py).
+
+    Returns
+    -------
+    LossTerms
+        At the end of the measured range for a run beyond it.
+    """
+    off_node = off_node_fraction(cluster)
+    count = min(max(cluster.count, measured.from_count), measured.to_count)
+    return LossTerms(
+        off_node=off_node,
+        scale=off_node * math.log2(count / measured.from_count),
+        age=float(measured.last_year - min(max(software_year, measured.first_year), measured.last_year)),
+        mixture=float(isinstance(model, Transformer) and model.experts is not None),
+    )
+
+
+def log_loss(coefficients: LossTerms, terms: LossTerms) -> float:
+    """Logarithm of a whole run's hours over those of its steps and failures; never below 0, since no run is faster than its steps.
+
+    Returns
+    -------
+    float
+        0 or more [1].
+    """
+    return max(
+        0.0,
+        coefficients.off_node * terms.off_node
+        + coefficients.scale * terms.scale
+        + coefficients.age * terms.age
+        + coefficients.mixture * terms.mixture,
+    )
 
 
 def off_node_fraction(cluster: Cluster) -> float:
@@ -136,18 +176,16 @@ def off_node_fraction(cluster: Cluster) -> float:
     return 1 - min(1.0, cluster.accelerators_per_node / cluster.count)
 
 
-def plan_error(run: Run, planning: PlanCalibration) -> Range:
-    """Actual over planned hours of published runs, beyond the error of the throughput.
-
-    1 where the caller states an efficiency, and for a stated layout on one node, where only the throughput is uncertain.
+def loss_spread(run: Run, planning: PlanCalibration) -> Range:
+    """Hours of a whole run over those with the loss that is planned: from none of it to twice as much, as a logarithm.
 
     Returns
     -------
     Range
         [1].
     """
-    settled = run.training.axes.mesh_known(run.cluster.count) and off_node_fraction(run.cluster) == 0
-    return Range.exactly(1.0) if run.efficiency.stated or settled else planning.spread
+    ratio = run_over_step_speed(run, planning)
+    return Range(ratio, 1.0, 1 / ratio)
 
 
 def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: LayoutChoice) -> Throughput:

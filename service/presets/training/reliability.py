@@ -65,9 +65,13 @@ def load_failure_systems() -> tuple[FailureSystem, ...]:
 
 
 @functools.cache
-def recovery_defaults() -> Mapping[str, RecoveryDefault]:
-    """Defaults of `detection_minutes`, `restart_minutes`, `checkpoint_write_minutes` and `spare_share`, each with its source."""
-    return MappingProxyType({name: RecoveryDefault(**row) for name, row in load_document("reliability")["defaults"].items()})
+def recovery_defaults(software_year: int) -> Mapping[str, RecoveryDefault]:
+    """How jobs recover on the software of a year, by field of the request's `failures`, each with its source."""
+    found: dict[str, RecoveryDefault] = {}
+    for row in load_document("reliability")["recovery"]:
+        if row["from_year"] <= software_year:
+            found |= {name: RecoveryDefault(**entry) for name, entry in row.items() if name != "from_year"}
+    return MappingProxyType(found)
 
 
 def _shown(system: FailureSystem) -> str:

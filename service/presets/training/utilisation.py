@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.domain.training.utilisation import PlanCalibration, Utilisation
+from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration, Utilisation
 from service.presets.documents import build, load_document
 
 Key = tuple[str, str]
@@ -94,7 +94,7 @@ class FixedParameters:
     largest_share : float
         Upper limit of any share [1].
     borrowed_power, kin_power : float
-        Exponents of a spread borrowed from a relative, and from another part of the same family.
+        Exponents of the spread where a family is not measured, and where only another part of it is.
     """
 
     classes: Mapping[str, str]
@@ -160,9 +160,9 @@ def find_utilisation(accelerator: Accelerator, precision: str, known: LayoutKnow
 
 
 def plan_calibration() -> PlanCalibration:
-    """Accelerator-hours of published runs against plans made of their steps alone (tools/calibration/spreads.py)."""
-    row = load_document("utilisation")["planning"]
-    return PlanCalibration(row["lost_between_nodes"], Range(row["p10"], 1.0, row["p90"]))
+    """Accelerator-hours of published runs against plans made of their steps and failures alone (tools/calibration/whole_runs.py)."""
+    row = load_document("utilisation")["whole_runs"]
+    return PlanCalibration(LossTerms(**row["coefficients"]), LossRange(**row["measured"]))
 
 
 def utilisation(
@@ -183,7 +183,7 @@ def utilisation(
         {**parameters.shared, **absent},
         matmul_share=min(measured.share * _power_factor(parameters, measured, accelerator, borrowed=borrowed), parameters.largest_share),
         attention_share=attention_share(parameters, accelerator.family, kernels),
-        spread=raise_range(spread_of(parameters.spreads, key, known), power * scale_power(parameters.scales, known, count)),
+        spread=raise_range(_known_spread(parameters, key, known, borrowed=borrowed), power * scale_power(parameters.scales, known, count)),
         source=f"borrowed from {key[0]} at {key[1]}: {measured.source}" if borrowed or kin else measured.source,
         borrowed=borrowed or kin,
         other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
@@ -219,6 +219,16 @@ def spread_of(spreads: Sequence[ThroughputSpread], key: Key, known: LayoutKnowle
         return Range.exactly(1.0)
     row = max(found, key=lambda row: row.family != "*")
     return Range(row.p10, 1.0, row.p90)
+
+
+def unmeasured_spread(spreads: Sequence[ThroughputSpread], known: LayoutKnowledge) -> Range:
+    """Spread where nothing is measured: as far as that of any family and class reaches, to either side."""
+    rows = [row for row in spreads if row.known == known]
+    return Range(min((row.p10 for row in rows), default=1.0), 1.0, max((row.p90 for row in rows), default=1.0))
+
+
+def _known_spread(parameters: FittedParameters, key: Key, known: LayoutKnowledge, *, borrowed: bool) -> Range:
+    return unmeasured_spread(parameters.spreads, known) if borrowed else spread_of(parameters.spreads, key, known)
 
 
 def scale_power(scales: Sequence[SpreadScale], known: LayoutKnowledge, count: int) -> float:

@@ -125,6 +125,9 @@ class TrainingSchema(Schema):
     zero_stage = _size(3, minimum=0, description="0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
     parallelism = OrWord(Part(ParallelismSchema), "auto", description='Axes to fix, or "auto", the default: all are searched')
     input_tokens_per_s_per_node = _above_zero(1e12, description="What the data pipeline can feed")
+    software_year = _size(
+        2100, minimum=2000, description="Year of the software: recovery, checkpoints and what whole runs lose; left out: that of the clock"
+    )
     flash_attention = Flag(description="Attention's scores stay on the chip; default true but for fp16 and fp32")
     sequence_parallel = Flag(description="Norms and residuals are split over the tensor ranks too; default as flash_attention")
     count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")

@@ -331,7 +331,7 @@ def _time_uninterrupted(
     Layouts of one count are similar on every accelerator and equal in every network, so they are searched one after the other.
     """
     rates = {name: sorted({rate for group in offered for rate in group.inter_node_gbps}) for name, offered in _by_accelerator(offer_groups)}
-    on_accelerators = {name: resolve_on_accelerator(workload, name) for name in rates}
+    on_accelerators = {name: resolve_on_accelerator(context, workload, name) for name in rates}
     return {
         (name, count): dict(zip(rates[name], time_in_networks(context, on_accelerators[name], count, rates[name]), strict=True))
         for count, name in itertools.product(counts, on_accelerators)

@@ -67,7 +67,10 @@ def time_owned_hardware(
 ) -> list[tuple[int, TimedConfiguration]]:
     """Every workload on every owned cluster, with the cluster's position."""
     return [
-        (position, time_configuration(context, resolve_on_accelerator(workload, hardware.cluster.accelerator), hardware.cluster.count))
+        (
+            position,
+            time_configuration(context, resolve_on_accelerator(context, workload, hardware.cluster.accelerator), hardware.cluster.count),
+        )
         for workload in workloads
         for position, hardware in enumerate(owned_hardware)
     ]

@@ -127,14 +127,14 @@ def search_weight(model: Model) -> int:
     return 1 + sum(experts % size == 0 for size in range(1, experts + 1))
 
 
-def resolve_on_accelerator(workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
+def resolve_on_accelerator(context: AppContext, workload: Workload, accelerator: str) -> WorkloadOnAccelerator:
     """The workload on that accelerator. Raises DomainErrors where the request itself is invalid, with pointers into it."""
     notes, preemption_notes, request = AssumptionLog(), AssumptionLog(), workload.request
     try:
         cluster = resolve_cluster(find_accelerator(accelerator), {"count": 1}, notes)
-        training = resolve_training(request.get("training", {}), *workload.model, cluster, notes)
+        training = resolve_training(request.get("training", {}), *workload.model, cluster, context.clock().year, notes)
         run = assemble_run(_without_spot_and_deadline(request), workload.model[0], training, cluster, UNPRICED, notes)
-        failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", preemption_notes)
+        failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", training.software_year, preemption_notes)
     except DomainError as problem:
         if problem.pointer not in ACCELERATOR_POINTERS:
             raise problem.below(workload.pointer) from problem

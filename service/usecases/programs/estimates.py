@@ -56,10 +56,14 @@ class EstimateCache:
     def _resolve_run(self, request: Request, machine: Machine, notes: AssumptionLog) -> Run:
         """The run of a request, as `resolve` assembles it."""
         cluster, price = machine.cluster, machine.price
-        model, training = self._part("trained", request, TRAINING_SECTIONS, lambda log: resolve_trained_model(request, cluster, log), notes)
+        model, training = self._part(
+            "trained", request, TRAINING_SECTIONS, lambda log: resolve_trained_model(self.context, request, cluster, log), notes
+        )
         data = resolve_data(request["data"], model, training.seq_len, notes)
-        others = [name for name in request if name not in ("model", "data", "training")]
-        settings = self._part("settings", request, others, lambda log: resolve_settings(request, cluster.accelerator, price, log), notes)
+        others, year = [name for name in request if name not in ("model", "data", "training")], training.software_year
+        settings = self._part(
+            f"settings of {year}", request, others, lambda log: resolve_settings(request, cluster.accelerator, price, year, log), notes
+        )
         return Run(model=model, data=data, training=training, cluster=cluster, **settings)
 
     def _part(

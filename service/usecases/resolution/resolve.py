@@ -45,18 +45,19 @@ def resolve(context: AppContext, request: Request, notes: AssumptionLog) -> Reso
     """The run of a request. Raises DomainErrors, with pointers into the request."""
     machine = resolve_machine(context, request, notes)
     request = apply_request_feedback(context, request, machine.cluster.accelerator, notes)
-    model, training = resolve_trained_model(request, machine.cluster, notes)
+    model, training = resolve_trained_model(context, request, machine.cluster, notes)
     run = assemble_run(request, model, training, machine.cluster, machine.price, notes)
     return ResolvedRun(request, run, machine, resolve_utilisation(context, run, notes))
 
 
-def resolve_trained_model(request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
+def resolve_trained_model(context: AppContext, request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
     """Model and training of a request (sections `model` and `training`). Raises DomainErrors, with pointers into it."""
     model, published_seq_len = resolve_model(request["model"], notes)
-    return model, resolve_training(request.get("training", {}), model, published_seq_len, cluster, notes)
+    return model, resolve_training(request.get("training", {}), model, published_seq_len, cluster, context.clock().year, notes)
 
 
 def assemble_run(request: Request, model: Model, training: Training, cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:
     """The run of a request whose model and training are resolved. Raises DomainErrors, with pointers into the request."""
     data = resolve_data(request["data"], model, training.seq_len, notes)
-    return Run(model=model, data=data, training=training, cluster=cluster, **resolve_settings(request, cluster.accelerator, price, notes))
+    settings = resolve_settings(request, cluster.accelerator, price, training.software_year, notes)
+    return Run(model=model, data=data, training=training, cluster=cluster, **settings)

@@ -13,18 +13,18 @@ from service.domain.training.run import Billing, Efficiency, Energy, Failures, N
 from service.presets.defaults import default
 from service.presets.hardware.energy import find_power
 from service.presets.hardware.regions import Region, find_region, region_of_offer
-from service.presets.training.reliability import find_failure_rate, recovery_defaults
+from service.presets.training.reliability import RecoveryDefault, find_failure_rate, recovery_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 
 Section = Mapping[str, Any]
 
 
-def resolve_settings(request: Section, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> dict[str, Any]:
+def resolve_settings(request: Section, accelerator: Accelerator, price: Price, software_year: int, notes: AssumptionLog) -> dict[str, Any]:
     """The settings of a run by the names of the fields of Run. Raises DomainErrors, with pointers into the request."""
     return {
         "efficiency": resolve_efficiency(request.get("efficiency", {})),
-        "failures": resolve_failures(request.get("failures", {}), accelerator, price.pricing, notes),
+        "failures": resolve_failures(request.get("failures", {}), accelerator, price.pricing, software_year, notes),
         "storage": resolve_storage(request.get("storage", {}), notes),
         "network": resolve_network(request.get("network", {}), notes),
         "personnel": resolve_personnel(request.get("personnel", {}), notes),
@@ -47,22 +47,21 @@ def resolve_efficiency(given: Section) -> Efficiency:
     return Efficiency(**given)
 
 
-def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | None, notes: AssumptionLog) -> Failures:
-    """Failure rates and recovery times: the caller's, else the accelerator family's published ones; spot capacity is also preempted."""
+def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | None, software_year: int, notes: AssumptionLog) -> Failures:
+    """Failure rates and recovery: the caller's, else the family's published ones and the software's; spot capacity is also preempted."""
     usual = find_failure_rate(accelerator)
     mttf = usual.mttf_hours
     if given.get("mttf_hours_per_accelerator") is not None:
         mttf = Range.exactly(given["mttf_hours_per_accelerator"])
     else:
         notes.assume("failures.mttf_hours_per_accelerator", mttf.p50, usual.source)
-    recovery = {name: _recovery(given, name, notes) for name in recovery_defaults()}
+    recovery = {name: _recovery(given, name, software_year, notes) for name in recovery_defaults(software_year)}
     interval = given.get("checkpoint_interval_minutes", "auto")
     if interval == "auto":
         notes.assume("failures.checkpoint_interval_minutes", "auto", "Daly 2006, equation 37")
     return Failures(
         mttf_hours_per_accelerator=mttf,
         checkpoint_interval_minutes=None if interval == "auto" else interval,
-        checkpoint_blocking_share=notes.choose(given, "failures.checkpoint_blocking_share"),
         preemptions_per_node_hour=_preemptions(given, pricing, notes),
         **recovery,
     )
@@ -76,8 +75,10 @@ def _preemptions(given: Section, pricing: str | None, notes: AssumptionLog) -> f
     return float(notes.assume("failures.preemptions_per_node_hour", usual.value, usual.source))
 
 
-def _recovery(given: Section, name: str, notes: AssumptionLog) -> float:
-    usual = recovery_defaults()[name]
+def _recovery(given: Section, name: str, software_year: int, notes: AssumptionLog) -> float:
+    usual = recovery_defaults(software_year)[name]
+    if name == "checkpoint_blocking_share" and given.get("checkpoint_write_minutes") is not None:
+        usual = RecoveryDefault(1, "the stated write is taken as one that training waits for: state the share of it where it does not")
     return float(notes.take(given, f"failures.{name}", usual.value, usual.source))
 
 

@@ -32,8 +32,10 @@ METHODS_BY_FIELD = {
 FINETUNES = ("full_finetune", "lora", "qlora", "dpo", "rl")
 
 
-def resolve_training(given: Section, model: Model, model_seq_len: int | None, cluster: Cluster, notes: AssumptionLog) -> Training:
-    """The training of a request. Raises InvalidRequest for an unsupported method, precision or helper."""
+def resolve_training(
+    given: Section, model: Model, model_seq_len: int | None, cluster: Cluster, this_year: int, notes: AssumptionLog
+) -> Training:
+    """The training of a request; `this_year` is that of the clock. Raises InvalidRequest for an unsupported method, precision or helper."""
     method = notes.choose(given, "training.method")
     for name, methods in METHODS_BY_FIELD.items():
         if name in given and method not in methods:
@@ -55,6 +57,7 @@ def resolve_training(given: Section, model: Model, model_seq_len: int | None, cl
         sequence_parallel=_sequence_parallel(given, model, notes, flash_attention=flash),
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
+        software_year=int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today")),
         lora_rank=notes.choose(given, "training.lora_rank") if method in ("lora", "qlora") else 0,
         auxiliary_models=_helpers(given, method, notes),
     )

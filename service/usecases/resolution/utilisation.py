@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from service.context import AppContext
-from service.domain.quantities import Range
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.run_time import off_node_fraction, plan_error, run_over_step_speed
+from service.engine.training.run_time import run_over_step_speed
 from service.presets.training.models import find_model
 from service.presets.training.utilisation import (
     LayoutKnowledge,
@@ -20,6 +19,7 @@ from service.presets.training.utilisation import (
     raise_range,
     scale_power,
     spread_of,
+    unmeasured_spread,
 )
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_throughput_feedback
@@ -70,28 +70,24 @@ def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Layou
     taken = nearest(parameters, parameters.other, wanted)
     ran = f"{MEASURED_NETWORK} on {taken[0]} at {taken[1]}"
     notes.assume("throughput.peak_share", utilisation.other_share, f"{ran} ({MEASURED_NETWORK_SOURCE})")
-    power = scale_power(parameters.scales, known, run.cluster.count)
+    power, spread = scale_power(parameters.scales, known, run.cluster.count), spread_of(parameters.spreads, taken, known)
     if taken != wanted or run.model != find_model(MEASURED_NETWORK).model:
-        power *= parameters.borrowed_power
+        power, spread = power * parameters.borrowed_power, unmeasured_spread(parameters.spreads, known)
         asked = f"this network on {accelerator.name} at {run.training.precision}"
         notes.warn(f"no published throughput of {asked}: borrowed from {ran}, with a wider range")
-    return replace(utilisation, spread=raise_range(spread_of(parameters.spreads, taken, known), power))
+    return replace(utilisation, spread=raise_range(spread, power))
 
 
 def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:
-    """Record what whole runs lose beyond their steps, and how planned hours scattered."""
+    """Record what whole runs lose beyond their steps and failures, and how uncertain that is."""
     found = plan_calibration()
-    if off_node_fraction(run.cluster) > 0:
-        source = (
-            f"whole published runs on many nodes took 1 + {found.lost_between_nodes:g} times the hours of their steps in the middle, on one"
-            " node no more; the loss goes with the share of peers on other nodes; state a whole run's efficiency to leave it out"
-        )
-        notes.assume("throughput.run_over_step_speed", run_over_step_speed(run, found), source)
-    spread = plan_error(run, found)
-    if spread == Range.exactly(1.0):
+    ratio = run_over_step_speed(run, found)
+    if ratio == 1:
         return
+    year = min(run.training.software_year, found.measured.last_year)
     source = (
-        "published runs' actual over planned hours, beyond what the speed's own range holds: the ranges of time and cost hold it; state an"
-        " efficiency, or on one node the layout, to leave it out"
+        f"published runs on such a machine, with software of {year} or the nearest year measured, took {1 / ratio:.3g} times the hours of"
+        " their steps and failures; on one node of recent software no more; the ranges of time and cost reach from none of that to twice"
+        " as much; state a whole run's efficiency to leave it out"
     )
-    notes.assume("time.actual_over_planned", {"p10": spread.p10, "p50": spread.p50, "p90": spread.p90}, source)
+    notes.assume("throughput.run_over_step_speed", ratio, source)

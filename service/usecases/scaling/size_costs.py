@@ -165,7 +165,7 @@ def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCo
     """Cost of one size by the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
     sections = {**setup.request, "data": {"tokens": TIMED_TOKENS}}
-    training = resolve_training(sections.get("training", {}), model, None, setup.cluster, notes)
+    training = resolve_training(sections.get("training", {}), model, None, setup.cluster, setup.context.clock().year, notes)
     run = assemble_run(sections, model, training, setup.cluster, setup.price, notes)
     # Whole terms of a reservation are no price per token; the estimate holds the unused rest of the last term.
     run = replace(run, billing=replace(run.billing, term_hours=0.0))

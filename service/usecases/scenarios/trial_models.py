@@ -23,7 +23,7 @@ from service.engine.training.cost import HOURS_PER_MONTH
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.reliability import checkpoint_interval_hours
-from service.engine.training.run_time import plan_error, predict_run_time
+from service.engine.training.run_time import loss_spread, predict_run_time
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
@@ -87,7 +87,7 @@ def _run_model(name: str, resolved: ResolvedRun, repetition: RunRepetition, queu
         name=name,
         run=run,
         useful_hours=run.data.trained_tokens / (rate.p50 * run_time.run_over_step_speed * run.cluster.count) / 3600,
-        slowdown=product(1.0, (inverse(rate), plan_error(run, calibration))),
+        slowdown=product(1.0, (inverse(rate), loss_spread(run, calibration))),
         queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
         interval_hours=checkpoint_interval_hours(run),
         checkpoint_tb=checkpoint_tb(run),

@@ -128,7 +128,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
         empty: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
         return answer | empty | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
     context, task = at_time(context, prepared.request["now"]), prepared.request
-    front = [with_checkpoint_interval(task, row) for row in sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]]
+    front = [with_checkpoint_interval(context, task, row) for row in sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]]
     return answer | refine_best(context, task, Goal(**task["goal"]), min(rows, key=sort_key)) | {"pareto_front": front}
 
 

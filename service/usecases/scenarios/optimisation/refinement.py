@@ -62,7 +62,7 @@ def refine_best(context: AppContext, task: Body, goal: Goal, best: OptionRow) ->
     quantile = goal.quantile if goal.objective == "cost_quantile" else None
     mix = plan_commitment(comparison, best, demand["accelerators"], quantile) if demand else None
     return {
-        "best": with_checkpoint_interval(task, best),
+        "best": with_checkpoint_interval(context, task, best),
         "gap": {"share": sum(gaps.values()), "by": gaps, "basis": BASIS if gaps else BASIS_OWNED},
         "commitment": mix,
         "assumptions": to_builtins([*_search_assumptions(task, goal), *comparison.assumptions]),
@@ -159,7 +159,7 @@ def _with_interval(task: Body, sized: SizedWorkload, minutes: float) -> SizedWor
     return replace(sized, workload={**sized.workload, "failures": failures}, checkpoint_interval_minutes=minutes)
 
 
-def with_checkpoint_interval(task: Body, row: OptionRow) -> OptionRow:
+def with_checkpoint_interval(context: AppContext, task: Body, row: OptionRow) -> OptionRow:
     """A row with its checkpoint interval: the one tried, else the caller's, else Daly's."""
     if row["checkpoint_interval_minutes"] is not None:
         return dict(row)
@@ -167,7 +167,7 @@ def with_checkpoint_interval(task: Body, row: OptionRow) -> OptionRow:
     workload = {**task["workload"], **sized_workload(row["params"], row["tokens"]).workload}
     pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
     price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
-    model, training = resolve_trained_model(workload, cluster, AssumptionLog())
+    model, training = resolve_trained_model(context, workload, cluster, AssumptionLog())
     run = assemble_run(workload, model, training, cluster, price, AssumptionLog())
     return {**row, "checkpoint_interval_minutes": checkpoint_interval_hours(run) * 60}
 

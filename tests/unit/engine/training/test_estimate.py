@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.domain.errors import DoesNotFit, InvalidRequest
@@ -27,10 +27,10 @@ from service.domain.training.run import (
     Schedule,
     Storage,
 )
-from service.domain.training.utilisation import PlanCalibration
+from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration
 from service.engine.training.estimate import checkpoint_tb, estimate
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY
-from service.engine.training.run_time import plan_error, run_over_step_speed
+from service.engine.training.run_time import loss_spread, run_over_step_speed
 from tests.unit.engine.builders import (
     DEEPSEEK_V3,
     GPT_3,
@@ -51,7 +51,7 @@ from tests.unit.engine.builders import (
     with_training,
 )
 
-PLANNERS = PlanCalibration(0.25, Range(0.8, 1.0, 1.6))
+PLANNERS = PlanCalibration(LossTerms(off_node=0.25, scale=-0.02, age=0.1, mixture=0.0), LossRange(512, 16_384, 2021, 2024))
 
 
 def answer(asked: Run, planning: PlanCalibration = PLANNERS) -> Estimate:
@@ -117,7 +117,7 @@ def test_blocks_follow_from_each_other() -> None:
     assert found.cost.usd_per_million_tokens == pytest.approx(found.cost.total_usd.p50 / 1e5)
 
 
-@pytest.mark.parametrize(("nodes", "share"), [(1, 1.0), (2, 1 / 1.125), (512, 1 / (1 + 0.25 * 511 / 512))])
+@pytest.mark.parametrize(("nodes", "share"), [(1, 1.0), (2, math.exp(-0.125)), (512, math.exp((-0.25 + 0.02 * 3) * 511 / 512))])
 def test_jobs_of_many_nodes_sustain_less_than_their_steps(nodes: int, share: float) -> None:
     """What whole runs lose between nodes is in hours and money, not in the speed; it grows with the share of peers on other nodes."""
     found = answer(run(cluster=cluster(8 * nodes), billing=Billing(3.0)))
@@ -137,18 +137,62 @@ def test_more_accelerators_as_fast_each_never_take_longer(count: int, more: int)
 
 
 @pytest.mark.parametrize(
-    ("asked", "scattered"),
+    ("asked", "share"),
     [
-        (run(), True),
-        (run(cluster=cluster(64)), True),
-        (with_training(run(), axes=Axes(tensor=1, pipeline=1, data=8, context=1)), False),
-        (with_training(run(cluster=cluster(64)), axes=Axes(tensor=8, pipeline=1, data=8, context=1)), True),
-        (run(cluster=cluster(64), efficiency=Efficiency(mfu=0.4)), False),
+        (run(), 1.0),
+        (run(cluster=cluster(64)), math.exp(-0.25 * 7 / 8)),
+        (with_training(run(cluster=cluster(64)), axes=Axes(tensor=8, pipeline=1, data=8, context=1)), math.exp(-0.25 * 7 / 8)),
+        (with_training(run(), software_year=2022), math.exp(-0.2)),
+        (with_training(run(), software_year=2010), math.exp(-0.3)),
+        (with_training(run(cluster=cluster(64)), software_year=2100), math.exp(-0.25 * 7 / 8)),
+        (run(cluster=cluster(64), efficiency=Efficiency(mfu=0.4)), 1.0),
     ],
 )
-def test_runs_scatter_about_their_plans_where_more_is_open_than_the_speed(asked: Run, scattered: bool) -> None:
-    """Not with a stated efficiency, nor with a stated layout on one node."""
-    assert plan_error(asked, PLANNERS) == (PLANNERS.spread if scattered else Range.exactly(1.0))
+def test_what_whole_runs_lose_goes_with_nodes_and_software(asked: Run, share: float) -> None:
+    """Nothing on one node of recent software, nor with a stated efficiency; years beyond the measured ones are as the nearest of them."""
+    assert run_over_step_speed(asked, PLANNERS) == pytest.approx(share)
+    spread = loss_spread(asked, PLANNERS)
+    assert (spread.p10, spread.p50, spread.p90) == pytest.approx((share, 1.0, 1 / share))
+
+
+@given(count=st.integers(1, 200_000), year=st.integers(2000, 2100))
+def test_no_run_is_faster_than_its_steps(count: int, year: int) -> None:
+    """Whatever the coefficients, the loss is never below none."""
+    hopeful = replace(PLANNERS, coefficients=LossTerms(off_node=0.1, scale=-0.2, age=-0.1, mixture=-0.5))
+    asked = with_training(run(model=MIXTRAL, cluster=cluster(count)), software_year=year)
+    assert 0 < run_over_step_speed(asked, hopeful) <= 1
+
+
+@given(
+    count=st.sampled_from([1, 8, 64, 512, 4096]),
+    p10=st.floats(0.3, 1.0),
+    p90=st.floats(1.0, 4.0),
+    full=st.booleans(),
+    model=st.sampled_from([LLAMA_7B, GPT_3, MIXTRAL]),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_percentile_is_beyond_physics(count: int, p10: float, p90: float, full: bool, model: Any) -> None:
+    """The p10 of the hours needs no more than the dense peak, nor more than the p90 of the speed without any loss; so the cost's."""
+    asked = with_training(run(model=model, cluster=cluster(count), billing=Billing(3.0)), count_full_attention=full)
+    try:
+        found = estimate(asked, utilisation(spread=Range(p10, 1.0, p90)), PLANNERS)
+    except DoesNotFit:
+        return
+    speed, hours = found.throughput.tokens_per_s_per_accelerator, found.time.accelerator_hours
+    at_peak = found.flops.total / (312e12 * 3600)
+    assert found.throughput.mfu.p90 <= 1
+    assert hours.p10 >= at_peak
+    assert hours.p10 >= found.tokens.trained / speed.p90 / 3600 * (1 - 1e-9)
+    assert found.cost.total_usd.p10 >= 3.0 * at_peak - 0.01
+    assert hours.p50 == pytest.approx(found.tokens.trained / speed.p50 / 3600 / found.throughput.effective_mfu * found.throughput.mfu.p50)
+
+
+@given(tokens=st.floats(1e9, 1e14), times=st.floats(1.0, 100.0))
+def test_more_tokens_take_longer_at_every_percentile(tokens: float, times: float) -> None:
+    """Hours are in proportion to the tokens."""
+    few, many = (answer(run(cluster=cluster(64), data=Data(size, size, 1))).time.wall_clock_hours for size in (tokens, tokens * times))
+    for name in ("p10", "p50", "p90"):
+        assert getattr(many, name) == pytest.approx(times * getattr(few, name))
 
 
 def test_a_stated_efficiency_is_sustained() -> None:
@@ -215,14 +259,14 @@ def test_the_whole_peak_is_no_more_than_the_peak() -> None:
 
 
 def test_the_model_says_how_sure_it_is() -> None:
-    """A modelled rate has the measured spread of the model, never above the peak, and planners' spread widens the hours."""
+    """A modelled rate has the measured spread of the model, never above the peak; what runs on many nodes lose widens the hours."""
     found = answer(run())
     assert found.throughput.source == "modelled"
     assert found.throughput.mfu.p10 < found.throughput.mfu.p50 < found.throughput.mfu.p90 <= 1
-    taken = {name: size for name, size in found.throughput.parallelism.items() if name in ("tensor", "pipeline", "data", "context")}
-    given_layout = answer(with_training(run(), axes=Axes(**taken)))
-    assert given_layout.time.wall_clock_hours.p50 == found.time.wall_clock_hours.p50
-    assert given_layout.time.wall_clock_hours.p90 < found.time.wall_clock_hours.p90
+    one_node, many = (answer(run(cluster=cluster(count), failures=NEVER_FAILS)) for count in (8, 256))
+    for found, at_least in ((one_node, 1.0), (many, 1.05)):
+        speed, hours = found.throughput.tokens_per_s_per_accelerator, found.time.accelerator_hours
+        assert hours.p90 / hours.p50 >= at_least * speed.p50 / speed.p10 * (1 - 1e-9)
 
 
 def test_recomputation_is_in_hfu_and_never_in_mfu() -> None:

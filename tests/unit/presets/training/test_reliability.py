@@ -64,12 +64,23 @@ def test_a_family_without_data_borrows_the_widest_spread_and_says_so(name: str) 
 
 
 def test_what_an_interruption_costs_by_default() -> None:
-    """The contract's defaults, each with its source."""
-    defaults = recovery_defaults()
+    """The contract's defaults for software of old, each with its source."""
+    defaults = recovery_defaults(2022)
     assert {name: default.value for name, default in defaults.items()} == {
         "detection_minutes": 5,
         "restart_minutes": 15,
         "checkpoint_write_minutes": 2,
+        "checkpoint_blocking_share": 1,
         "spare_share": 0.02,
     }
     assert all(len(default.source) > 20 for default in defaults.values())
+
+
+def test_newer_software_never_recovers_more_slowly() -> None:
+    """Detection, restart and the blocking part of a checkpoint fall from year to year; every field stays sourced."""
+    years = [recovery_defaults(year) for year in range(2015, 2031)]
+    for name in ("detection_minutes", "restart_minutes", "checkpoint_write_minutes", "checkpoint_blocking_share"):
+        values = [defaults[name].value for defaults in years]
+        assert values == sorted(values, reverse=True)
+    assert {frozenset(defaults) for defaults in years} == {frozenset(years[0])}
+    assert years[-1]["checkpoint_blocking_share"].value < 0.1

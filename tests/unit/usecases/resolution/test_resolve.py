@@ -22,6 +22,7 @@ from service.usecases.resolution.price import Price
 from service.usecases.resolution.training import resolve_axes, resolve_training
 from tests.unit.usecases.requests import noted, pointer_of
 
+THIS_YEAR = 2026
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
 V100 = load_accelerators()["NVIDIA-V100-16GB-SXM2"]
 LLAMA = find_model("llama-2-7b").model
@@ -50,7 +51,7 @@ def cluster(count: int = 64, part: Accelerator = H100) -> Cluster:
 def training(
     given: dict[str, Any], model: Any = LLAMA, count: int = 64, notes: AssumptionLog | None = None, seq_len: int | None = 4096
 ) -> Training:
-    return resolve_training(given, model, seq_len, cluster(count), notes or AssumptionLog())
+    return resolve_training(given, model, seq_len, cluster(count), THIS_YEAR, notes or AssumptionLog())
 
 
 class TestHardware:
@@ -217,6 +218,7 @@ class TestTraining:
             "training.flash_attention": True,
             "training.sequence_parallel": True,
             "training.count_full_attention": True,
+            "training.software_year": THIS_YEAR,
         }
 
     def test_nothing_stated_is_assumed(self) -> None:
@@ -232,6 +234,7 @@ class TestTraining:
             "sequence_parallel": True,
             "count_full_attention": False,
             "input_tokens_per_s_per_node": 1e6,
+            "software_year": 2023,
         }
         found = training(given, notes=notes)
         assert noted(notes) == {}
@@ -242,12 +245,12 @@ class TestTraining:
         """fp16 runs on A100 keep scores and hold norms whole unless the caller says otherwise; both are noted. On H100 none is that old."""
         notes = AssumptionLog()
         a100 = cluster(part=load_accelerators()["NVIDIA-A100-80GB-SXM"])
-        found = resolve_training({"precision": "fp16"}, LLAMA, 4096, a100, notes)
+        found = resolve_training({"precision": "fp16"}, LLAMA, 4096, a100, THIS_YEAR, notes)
         assert (found.flash_attention, found.sequence_parallel) == (False, False)
         assert noted(notes)["training.flash_attention"] is False
         assert noted(notes)["training.sequence_parallel"] is False
         given = {"precision": "fp16", "flash_attention": True}
-        assert resolve_training(given, LLAMA, 4096, a100, AssumptionLog()).sequence_parallel
+        assert resolve_training(given, LLAMA, 4096, a100, THIS_YEAR, AssumptionLog()).sequence_parallel
         assert training({"precision": "fp16"}).flash_attention
         assert training({"precision": "bf16"}).flash_attention
 
@@ -270,9 +273,9 @@ class TestTraining:
     def test_a_precision_the_part_does_not_have_is_refused(self) -> None:
         """A V100 multiplies no bf16; the message lists what it has, and by default the usual one of those is taken."""
         with pytest.raises(InvalidRequest, match=r"NVIDIA-V100-16GB-SXM2 .*bf16.* fp16") as caught:
-            resolve_training({"precision": "bf16"}, LLAMA, 4096, cluster(part=V100), AssumptionLog())
+            resolve_training({"precision": "bf16"}, LLAMA, 4096, cluster(part=V100), THIS_YEAR, AssumptionLog())
         assert caught.value.pointer == "/training/precision"
-        assert resolve_training({}, LLAMA, 4096, cluster(part=V100), AssumptionLog()).precision == "fp16"
+        assert resolve_training({}, LLAMA, 4096, cluster(part=V100), THIS_YEAR, AssumptionLog()).precision == "fp16"
 
     def test_a_batch_is_rounded_to_whole_sequences(self) -> None:
         """The rounded one is reported with the stated one; one that fits exactly is not."""

@@ -28,7 +28,7 @@ class TestFailures:
     def test_absent_the_familys_published_figures_are_taken(self) -> None:
         """Everything is noted, with the published runs it is from."""
         notes = AssumptionLog()
-        found = run_settings.resolve_failures({}, H100, "on_demand", notes)
+        found = run_settings.resolve_failures({}, H100, "on_demand", 2026, notes)
         assert found.mttf_hours_per_accelerator.p10 < found.mttf_hours_per_accelerator.p50
         assert found.checkpoint_interval_minutes is None
         assert set(noted(notes)) == {
@@ -47,15 +47,31 @@ class TestFailures:
             "checkpoint_interval_minutes": 30.0, "checkpoint_blocking_share": 0.1, "preemptions_per_node_hour": 0.01, "spare_share": 0.0,
         }  # fmt: skip
         notes = AssumptionLog()
-        found = run_settings.resolve_failures(given, H100, "spot", notes)
+        found = run_settings.resolve_failures(given, H100, "spot", 2026, notes)
         assert found.mttf_hours_per_accelerator == Range.exactly(50_000)
         assert (found.detection_minutes, found.checkpoint_interval_minutes, found.spare_share) == (0, 30, 0)
         assert noted(notes) == {}
 
+    def test_checkpoints_go_on_beside_training_where_the_software_writes_them_so(self) -> None:
+        """From 2024 on; the share that blocks and the software's recovery are noted with their source."""
+        for year, blocking, restart in ((2022, 1.0, 15.0), (2024, 0.05, 8.0), (2026, 0.05, 4.0)):
+            notes = AssumptionLog()
+            found = run_settings.resolve_failures({}, H100, "on_demand", year, notes)
+            assert (found.checkpoint_blocking_share, found.restart_minutes) == (blocking, restart)
+            assert noted(notes)["failures.checkpoint_blocking_share"] == blocking
+
+    def test_a_stated_write_is_one_that_training_waits_for(self) -> None:
+        """The caller's minutes are lost as stated, unless they state the share that blocks."""
+        waits, goes_on = (
+            run_settings.resolve_failures({"checkpoint_write_minutes": 2.0} | share, H100, "on_demand", 2026, AssumptionLog())
+            for share in ({}, {"checkpoint_blocking_share": 0.1})
+        )
+        assert (waits.checkpoint_blocking_share, goes_on.checkpoint_blocking_share) == (1.0, 0.1)
+
     def test_spot_capacity_is_preempted_unless_the_caller_knows_better(self) -> None:
         """Without a rate of the caller's a published one is taken, and warned of."""
         notes = AssumptionLog()
-        assert run_settings.resolve_failures({}, H100, "spot", notes).preemptions_per_node_hour > 0
+        assert run_settings.resolve_failures({}, H100, "spot", 2026, notes).preemptions_per_node_hour > 0
         assert "failures.preemptions_per_node_hour" in noted(notes)
         assert any("spot" in warning for warning in notes.warnings)
 

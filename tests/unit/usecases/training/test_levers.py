@@ -45,7 +45,10 @@ CASES: dict[str, tuple[Request, list[Request]]] = {
     "optimizer": (BASE, [run(training__optimizer="muon"), FINETUNE, run(training__method="continued_pretrain")]),
     "optimizer_memory": (FINETUNE, [apply_change(FINETUNE, {"training.optimizer": "adamw_8bit"})]),
     "checkpoint_interval": (run(failures__checkpoint_interval_minutes=2000), [BASE]),
-    "checkpoint_asynchronous": (run(hardware__count=2048), [run(hardware__count=2048, failures__checkpoint_blocking_share=0.05)]),
+    "checkpoint_asynchronous": (
+        run(hardware__count=2048, training__software_year=2023),
+        [run(hardware__count=2048), run(hardware__count=2048, failures__checkpoint_blocking_share=0.05)],
+    ),
     "spot": (BASE, [STATED, run(price__pricing="spot")]),
     "commitment": (run(data__tokens=150 * TRILLION), [BASE, STATED]),
     "region": (BASE, [STATED, run(hardware__accelerator="B200")]),
