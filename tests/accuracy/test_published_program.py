@@ -54,11 +54,11 @@ def test_the_reports_stages_add_up() -> None:
 
 
 def test_the_plan_is_within_the_bounds_that_the_page_states(answer: dict[str, Any]) -> None:
-    """About twice as much in all, nearer on the context extension; dollars are hours at the report's 2 USD."""
-    assert "asks for about twice as much" in SAID
+    """About half as much again in all, nearer on the context extension; dollars are hours at the report's 2 USD."""
+    assert "asks for about half as much again" in SAID
     production = answer["tiers"][1]
     whole = production["accelerator_hours"]["p50"] / REPORTED_HOURS
-    assert 1.7 < whole < 2.2
+    assert 1.35 < whole < 1.65
     assert 1 < stage_hours(answer, "context extension").p50 / STAGES["context extension"][0] < whole
     assert production["usd"]["p50"] == pytest.approx(2 * production["accelerator_hours"]["p50"], abs=1)
 
@@ -66,7 +66,7 @@ def test_the_plan_is_within_the_bounds_that_the_page_states(answer: dict[str, An
 def test_exchanges_that_are_hidden_are_the_cause(context: AppContext, answer: dict[str, Any]) -> None:
     """Without them the plan is nearer, and at the report with nothing lost between nodes; its layout is worse, its rate leaves failures."""
     ratios = {name: hours / PRETRAINING for name, hours in pretraining_ways(context, answer).items()}
-    assert 1.2 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
+    assert 1 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
     assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.1
     assert ratios["the report's layout"] > ratios["the goal alone"]
     assert abs(ratios["the report's layout, exchanges and bubble hidden, nothing lost"] - 1) < 0.3

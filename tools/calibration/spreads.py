@@ -90,9 +90,7 @@ def fit_spreads(
     stated = fit_spreads_of("layout", residuals(cases, given, parameters))
     known_better = [replace(row, p90=max(row.p90, fast_runs)) for row in stated.spreads]
     open_ = fit_spreads_of("goal", residuals(goals, alone, parameters), known_better)
-    least = {scale.from_count: scale.power for scale in stated.scales}
-    scales = tuple(replace(scale, power=max(scale.power, least.get(scale.from_count, LEAST_POWER))) for scale in open_.scales)
-    return FittedSpreads(stated.spreads + open_.spreads, stated.scales + scales)
+    return FittedSpreads(stated.spreads + open_.spreads, stated.scales + open_.scales)
 
 
 def fit_spreads_of(known: LayoutKnowledge, misses: Residuals, at_least: Sequence[ThroughputSpread] = ()) -> FittedSpreads:

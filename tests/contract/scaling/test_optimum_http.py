@@ -222,7 +222,7 @@ def test_who_serves_is_shown_with_the_price(client: FlaskClient) -> None:
     assert (body["serving"]["format"], body["serving"]["prompt_tokens"]) == ("fp8", 800)
     assert (body["serving"]["price"]["source"], body["serving"]["price"]["usd_per_accelerator_hour"]) == ("caller", 0.8)
     per_million = body["serving"]["usd_per_million_tokens"]
-    assert body["lifetime"]["joint"]["serving_usd"] == pytest.approx(per_million * 1e6, rel=0.05)
+    assert body["lifetime"]["joint"]["serving_usd"] == pytest.approx(per_million * 1e6, rel=0.1)
 
 
 VALID: dict[str, Any] = {
