@@ -213,6 +213,7 @@ def test_a_partial_or_routed_shape_that_contradicts_its_count_is_a_warning(shape
     inferred = infer_shape(shape)
     assert len(inferred.warnings) == 1
     assert f"the stated {shape['params'] / 1e9:.3g}B count" in inferred.warnings[0]
+    assert f"has {shape_total(inferred.model) / 1e9:.3g}B parameters" in inferred.warnings[0]
     assert count_parameters(inferred.model).total == shape["params"]
 
 
@@ -276,3 +277,21 @@ def test_a_field_of_experts_without_experts_is_refused(field: str) -> None:
 def test_impossible_experts_are_refused(fields: dict[str, Any], pointer: str) -> None:
     """More visited than there are; more dense layers than layers."""
     assert refused({**LLAMA_2_7B, **fields}).pointer == pointer
+
+
+@pytest.mark.parametrize(
+    ("hidden", "kv_heads", "heads"), [(4096, 1, 32), (4096, 8, 32), (1280, 4, 8), (256, 1, 2), (200, 1, 1), (64, 1, 1)]
+)
+def test_usual_heads_have_128_elements(hidden: int, kv_heads: int, heads: int) -> None:
+    """In full groups of the key-value heads; a hidden size of less than two heads is one head."""
+    model = infer_shape({"layers": 2, "hidden_size": hidden, "kv_heads": kv_heads}).model
+    assert (model.attention_heads, model.head_dim) == (heads, hidden // heads)
+
+
+@pytest.mark.parametrize(("architecture", "squares", "tables"), [("transformer", 12, 2), ("encoder_decoder", 28, 2), ("vit", 12, 1)])
+def test_layers_of_a_stated_width_by_hand(architecture: str, squares: int, tables: int) -> None:
+    """(count - tables x words x width) / (12 or 28 x width^2), rounded; a ViT and a tied model have one table."""
+    asked: dict[str, Any] = {"params": 3e9, "hidden_size": 2048, "vocab_size": 50_000, "architecture": architecture}
+    assert infer_shape(asked).model.layers == round((3e9 - tables * 50_000 * 2048) / (squares * 2048**2))
+    tied = infer_shape({**asked, "tied_embeddings": True}).model
+    assert tied.layers == round((3e9 - 50_000 * 2048) / (squares * 2048**2))
