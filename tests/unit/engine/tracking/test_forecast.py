@@ -20,6 +20,7 @@ from service.engine.tracking.forecast import (
     _level,
     _model_weights,
     _models,
+    _with_plan,
     forecast,
     student_points,
 )
@@ -206,3 +207,18 @@ def test_students_values(freedom: float) -> None:
 def test_student_points_are_those_of_the_tables(freedom: int, share: float, published: float) -> None:
     """Quantiles of Student's t as printed (Abramowitz & Stegun 1964, table 26.10), to the expansion's error."""
     assert student_points(float(freedom))[round(share * 100 - 0.5)] == pytest.approx(published, rel=2e-3)
+
+
+def test_a_level_meets_its_plan_by_their_precision() -> None:
+    """A log level of 0.2 with a variance of 0.04 and a plan of 1.5 with a deviation of ln 3 / 2.56: the mean by precision."""
+    plan = Range(0.8, 1.5, 2.4)
+    deviation = np.log(3.0) / (2 * 1.2815515655)
+    assert deviation > RULES.plan_error
+    middle, variance = _with_plan(np.array([0.2]), np.array([0.04]), plan, RULES)
+    weights = np.array([1 / 0.04, 1 / deviation**2])
+    assert middle == pytest.approx([weights @ np.array([0.2, np.log(1.5)]) / weights.sum()])
+    assert variance == pytest.approx([1 / weights.sum()])
+    certain = _with_plan(np.array([0.2]), np.array([0.04]), Range.exactly(1.5), RULES)
+    weights = np.array([1 / 0.04, 1 / RULES.plan_error**2])
+    assert certain[1] == pytest.approx([1 / weights.sum()])
+    assert _with_plan(np.array([0.2]), np.array([0.04]), Range.exactly(0.0), RULES)[0] == pytest.approx([0.2])
