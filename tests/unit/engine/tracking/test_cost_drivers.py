@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.domain.quantities import Range
 from service.domain.tracking.status import CompletionForecast, CostDrivers
 from service.engine.tracking.cost import CostedRun, cost_run
-from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date
+from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date, planned_cost
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, cost, event, run_of
 
 PLAN = replace(RUN, goodput=0.9)
@@ -100,3 +100,18 @@ def test_what_says_too_little_has_no_why() -> None:
     unknown = CompletionForecast(None, None, None, None, None, "nothing")
     assert drivers_at_completion(PROGRAM, [run()], [unknown], [0.9]) is None
     assert drivers_at_completion(PROGRAM, [], [], []) is None
+
+
+@pytest.mark.parametrize("missing", [{}, {"usd": None}, {"accelerator_hours": None}, {"usd_per_accelerator_hour": None}])
+def test_of_planned_cost_hours_and_price_two_give_the_third(missing: dict[str, None]) -> None:
+    """1,000 USD, 500 hours, 2 USD an hour."""
+    found = planned_cost(replace(PLAN, **missing))  # type: ignore[arg-type]
+    assert found is not None
+    assert (found.usd, found.accelerator_hours, found.goodput) == (1000.0, 500.0, 0.9)
+
+
+@pytest.mark.parametrize("known", ["usd", "accelerator_hours", "usd_per_accelerator_hour"])
+def test_one_planned_figure_alone_is_no_cost(known: str) -> None:
+    """Neither cost nor hours nor price says the others."""
+    nothing = {"usd": None, "accelerator_hours": None, "usd_per_accelerator_hour": None}
+    assert planned_cost(replace(PLAN, **(nothing | {known: 10.0}))) is None  # type: ignore[arg-type]

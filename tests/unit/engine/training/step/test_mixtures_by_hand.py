@@ -11,7 +11,7 @@ from service.domain.training.model import Experts, Model, Transformer
 from service.domain.training.run import AuxiliaryModels, Cluster
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.step_work import StepWork, step_work
-from tests.unit.engine.builders import DEEPSEEK_V3, FOOTPRINT, H100, LLAMA_7B, MIXTRAL, T5_11B, cluster, gpt, training
+from tests.unit.engine.builders import DEEPSEEK_V3, FOOTPRINT, H100, LLAMA_7B, MIXTRAL, RESNET_50, T5_11B, cluster, gpt, training
 
 GPT = gpt(24, 1024, 16, biases=False, max_positions=0)
 # Of 32 layers eight are dense; beside two of eight experts of 512 a token meets two shared ones of 384.
@@ -219,6 +219,12 @@ def test_a_mixture_reads_all_its_experts(columns: dict[str, int]) -> None:
 def test_weights_are_read_in_their_own_width_of_at_most_sixteen_bits() -> None:
     """fp32 weights are sampled from in 16 bits."""
     assert sampled(LLAMA_7B, {}, precision="fp32") == pytest.approx(sampled(LLAMA_7B, {}))
+
+
+def test_only_reinforcement_learning_samples() -> None:
+    """A stated answer length means nothing to other methods, and to networks that have no tokens."""
+    assert asked(GPT, response_tokens=100).generation[0] == 0
+    assert asked(RESNET_50, seq_len=1, method="rl", response_tokens=100).generation[0] == 0
 
 
 def test_sampled_text_is_trained_on_and_scored() -> None:
