@@ -20,6 +20,7 @@ from service.engine.tracking.forecast import (
     _level,
     _model_weights,
     _models,
+    _percentiles,
     _with_plan,
     forecast,
     student_points,
@@ -222,3 +223,25 @@ def test_a_level_meets_its_plan_by_their_precision() -> None:
     weights = np.array([1 / 0.04, 1 / RULES.plan_error**2])
     assert certain[1] == pytest.approx([1 / weights.sum()])
     assert _with_plan(np.array([0.2]), np.array([0.04]), Range.exactly(0.0), RULES)[0] == pytest.approx([0.2])
+
+
+def test_percentiles_of_equally_probable_points() -> None:
+    """Each point stands at the middle of its probability: of 0.005 to 0.995 the percentiles are themselves, in logarithms."""
+    even_points = (np.arange(100) + 0.5)[None, :] / 100
+    found = _percentiles(even_points, np.ones(1))
+    assert (found.p10, found.p50, found.p90) == pytest.approx(tuple(np.exp([0.1, 0.5, 0.9])))
+    mixed = _percentiles(np.concatenate([even_points, even_points + 10]), np.array([3.0, 1.0]))
+    assert np.log([mixed.p10, mixed.p50]) == pytest.approx([0.1 / 0.75, 0.5 / 0.75], abs=1e-3)
+    assert np.log(mixed.p90) == pytest.approx(10 + 0.15 / 0.25, abs=1e-2)
+
+
+def test_models_of_wandering_by_hand() -> None:
+    """Of a block's level half a step is still to come, of the one before one and a half: noise of 1 and steps of 0.2."""
+    one = _models(1, (("0.2", 1.0),))
+    assert one.end == pytest.approx([1 + 0.2 * 0.5])
+    assert one.plausible == pytest.approx([0.0], abs=1e-12)
+    two = _models(2, (("0.2", 0.5),))
+    covariance = np.array([[1 + 0.2 * 1.5, 0.2 * 0.5], [0.2 * 0.5, 1 + 0.2 * 0.5]])
+    end = 1 / np.linalg.inv(covariance).sum()
+    assert two.end == pytest.approx([end])
+    assert two.plausible == pytest.approx([np.log(0.5) + 0.5 * (np.log(end) - np.log(np.linalg.det(covariance)))])
