@@ -11,11 +11,13 @@ from service.domain.training.model import Experts, GenericNetwork, LatentAttenti
 from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, AuxiliaryModels
 from service.engine.training.flops import (
     adapter_parameters,
+    forward_flops,
     mean_context_tokens,
     recomputed_flops,
     training_flops,
     transformer_forward_flops,
 )
+from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, TINY, hardware_flops, llama, training
 
 lengths = st.integers(1, 1_000_000)
@@ -251,3 +253,39 @@ def test_other_networks_cost_three_forwards_and_their_frozen_parts_one() -> None
     assert training_flops(RESNET_50, training(seq_len=1)).total == 3 * 8.178e9
     diffusion = GenericNetwork(1e12, "image", frozen_flops_per_sample=2e11)
     assert training_flops(diffusion, training(seq_len=1)).total == 3e12 + 2e11
+
+
+def test_reinforcement_learning_by_hand() -> None:
+    """Sampling, scoring and two epochs: four forward passes and two backward ones; a reference and a reward model beside."""
+    helpers = AuxiliaryModels(reference=True, reward_model=TINY)
+    chosen = training(method="rl", update_epochs=2.0, response_tokens=512, auxiliary_models=helpers)
+    own, judge = forward_flops(LLAMA_7B, chosen), forward_flops(TINY, chosen)
+    found = training_flops(LLAMA_7B, chosen)
+    assert found.forward == pytest.approx(4 * own.trained + own.trained + judge.trained)
+    assert found.backward == pytest.approx(4 * own.trained)
+    assert found.attention == pytest.approx((1 + 3 * 2) * own.attention + own.attention + judge.attention)
+    assert found.generation == own.trained
+
+
+def test_adapters_of_a_frozen_base_by_hand() -> None:
+    """Forward over both; backward once through the frozen weights, twice through attention and adapters."""
+    chosen = training(method="lora", lora_rank=16)
+    own, adapters = forward_flops(LLAMA_7B, chosen), 2 * adapter_parameters(LLAMA_7B, 16, visited=True)
+    found = training_flops(LLAMA_7B, chosen)
+    assert found.forward == pytest.approx(own.trained + adapters)
+    assert found.backward == pytest.approx(own.weights + 2 * own.attention + 2 * adapters)
+    assert found.attention == pytest.approx(3 * own.attention)
+    frozen = replace(RESNET_50, frozen_flops_per_sample=1e9)
+    plain = training_flops(frozen, training(seq_len=1))
+    assert (plain.forward, plain.backward) == pytest.approx((8.178e9 + 1e9, 2 * 8.178e9))
+
+
+def test_forward_flops_of_an_encoder_and_decoder_by_hand() -> None:
+    """A decoder of a quarter of the tokens: its weights for a quarter of them, half of its own square, and all of the encoder's tokens."""
+    counts = count_parameters(T5_11B)
+    width, encoder, decoder = 2 * 128 * 128, 512, 128
+    for full, causal in ((True, 1.0), (False, 0.5)):
+        found = transformer_forward_flops(T5_11B, encoder, decoder, full_attention=full)
+        assert found.weights == pytest.approx(2 * counts.encoder_multiplied + 2 * 0.25 * counts.decoder_multiplied)
+        attention = 2 * 24 * encoder * width + 2 * 0.25 * 24 * (causal * decoder + encoder) * width
+        assert found.attention == pytest.approx(attention)
