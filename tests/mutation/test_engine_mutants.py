@@ -10,8 +10,8 @@ from tests.mutation.mutants import sample, unnoticed
 
 TRIED = 100
 GOAL = 0.95
-LEAST = 0.78
-"""To be raised with the share: where tests notice 87 %, as in the first samples, fewer than 78 of 100 are noticed in 4 nights of 1,000."""
+LEAST = 0.81
+"""To be raised with the share: where tests notice 90 %, as in 160 fresh changes, fewer than 81 of 100 are noticed in 2 nights of 1,000."""
 
 
 @pytest.mark.soak

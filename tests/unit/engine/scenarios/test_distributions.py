@@ -62,6 +62,8 @@ def test_uniform_quantiles() -> None:
 def test_triangular_quantiles(mode: float) -> None:
     """(x - low)^2 / (width (mode - low)) of the distribution lie below x before the mode; beyond it the same from above."""
     values = quantile_at_score(Triangular(4.0, mode, 9.0), SCORES)
+    assert np.all(np.diff(values) > 0)
+    assert 4 <= values[0] < values[-1] <= 9
     rising = (values - 4) ** 2 / (5 * max(mode - 4, 1e-300))
     falling = 1 - (9 - values) ** 2 / (5 * max(9 - mode, 1e-300))
     assert np.where(values < mode, rising, falling) == pytest.approx(SHARES, abs=1e-4)
