@@ -18,7 +18,7 @@ from service.engine.scenarios.costs import run_usd
 from service.engine.scenarios.distributions import normal_quantile
 from service.engine.scenarios.program import order_program
 from service.engine.scenarios.summary import mean_and_sd, quantile, variance_shares
-from service.engine.scenarios.trials import Sampler, UncertainField, block_size, simulate_block
+from service.engine.scenarios.trials import ATTRIBUTED_EVERY, FIRST_BLOCKS_ATTRIBUTED, Sampler, UncertainField, block_size, simulate_block
 from service.engine.training.cost import cost_lines
 from service.engine.training.reliability import checkpoint_interval_hours, goodput
 from service.usecases.scenarios.codec import encode_aggregate
@@ -244,3 +244,16 @@ def test_failures_are_not_blamed_for_what_makes_a_run_long(mttf_hours: float) ->
     found = variance_shares(tallied(made, 40_000), "wall_clock_hours")
     assert found["throughput"] > 0.98
     assert found["failures"] < 0.01
+
+
+def test_causes_are_looked_for_in_the_first_blocks_and_in_some_of_the_later() -> None:
+    """All of the first, then one in so many: the first that is left out, and the next that is not."""
+    made = sampler(uncertain_run(), block=256)
+
+    def attributed(block: int) -> int:
+        found = tallied(made, made.block, first=block).attributions
+        return found["cost_usd"].moments.trials if found else 0
+
+    left_out = next(block for block in range(FIRST_BLOCKS_ATTRIBUTED, 10_000) if block % ATTRIBUTED_EVERY)
+    later = (FIRST_BLOCKS_ATTRIBUTED // ATTRIBUTED_EVERY + 1) * ATTRIBUTED_EVERY
+    assert [attributed(block) for block in (0, 1, FIRST_BLOCKS_ATTRIBUTED - 1, left_out, later)] == [256, 256, 256, 0, 256]
