@@ -331,8 +331,8 @@ def _dense_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
 
 def _expert_bytes(setup: ServingSetup, replicas: Replicas, tokens: Amount) -> Amount:
     """Experts visited by any group's tokens that an accelerator reads in a step [B]."""
-    model, parallel_groups = setup.model, tensor_groups(replicas) / pipeline_stages(setup.model, replicas)
-    visited = visited_experts(model.experts, model.experts_per_token, tokens * parallel_groups)
+    model = setup.model
+    visited = visited_experts(model.experts, model.experts_per_token, tokens * tensor_groups(replicas))
     return setup.weight_format.weight_bytes * visited * model.weights.routed / replicas.accelerators
 
 
