@@ -128,7 +128,7 @@ def _medians_by_set(lines: Sequence[Line], names: Sequence[str]) -> alt.Chart:
         "constant_rate_median_ape": ("constant rate (in sample)", GREY, "diamond"),
     }
     # The model's own mark is drawn last, over the others.
-    values = [{"name": line["name"], "kind": looks[key][0], "error": line[key]} for key in reversed(looks) for line in lines]
+    values = [{"name": line["name"], "kind": looks[key][0], "error": line[key]} for key in reversed(looks) for line in lines if key in line]
     kinds, colours, shapes = (list(part) for part in zip(*looks.values(), strict=True))
     legend = alt.Legend(orient="bottom", title=None, columns=len(looks), symbolSize=70)
     return (

@@ -32,7 +32,7 @@ from service.presets.training.utilisation import (
     spread_of,
     unmeasured_spread,
 )
-from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, read_table, throughput_cases, without_layout
+from tools.calibration.cases import MeasuredCase, is_held_back, other_cases, parameter_key, read_table, throughput_cases, without_layout
 from tools.calibration.folds import Folds, predict_left_out_rates, predict_rates, read_folds, search_case_rate
 from tools.calibration.runs import FILES, PublishedRun, hours_range, published_runs
 from tools.calibration.spreads import Residuals, fit_spreads_of, residuals, vision_shares, without_document
@@ -77,6 +77,7 @@ def summaries() -> list[Summary]:
     lines = [_summary(name, [row for row in stated if row.table == name], excluded.get(name, Counter())) for name in names]
     lines += [_left_out_only(name, reasons) for name, reasons in sorted(excluded.items()) if name not in names and name != "resnet"]
     lines.append(_vision())
+    lines.append(_other_families())
     lines.append(_half_of_vtrain(stated))
     for name, file in RUNS.items():
         lines.append(_summary(name, [row for row in rows() if row.table == name], _reasons(file)))
@@ -272,6 +273,30 @@ def _vision() -> Summary:
     ratios = {"in_sample": shares / fitted, "baseline": shares / BASELINE_MFU, "constant_rate": shares / np.median(shares)}
     medians = {f"{name}_median_ape": round(float(np.median(np.abs(ratio - 1))), 4) for name, ratio in ratios.items()}
     return {"name": "resnet", "rows": len(found), **medians, "left_out": {}}
+
+
+def _other_families() -> Summary:
+    """Families with few rows: what would be borrowed for them without those, and with them."""
+    parameters, cases = load_parameters(), other_cases()
+    keys = {parameter_key(case, parameters) for case in cases}
+    without = replace(parameters, matmul={key: share for key, share in parameters.matmul.items() if key not in keys})
+    measured = np.array([case.rates[0] for case in cases])
+    away, here = (predict_rates(cases, known) / measured for known in (without, parameters))
+    edges = unmeasured_spread(parameters.spreads, "layout")
+    covered = (edges.p10**parameters.borrowed_power <= 1 / away) & (1 / away <= edges.p90**parameters.borrowed_power)
+    errors_away, errors_here = (np.abs(1 / ratio - 1) for ratio in (away, here))
+    return {
+        "name": "other-accelerators",
+        "rows": len(cases),
+        "median_ape": _rounded(np.median(errors_away)),
+        "mean_ape": _rounded(np.mean(errors_away)),
+        "p90_ape": _rounded(np.quantile(errors_away, 0.9)),
+        "coverage_80": _rounded(np.mean(covered)),
+        "bias": _rounded(np.expm1(np.median(-np.log(away)))),
+        "in_sample_median_ape": _rounded(np.median(errors_here)),
+        "in_sample_mean_ape": _rounded(np.mean(errors_here)),
+        "left_out": {},
+    }
 
 
 def _half_of_vtrain(some: Sequence[ScoredRow]) -> Summary:

@@ -27,9 +27,9 @@ def shares_table(text: str) -> str:
     lines = [ROW.format("family", "precision", "products", "attention", "rows")]
     for row in document["matmul"]:
         key = row["family"], row["precision"]
-        own = attention[key[0], "earlier" if list(key) in earlier else "own"]
+        own = attention.get((key[0], "earlier" if list(key) in earlier else "own"))
         rows = sum(map(int, re.findall(r"\((\d+) rows\)", row["source"])))
-        lines.append(ROW.format(*key, f"{row['share']:.3f}", f"{own:.3f}", rows))
+        lines.append(ROW.format(*key, f"{row['share']:.3f}", f"{own:.3f}" if own else "borrowed", rows))
     return "\n".join(lines)
 
 

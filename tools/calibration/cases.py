@@ -78,6 +78,11 @@ def throughput_cases() -> list[MeasuredCase]:
     return [_case(row) for row in read_table("throughput.csv") if not row["excluded"]] + list(_vtrain_cases())
 
 
+def other_cases() -> list[MeasuredCase]:
+    """Rows of accelerator families that the large fit has none of."""
+    return [_case(row) for row in read_table("other_accelerators.csv")]
+
+
 def parse_count(text: str) -> int | None:
     return int(float(text)) if text else None
 

@@ -17,6 +17,7 @@ from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, watts_per_tflop
 from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.folds import Folds, write_folds
+from tools.calibration.other_accelerators import with_other_families
 from tools.calibration.priors import priors, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
 from tools.calibration.runs import published_runs
@@ -211,6 +212,7 @@ def write_results(cases: Sequence[MeasuredCase], table: CaseTable, full: FittedP
     goals = [without_layout(case) for case in cases if not case.each]
     losses = run_losses(published_runs(), full, folds)
     found = fit_spreads(cases, goals, full, folds.documents, fast_runs(losses))
-    full = replace(full, matmul=with_sources(full, table), spreads=found.spreads, scales=found.scales)
+    full = with_other_families(replace(full, matmul=with_sources(full, table)))
+    full = replace(full, spreads=found.spreads, scales=found.scales)
     write_utilisation(full, table, fit_losses(losses))
     write_remaining(cases, full)

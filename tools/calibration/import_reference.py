@@ -33,6 +33,7 @@ def main(folder: Path) -> None:
         texts.setdefault(_table(row["source"])[1], set()).add(_document(row["source"]))
     for row in runs:
         texts[f"run {row['run_id']}"] = {row["source"]}
+    texts |= {key: {text} for key, text in REFERENCE["other_sources"].items()}
     _write("sources", ({"source": key, "text": "; ".join(sorted(texts[key]))} for key in sorted(texts)))
 
 

@@ -46,6 +46,12 @@ def loss_priors() -> LossPriors:
     return LossPriors(LossTerms(**row["width"]), LossRange(**row["measured"]), row["scatter"])
 
 
+def other_family_prior() -> tuple[float, float]:
+    """Of families with few rows: how far off a relative's share may be, as a factor, and the scatter of their rows, as a log."""
+    row = _document()["other_families"]
+    return row["factor"], row["scatter"]
+
+
 def with_fixed_parameters(
     shared: Mapping[str, float], matmul: Mapping[Key, MatmulShare], attention: Mapping[Key, float], other: Mapping[Key, float]
 ) -> FittedParameters:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from service.domain.training.utilisation import LossRange, LossTerms
 from service.presets.training.utilisation import FittedParameters
-from tools.calibration.cases import read_table
+from tools.calibration.cases import other_cases, read_table
 from tools.calibration.priors import FILE as FRAME
 from tools.calibration.priors import loss_priors, priors
 from tools.calibration.table import CaseTable
@@ -92,6 +92,6 @@ def _quoted(**columns: str | list[str]) -> dict[str, str]:
 
 
 def _publications(table: CaseTable) -> list[str]:
-    used = {case.source for case in table.cases} | {"nvidia-resnet"}
+    used = {case.source for case in (*table.cases, *other_cases())} | {"nvidia-resnet"}
     texts = {row["source"]: row["text"].split("; ")[0] for row in read_table("sources.csv")}
     return [f"{source} = {json.dumps(texts[source], ensure_ascii=False)}" for source in sorted(used)]
