@@ -38,8 +38,8 @@ LOW_GOODPUT = 0.5
 def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> Estimate:
     """What the run takes, how long, and what it costs.
 
-    What published runs lose between nodes is in hours and cost unless the caller states an efficiency; their spread is in the ranges where
-    the caller states neither that nor a layout. A layout of the caller's that does not fit is reported, not refused.
+    What published runs lose beyond their steps and failures is in hours and cost, with its range, unless the caller states an efficiency.
+    A layout of the caller's that does not fit is reported, not refused.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     utilisation : Utilisation
         What the accelerator achieves.
     planning : PlanCalibration
-        Actual over planned hours of published runs.
+        What whole published runs lose.
 
     Returns
     -------
