@@ -62,6 +62,19 @@ class RangeSchema(Schema):
             raise ValidationError("p10, p50 and p90 must be in ascending order")
 
 
+def make_schema(name: str, members: Mapping[str, fields.Field[Any]], base: type[Schema] = Schema) -> type[Schema]:
+    """A schema with these fields besides those of `base`, called `name` in the specification."""
+    schema: type[Schema] = base.from_dict(dict(members), name=f"{name}Schema")  # type: ignore[assignment]  # of the class it is called on
+    return schema
+
+
+def range_schema(name: str, maximum: float, minimum: float | None = None) -> type[Schema]:
+    """The schema of a range with bounds of its own."""
+    texts = {point: field.metadata["description"] for point, field in RangeSchema().fields.items()}
+    numbers = {point: Number(required=True, minimum=minimum, maximum=maximum, description=text) for point, text in texts.items()}
+    return make_schema(name, numbers, RangeSchema)
+
+
 class ProblemErrorSchema(Schema):
     """One thing that is wrong with a request."""
 
@@ -155,5 +168,7 @@ __all__ = [
     "Schema",
     "Share",
     "Text",
+    "make_schema",
     "pointers",
+    "range_schema",
 ]

@@ -13,7 +13,22 @@ from marshmallow.fields import Field
 
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, annotated_fields
 from service.domain.quantities import Range
-from service.schemas.base import AnyValue, Choice, Count, Day, Flag, FreeObject, Items, Moment, Number, Part, RangeSchema, Schema, Text
+from service.schemas.base import (
+    AnyValue,
+    Choice,
+    Count,
+    Day,
+    Flag,
+    FreeObject,
+    Items,
+    Moment,
+    Number,
+    Part,
+    RangeSchema,
+    Schema,
+    Text,
+    make_schema,
+)
 from service.schemas.fields import MAX_COUNT, MAX_NUMBER, MAX_TEXT
 
 MAX_ITEMS = 10_000
@@ -36,7 +51,7 @@ Extra = Mapping[str, Field[Any]]
 
 def derive(
     kind: type,
-    name: str,
+    name: str = "",
     *,
     ranges: type[Schema] = RangeSchema,
     limits: Limits = EMPTY,
@@ -44,11 +59,10 @@ def derive(
     more: type | None = None,
     extra: Extra = EMPTY,
 ) -> type[Schema]:
-    """The schema of a dataclass, called `name` in the specification and described by the dataclass's docstring.
+    """The schema of a dataclass, described by the dataclass's docstring. It is called `name` in the specification, or as the dataclass.
 
-    Dataclasses below it have the schema that was derived of them before, its ranges have `ranges`. `more` is
-    a dataclass whose members follow, `extra` are members that a presenter adds. Raises TypeError for a type that has no
-    form in JSON, and for a dataclass below of which no schema was derived.
+    Dataclasses below it have the schema that was derived of them before, else one with their own name; its ranges have `ranges`. `more` is
+    a dataclass whose members follow, `extra` are members that a presenter adds. Raises TypeError for a type that has no form in JSON.
     """
     members: dict[str, Field[Any]] = {}
     for field, hint, doc in (*_members(kind), *(_members(more) if more else ())):
@@ -59,7 +73,7 @@ def derive(
         if field in TAKEN_NAMES:
             made.data_key = field
         members[f"{field}_" if field in TAKEN_NAMES else field] = made
-    schema: type[Schema] = Schema.from_dict({**members, **extra}, name=f"{name}Schema")  # type: ignore[assignment]  # of the class it is called on
+    schema = make_schema(name or kind.__name__, {**members, **extra})
     schema.__doc__ = (kind.__doc__ or "").partition("\n\n    Attributes\n")[0]
     _derived[kind] = schema
     return schema
@@ -87,9 +101,10 @@ def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None 
     if kind in (tuple, list, Sequence):
         entry = _field(get_args(hint)[0], replace(doc, max_items=None), ranges, part)
         return Items(entry, max_items=doc.max_items or MAX_ITEMS, **options)
-    schema = part or (ranges if kind is Range else _derived.get(kind))
-    if schema is not None:
-        return Part(schema, **options)
+    if part is not None:
+        return Part(part, **options)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return Part(ranges if kind is Range else _derived.get(kind) or derive(kind), **options)
     return _leaf(kind, doc, options)
 
 
@@ -107,6 +122,6 @@ def _leaf(kind: Any, doc: Doc, options: dict[str, Any]) -> Field[Any]:
         length = MAX_TEXT if doc.max_length is None else doc.max_length
         shortest = 1 if doc.min_length is None else doc.min_length
         return Choice(doc.choices, **options) if doc.choices else Text(max_length=length, min_length=shortest, lines=doc.lines, **options)
-    if not is_dataclass(kind) and issubclass(kind, Mapping):
+    if issubclass(kind, Mapping):
         return FreeObject(**options)
     raise TypeError(f"no schema is derived of {kind}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
 from service.domain.serving import answer as domain
 from service.presets.serving import load_formats
 from service.schemas.base import Choice, Count, Flag, Items, Number, Part, Schema, Share, Text
 from service.schemas.derive import derive
 from service.schemas.training.request import LEAST, MAX_ACCELERATORS, MAX_SEQ_LEN, EstimateRequestSchema, ModelSchema, PriceFilterSchema
-from service.usecases.serving.options import ServingOption
 from service.usecases.serving.serve import ServingAnswer
 
 FORMATS = tuple(load_formats())
@@ -79,13 +77,5 @@ class ServingRequestSchema(Schema):
     limit = Count(maximum=MOST_OPTIONS, suffixes=False, description="Alternatives in the answer; left out: 10")
 
 
-derive(domain.ServingConfiguration, "ServingConfiguration", limits={"format": {"choices": FORMATS}})
-derive(domain.ServingMemory, "ServingMemory")
-derive(domain.ServingThroughput, "ServingThroughput")
-derive(domain.ServingLatency, "ServingLatency")
-derive(domain.ServingFleet, "Fleet")
-derive(domain.ServingCost, "ServingCost")
-derive(domain.ServingLifetime, "Lifetime")
-derive(domain.ServingLever, "ServingLever")
-derive(ServingOption, "ServingOption")
-ServingAnswerSchema = derive(ServingAnswer, "ServingAnswer", limits={"alternatives": {"max_items": MOST_OPTIONS}})
+derive(domain.ServingConfiguration, limits={"format": {"choices": FORMATS}})
+ServingAnswerSchema = derive(ServingAnswer, limits={"alternatives": {"max_items": MOST_OPTIONS}})

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from service.domain.answer_fields import MERGED, Doc, share
-from service.domain.programs.program import MidpointGate, Reserves, Risk, TierGate, TierName
+from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
+from service.domain.programs.program import TIERS, MidpointGate, Reserves, Risk, TierGate, TierName
 from service.domain.programs.runs import PlannedRun, ResourceUse
 from service.domain.quantities import Range
 
@@ -19,19 +19,19 @@ CAUSES = ("scope", "hardware", "utilisation", "failures", "price", "overheads", 
 class OutcomeBlock:
     """Improvement in points, and the price of one point: the whole budget, and the planned runs' FLOPs."""
 
-    points: float
-    usd_per_point: float
-    flops_per_point: float
+    points: Annotated[float, Doc("Improvement from baseline to target", "points", maximum=1e40)]
+    usd_per_point: Annotated[float, Doc("Budget over the points", "USD per point", maximum=1e40)]
+    flops_per_point: Annotated[float, Doc("Arithmetic of the planned runs over the points", "FLOP per point", maximum=1e40)]
 
 
 @dataclass(frozen=True, slots=True)
 class RunBlock:
     """A run with its repeats. `run_equivalents`: their work in whole runs, less than the runs started where some are stopped early."""
 
-    run: PlannedRun
-    run_equivalents: float
-    cost_usd: Decimal
-    use: ResourceUse
+    run: Annotated[PlannedRun, HIDDEN]
+    run_equivalents: Annotated[float, Doc("Work of all of them in whole runs; less where some are stopped early", "runs", maximum=1e40)]
+    cost_usd: Annotated[Decimal, Doc("Cost of all of them, in whole cents", "USD")]
+    use: Annotated[ResourceUse, MERGED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +139,20 @@ class MidpointBlock:
 class ProgramPlan:
     """The whole budget. `lines` add up to `total_usd.p50` to the cent, and so do the parts of the envelope."""
 
-    name: str
-    outcome: OutcomeBlock | None
-    total_usd: Range
-    expected_usd: Decimal
-    completion_probability: float
-    envelope: Envelope
-    tiers: tuple[TierBlock, ...]
-    overhead: tuple[OverheadBlock, ...]
-    reserves: Reserves
-    lines: tuple[BudgetLine, ...]
-    risks: tuple[RiskBlock, ...]
-    endings: tuple[ProgramEnding, ...]
-    midpoint: MidpointBlock | None
-    warnings: tuple[str, ...]
+    name: Annotated[str, Doc("Name of the program")]
+    outcome: Annotated[OutcomeBlock | None, Doc("What the program is for; null: not stated")]
+    total_usd: Annotated[Range, Doc("p50: the budget with every gate passed; p10, p90: of what it costs", "USD")]
+    expected_usd: Annotated[Decimal, Doc("Mean cost over the gate tree", "USD")]
+    completion_probability: Annotated[float, share("Probability that every gate is passed")]
+    envelope: Annotated[Envelope, Doc("The budget in three")]
+    tiers: Annotated[tuple[TierBlock, ...], Doc("Tiers in their order", max_items=len(TIERS))]
+    overhead: Annotated[tuple[OverheadBlock, ...], Doc("Work around the runs")]
+    reserves: Annotated[Reserves, Doc("Shares that the reserves are made with")]
+    lines: Annotated[tuple[BudgetLine, ...], Doc("Lines of the budget; they add up to the p50 of total_usd")]
+    risks: Annotated[tuple[RiskBlock, ...], Doc("Risks with their cost")]
+    endings: Annotated[tuple[ProgramEnding, ...], Doc("Where the program may end", max_items=len(TIERS) + 1)]
+    midpoint: Annotated[MidpointBlock | None, HIDDEN]
+    warnings: Annotated[tuple[str, ...], HIDDEN]
 
 
 @dataclass(frozen=True, slots=True)

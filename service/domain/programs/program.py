@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from service.domain.answer_fields import Doc, share
+from service.domain.answer_fields import HIDDEN, Doc, share
 from service.domain.programs.runs import PlannedRun
 
 TierName = Literal["prototype", "validation", "production"]
@@ -92,11 +92,11 @@ class Reserves:
 class Outcome:
     """The metric that the program improves. `point`: how much of the metric is called one point."""
 
-    metric: str
-    baseline: float
-    target: float
-    point: float
-    decision: str | None = None
+    metric: Annotated[str, Doc("Name of the metric")]
+    baseline: Annotated[float, Doc("Value of the metric before the program", "unit of the metric")]
+    target: Annotated[float, Doc("Value of the metric that is aimed at", "unit of the metric")]
+    point: Annotated[float, HIDDEN]
+    decision: Annotated[str | None, Doc("What the outcome decides; null: not stated", max_length=500)] = None
 
 
 @dataclass(frozen=True, slots=True)

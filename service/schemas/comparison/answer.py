@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
-from service.domain.comparison import options
 from service.schemas.comparison.request import MOST_OPTIONS, MOST_PLANTS, MOST_VARIANTS
 from service.schemas.derive import derive
 from service.usecases.comparison.compare import Comparison
@@ -11,19 +9,8 @@ from service.usecases.comparison.compare import Comparison
 # The requested number, owned hardware in every variant, the best of each variant and kind of pricing, one fresh, one nearest.
 MOST_SHOWN = MOST_OPTIONS + MOST_VARIANTS * (MOST_PLANTS + 3) + 2
 
-derive(options.OptionOffer, "OptionOffer")
-derive(options.OptionThroughput, "OptionThroughput")
-OptionTimeSchema = derive(options.OptionTime, "OptionTime")
-derive(options.OptionEnergy, "OptionEnergy")
-CommitmentSchema = derive(options.Commitment, "Commitment")
-derive(options.Option, "Option")
-derive(options.VariantSummary, "VariantAnswer")
-TurnSchema = derive(options.InputSensitivity, "Turn")
-BreakEvenSchema = derive(options.BreakEvenVerdict, "BreakEven")
-OwnedSchema = derive(options.OwnedClusterCost, "Owned")
 CompareAnswerSchema = derive(
     Comparison,
-    "CompareAnswer",
     limits={
         "options": {"max_items": MOST_SHOWN},
         "variants": {"max_items": MOST_VARIANTS},

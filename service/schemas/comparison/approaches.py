@@ -7,8 +7,6 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
-from service.domain.comparison import approaches as domain
 from service.domain.comparison.approaches import APPROACHES
 from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, Schema
 from service.schemas.derive import derive
@@ -58,8 +56,4 @@ class ApproachesRequestSchema(Schema):
     approaches = Items(Choice(APPROACHES), min_items=1, max_items=len(APPROACHES), description="Left out: all")
 
 
-derive(domain.ApproachNeeds, "Needs")
-derive(domain.ApproachTraining, "ApproachTraining")
-derive(domain.ApproachServing, "ApproachServing")
-derive(domain.CostedApproach, "Approach")
-ApproachesAnswerSchema = derive(usecase.ApproachesAnswer, "ApproachesAnswer", limits={"approaches": {"max_items": len(APPROACHES)}})
+ApproachesAnswerSchema = derive(usecase.ApproachesAnswer, limits={"approaches": {"max_items": len(APPROACHES)}})

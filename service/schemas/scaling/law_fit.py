@@ -6,11 +6,10 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-import service.schemas.training.answer  # noqa: F401 - derives the schema of assumptions
 from service.domain.counts import parse_count
-from service.domain.scaling.fits import HoldOutCheck, LossPrediction
+from service.domain.scaling.fits import LossPrediction
 from service.domain.scaling.laws import PARAMETERS
-from service.schemas.base import Choice, Count, Items, Number, Part, RangeSchema, Schema
+from service.schemas.base import Choice, Count, Items, Number, Part, Schema, make_schema, range_schema
 from service.schemas.derive import derive
 from service.usecases.scaling import law_fit as usecase
 from service.usecases.scaling.law_fit import FEWEST_POINTS, FORM, MAX_BOOTSTRAPS, MAX_POINTS, MAX_STARTS, MAX_WORK, MIN_BOOTSTRAPS
@@ -84,36 +83,20 @@ def figure(**options: Any) -> Number:
     return Number(required=True, minimum=-LARGEST, maximum=LARGEST, **options)
 
 
-class FigureRangeSchema(RangeSchema):
-    """An uncertain figure of any size: its 10th, 50th and 90th percentile."""
-
-    p10 = figure(description="10th percentile, in the unit of the range")
-    p50 = figure(description="Median, in the unit of the range")
-    p90 = figure(description="90th percentile, in the unit of the range")
-
-
-class ParametersSchema(Schema):
-    """E, A, B, alpha and beta of L = E + A / N^alpha + B / D^beta."""
-
-    E = figure(description="Loss of an infinite model on infinite data [nats per token]")
-    A = figure(description="Coefficient of the parameters' term")
-    B = figure(description="Coefficient of the tokens' term")
-    alpha = figure(description="Exponent of the parameters [1]")
-    beta = figure(description="Exponent of the tokens [1]")
-
-
-def _interval(name: str) -> Items:
-    return Items(figure(), min_items=2, max_items=2, required=True, description=f"10th and 90th percentile of {name}")
-
-
-class IntervalsSchema(Schema):
-    """10th and 90th percentile of each parameter over the resamples."""
-
-    E = _interval("E")
-    A = _interval("A")
-    B = _interval("B")
-    alpha = _interval("alpha")
-    beta = _interval("beta")
+FigureRangeSchema = range_schema("FigureRange", minimum=-LARGEST, maximum=LARGEST)
+TERMS = {
+    "E": "Loss of an infinite model on infinite data [nats per token]",
+    "A": "Coefficient of the parameters' term",
+    "B": "Coefficient of the tokens' term",
+    "alpha": "Exponent of the parameters [1]",
+    "beta": "Exponent of the tokens [1]",
+}
+"""The parameters of L = E + A / N^alpha + B / D^beta."""
+ParametersSchema = make_schema("Parameters", {name: figure(description=text) for name, text in TERMS.items()})
+IntervalsSchema = make_schema(
+    "Intervals",
+    {name: Items(figure(), min_items=2, max_items=2, required=True, description=f"10th and 90th percentile of {name}") for name in TERMS},
+)
 
 
 class BeyondSchema(Schema):
@@ -124,7 +107,7 @@ class BeyondSchema(Schema):
     flops = figure(description="Training arithmetic over that of the largest run [1]")
 
 
-class FittedLawSchema(ParametersSchema):
+class FittedLawSchema(ParametersSchema):  # type: ignore[misc,valid-type]  # made above
     """The law as `law` of POST /v1/optimal takes it; `draws` carry its uncertainty."""
 
     largest_params = figure(description="Size of the largest fitted run [parameters]")
@@ -137,15 +120,11 @@ class FittedLawSchema(ParametersSchema):
     )
 
 
-PARTS = {"parameters": ParametersSchema, "intervals": IntervalsSchema, "standard_errors": ParametersSchema, "law": FittedLawSchema}
-derive(LossPrediction, "Prediction", parts={"beyond": BeyondSchema})
-derive(HoldOutCheck, "HeldOut")
-derive(usecase.NextRun, "NextRun")
-derive(usecase.DesignAnswer, "Design", ranges=FigureRangeSchema, limits={"runs": {"max_items": MOST_NEXT_RUNS}})
-derive(usecase.OptimumExponents, "OptimumExponents", ranges=FigureRangeSchema)
+derive(LossPrediction, parts={"beyond": BeyondSchema})
+derive(usecase.DesignAnswer, ranges=FigureRangeSchema, limits={"runs": {"max_items": MOST_NEXT_RUNS}})
+derive(usecase.OptimumExponents, ranges=FigureRangeSchema)
 LawFitAnswerSchema = derive(
     usecase.LawFitAnswer,
-    "LawFitAnswer",
     limits={"form": {"choices": (FORM,)}, "predictions": {"max_items": MOST_PREDICTIONS}},
-    parts=PARTS,
+    parts={"parameters": ParametersSchema, "intervals": IntervalsSchema, "standard_errors": ParametersSchema, "law": FittedLawSchema},
 )

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from typing import get_args
 
-import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
-from service.domain.scaling.loss_curves import Advice, Decay
+from service.domain.scaling.loss_curves import Decay
 from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, RangeSchema, Schema, Share
 from service.schemas.derive import derive
 from service.schemas.scaling.law_fit import LEAST_LOSS, MOST_LOSS, FigureRangeSchema
-from service.schemas.training.request import (
-    EfficiencySchema,
-    EnergySchema,
-    FailuresSchema,
-    HardwareSchema,
-    ModelSchema,
-    NetworkSchema,
-    OverheadSchema,
-    PersonnelSchema,
-    PriceFilterSchema,
-    StorageSchema,
-    TrainingSchema,
-)
+from service.schemas.training.request import RunSectionsSchema
 from service.usecases.scaling import loss_curves as usecase
 
 MOST_CURVE_POINTS = 20_000
@@ -67,7 +54,7 @@ class CurvePlanSchema(Schema):
     loss = Number(minimum=LEAST_LOSS, maximum=MOST_LOSS, description="In nats a token, as the points; advice is then about reaching it")
 
 
-class CurveRequestSchema(Schema):
+class CurveRequestSchema(RunSectionsSchema):
     """A run's loss so far, its learning rate and its plan. With model and hardware the rest of the run is priced by an estimate."""
 
     points = Items(Part(CurvePointSchema), required=True, min_items=1, max_items=MOST_CURVE_POINTS, description="Losses measured so far")
@@ -77,20 +64,13 @@ class CurveRequestSchema(Schema):
         Count(), max_items=MOST_ALTERNATIVES, description="Other ends, in tokens; left out: quarters of what is left, up to twice the plan"
     )
     tolerance = Number(minimum=0.0, maximum=1.0, description="Without a loss in the plan: the share of it that a shorter run may lose")
-    model = Part(ModelSchema, description="Model that is trained")
-    training = Part(TrainingSchema, description="How it is trained")
-    hardware = Part(HardwareSchema, description="Accelerators it is trained on")
-    price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
-    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
-    failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")
-    storage = Part(StorageSchema, description="Storage around the run")
-    network = Part(NetworkSchema, description="Network traffic that is paid for")
-    personnel = Part(PersonnelSchema, description="Work of people around the run")
-    energy = Part(EnergySchema, description="Site's energy and carbon")
-    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost")
+
+    class Meta(Schema.Meta):
+        """What marshmallow reads."""
+
+        exclude = ("data",)
 
 
-derive(usecase.LossAgainstPlan, "AgainstPlan", ranges=FigureRangeSchema)
-derive(Advice, "Advice")
-derive(usecase.CurveOption, "CurveOption", ranges=FigureRangeSchema, parts=dict.fromkeys(PRICED, RangeSchema))
-CurveAnswerSchema = derive(usecase.CurveAnswer, "CurveAnswer", ranges=FigureRangeSchema, limits={"options": {"max_items": MOST_OPTIONS}})
+derive(usecase.LossAgainstPlan, ranges=FigureRangeSchema)
+derive(usecase.CurveOption, ranges=FigureRangeSchema, parts=dict.fromkeys(PRICED, RangeSchema))
+CurveAnswerSchema = derive(usecase.CurveAnswer, ranges=FigureRangeSchema, limits={"options": {"max_items": MOST_OPTIONS}})

@@ -7,20 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from service.schemas.base import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
-from service.schemas.training.request import (
-    MAX_PARAMS,
-    EfficiencySchema,
-    EnergySchema,
-    FailuresSchema,
-    HardwareSchema,
-    NetworkSchema,
-    OverheadSchema,
-    PersonnelSchema,
-    PriceFilterSchema,
-    ScheduleSchema,
-    StorageSchema,
-    TrainingSchema,
-)
+from service.schemas.training.request import MAX_PARAMS, PriceFilterSchema, RunSectionsSchema
 
 # From a model of a few parameters to a thousand times the largest run there was.
 LEAST_FLOPS, MOST_FLOPS = 1e12, 1e30
@@ -112,27 +99,21 @@ class OptimalPlanSchema(Schema):
     tokens = Count(required=True, minimum=LEAST_PLANNED, description="Planned training tokens")
 
 
-class OptimalRequestSchema(Schema):
+class OptimalRequestSchema(RunSectionsSchema):
     """A budget, a scaling law, and optionally the machine: then dollars and hours are those of an estimate with the same sections."""
 
     budget = Part(OptimalBudgetSchema, required=True, description="What may be spent on training")
     law = LawField(
         description="besiroglu (the default), hoffmann-1, hoffmann-2, hoffmann-3, kaplan, muennighoff, llama-3, krajewski-moe, …, or an own"
     )
-    hardware = Part(HardwareSchema, description="Accelerators it is trained on")
-    price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
     lifetime_inference_tokens = Count(description="Tokens served over the model's life, prompts and answers together")
     serving = Part(OptimalServingTermsSchema, description="How the lifetime's tokens are served")
     max_unique_tokens = Count(
         minimum=LEAST_PLANNED, description="Training longer repeats data, which is worth less (Muennighoff et al. 2023)"
     )
     plan = Part(OptimalPlanSchema, description="A plan to compare with the optimum")
-    training = Part(TrainingSchema, description="How it is trained")
-    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
-    failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")
-    storage = Part(StorageSchema, description="Storage around the run")
-    network = Part(NetworkSchema, description="Network traffic that is paid for")
-    personnel = Part(PersonnelSchema, description="Work of people around the run")
-    energy = Part(EnergySchema, description="Site's energy and carbon")
-    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost")
-    schedule = Part(ScheduleSchema, description="Dates of the run")
+
+    class Meta(Schema.Meta):
+        """What marshmallow reads."""
+
+        exclude = ("model", "data")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import service.schemas.training.answer  # noqa: F401 - derives the schema of assumptions
 from service.schemas.base import Choice, Day, Number, Part, Schema, Text
 from service.schemas.derive import derive
 from service.schemas.tracking.programs import STATES
 from service.schemas.tracking.status import SNAPSHOT, VERSION, ProgramStatusSchema
-from service.usecases.tracking.headline import Headline
-from service.usecases.tracking.report import SHOWN, InterruptionEntry, LogEntry, ProgramReport, UnknownField
-from service.usecases.tracking.report_series import LossPoint, SeriesPoint
+from service.usecases.tracking.report import SHOWN, ProgramReport
 
 
 class TrackReportProgramSchema(Schema):
@@ -24,15 +21,8 @@ class TrackReportProgramSchema(Schema):
     deadline = Day(required=True, allow_none=True, description="Deadline; null: not stated")
 
 
-derive(Headline, "TrackReportHeadline")
-derive(SeriesPoint, "TrackReportMoment")
-derive(LossPoint, "TrackReportLoss")
-derive(InterruptionEntry, "TrackReportInterruption")
-derive(LogEntry, "TrackReportLog")
-derive(UnknownField, "TrackReportUnknown")
 TrackReportSchema = derive(
     ProgramReport,
-    "TrackReport",
     limits={"interruptions": {"max_items": SHOWN}, "log": {"max_items": SHOWN}},
     extra={
         "program": Part(TrackReportProgramSchema, required=True, description="What the program was planned to be"),

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from service.domain.quantities import Assumption
-from service.domain.training import estimate as domain
 from service.schemas.base import FreeObject, Items, Schema, Text
 from service.schemas.derive import derive
 from service.schemas.training.request import MAX_BATCH_REQUESTS
-from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer
 
-derive(domain.FlopsBlock, "Flops")
-derive(domain.TokensBlock, "Tokens")
-derive(domain.Alternative, "Alternative")
-derive(domain.ThroughputBlock, "Throughput")
-derive(domain.MemoryBlock, "Memory")
-derive(domain.ReliabilityBlock, "Reliability")
-FinishSchema = derive(domain.FinishDates, "Finish")
-derive(domain.TimeBlock, "Time")
-derive(domain.LineBlock, "CostLine")
-derive(domain.CostBlock, "Cost")
-derive(domain.EnergyBlock, "EnergyAnswer")
-derive(domain.EstimateLever, "Lever")
-derive(Price, "Price")
-AssumptionSchema = derive(Assumption, "Assumption")
-EstimateAnswerSchema = derive(EstimateAnswer, "EstimateAnswer")
+EstimateAnswerSchema = derive(EstimateAnswer)
 
 
 class BatchAnswerSchema(Schema):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import service.schemas.training.answer  # noqa: F401 - derives the schemas of prices and assumptions
 from service.schemas.base import NotNegative, Part, Schema, Text
 from service.schemas.derive import derive
 from service.schemas.training.request import EstimateRequestSchema
@@ -22,8 +21,5 @@ class RepriceRequestSchema(Schema):
     before_total_usd = NotNegative(maximum=MAX_USD, description="cost.total_usd.p50 of the earlier answer, to tell the engine's part")
 
 
-derive(usecase.EstimateSummary, "Standing")
-derive(usecase.FieldChange, "FieldChange")
-derive(usecase.MoveCause, "Cause", limits={"changes": {"max_items": MAX_CHANGES}})
-derive(usecase.PriceMove, "Moved")
-RepriceAnswerSchema = derive(usecase.RepriceAnswer, "RepriceAnswer")
+derive(usecase.MoveCause, limits={"changes": {"max_items": MAX_CHANGES}})
+RepriceAnswerSchema = derive(usecase.RepriceAnswer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from service.context import AppContext
-from service.domain.answer_fields import MERGED, Doc
+from service.domain.answer_fields import HIDDEN, MERGED, Doc
 from service.domain.errors import DomainError
 from service.domain.programs.plan import CostVariance, ProgramPlan
 from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSchedule, ReportingPlan
@@ -30,25 +30,30 @@ from service.usecases.programs.tokens import plan_tokens, rank_spend_choices
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
+MAX_WEEKS = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """A program's plan with its schedule, burn plan, data and choices, and every run's estimate by tier and name."""
+    """The whole budget: `lines` add up to `total_usd.p50` to the cent, and so do the envelope and the burn plan.
 
-    plan: ProgramPlan
-    request: Request
-    estimates: Mapping[tuple[str, str], EstimateAnswer]
-    schedule: ProgramSchedule
-    gates: Mapping[str, GateDates]
-    midpoint: MidpointDate | None
-    burn_plan: tuple[BurnWeek, ...]
-    reporting: ReportingPlan
-    tokens: ProgramTokens | None
-    spend_choices: SpendChoices | None
-    price_snapshot: str
-    engine_version: str
-    assumptions: tuple[Assumption, ...]
-    warnings: tuple[str, ...]
+    `estimates`: of every run, by tier and name; `gates`: their dates by tier.
+    """
+
+    plan: Annotated[ProgramPlan, MERGED]
+    request: Annotated[Request, HIDDEN]
+    estimates: Annotated[Mapping[tuple[str, str], EstimateAnswer], HIDDEN]
+    schedule: Annotated[ProgramSchedule, Doc("The program in time")]
+    gates: Annotated[Mapping[str, GateDates], HIDDEN]
+    midpoint: Annotated[MidpointDate | None, HIDDEN]
+    burn_plan: Annotated[tuple[BurnWeek, ...], Doc("Planned spend by week; adds up to the budget to the cent", max_items=MAX_WEEKS)]
+    reporting: Annotated[ReportingPlan, Doc("How often the program reports")]
+    tokens: Annotated[ProgramTokens | None, Doc("The program's data; null: none is stated")]
+    spend_choices: Annotated[SpendChoices | None, Doc("Where money does most; null: none are stated")]
+    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=2000)]
+    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.comparison.compare import EXAMPLE
-from service.schemas.base import ProblemSchema, RangeSchema
-from service.schemas.comparison.answer import (
-    BreakEvenSchema,
-    CommitmentSchema,
-    CompareAnswerSchema,
-    OptionTimeSchema,
-    OwnedSchema,
-    TurnSchema,
-)
+from service.domain.answer_fields import Doc, annotated_fields
+from service.domain.comparison.options import BreakEvenVerdict, Commitment, InputSensitivity, OptionTime, OwnedClusterCost
+from service.schemas.base import ProblemSchema
+from service.schemas.comparison.answer import CompareAnswerSchema
 from service.schemas.comparison.request import CompareRequestSchema
-from service.schemas.training.answer import FinishSchema
 from tests.contract.http.test_fuzz import RUBBISH, numbers, values
 
 FIELDS = {
@@ -122,14 +116,12 @@ def test_infeasible_options_come_last_with_their_reasons(client: FlaskClient) ->
 
 def test_every_figure_of_a_verdict_is_described() -> None:
     """With its unit, in the description of the interface."""
-    schemas = (BreakEvenSchema, TurnSchema, OwnedSchema, CommitmentSchema, OptionTimeSchema)
-    named = {"name", "accelerator", "variant"}  # as in the request
+    verdicts = (BreakEvenVerdict, InputSensitivity, OwnedClusterCost, Commitment, OptionTime)
     bare = {
-        f"{schema.__name__}.{name}"
-        for schema in schemas
-        for name, field in schema().fields.items()
-        if name not in named and not isinstance(getattr(field, "schema", None), RangeSchema | FinishSchema)
-        if not field.metadata.get("description")
+        f"{verdict.__name__}.{name}"
+        for verdict in verdicts
+        for name, (_, marks) in annotated_fields(verdict).items()
+        if not any(isinstance(mark, Doc) and mark.text for mark in marks)
     }
     assert bare == set()
 
