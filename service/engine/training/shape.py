@@ -7,6 +7,7 @@ Width to depth: hidden_size = 128 * layers holds within a fifth from GPT-3's 1.3
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +27,8 @@ USUAL_VOCABULARY = 32000
 DISAGREEMENT_SHARE = 0.2
 # Mixtures below this many total to active parameters look like Mixtral (2 of 8 experts), those above like DeepSeek (8 of many).
 COARSE_EXPERTS_RATIO = 5
+# Numbers of experts have many divisors, most of them powers of two: 8, 64, 128, 160, 256, 384. An inferred one is moved by less than this.
+EXPERTS_ROUNDING_SHARE = 0.1
 LATENT_FIELDS = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 COMPLETE_FIELDS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size", "vocab_size")
 
@@ -39,13 +42,15 @@ class InferredShape:
     warnings: tuple[str, ...] = ()
 
 
-def infer_shape(fields: Mapping[str, Any]) -> InferredShape:
+def infer_shape(fields: Mapping[str, Any], expert_ranks: int = 1) -> InferredShape:
     """Complete shape from the contract's fields. Stated counts replace the shape's where experts or a partial shape are stated.
 
     Parameters
     ----------
     fields : mapping of str to number or str
         Fields of the request's `model`.
+    expert_ranks : int
+        Ranks that the caller divides the experts over: a number of experts that is not stated is a multiple of them.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def infer_shape(fields: Mapping[str, Any]) -> InferredShape:
         kv_heads=heads["kv_heads"],
         head_dim=heads["head_dim"],
     )
-    model = replace(model, experts=_experts(fields, model, assumed))
+    model = replace(model, experts=_experts(fields, model, expert_ranks, assumed))
     return _with_stated_counts(fields, model, assumed)
 
 
@@ -188,7 +193,7 @@ def _latent(fields: Mapping[str, Any]) -> LatentAttention | None:
     return LatentAttention(**{field: fields[field] for field in named})
 
 
-def _experts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Experts | None:
+def _experts(fields: Mapping[str, Any], model: Transformer, expert_ranks: int, assumed: dict[str, Any]) -> Experts | None:
     """Stated experts, or the usual ones of a total and an active count. Raises InvalidRequest."""
     if "experts" not in fields:
         stray = [f for f in ("experts_per_token", "shared_experts", "expert_ffn_hidden_size", "dense_layers", "moe_every") if f in fields]
@@ -196,7 +201,7 @@ def _experts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, A
             raise InvalidRequest(f"{stray[0]} needs experts, the number of experts in a layer", "/model/experts")
         if fields.get("active_params") is None or fields["active_params"] >= fields["params"]:
             return None
-        return _usual_experts(fields["params"], fields["active_params"], model, assumed)
+        return _usual_experts(fields["params"], fields["active_params"], model, expert_ranks, assumed)
     experts = Experts(
         experts=fields["experts"],
         experts_per_token=_choose(fields, assumed, "experts_per_token", min(2, fields["experts"])),
@@ -212,16 +217,29 @@ def _experts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, A
     return experts
 
 
-def _usual_experts(params: float, active: float, model: Transformer, assumed: dict[str, Any]) -> Experts:
+def _usual_experts(params: float, active: float, model: Transformer, expert_ranks: int, assumed: dict[str, Any]) -> Experts:
     """Experts of which the active ones make up the active count and the others the rest."""
-    visited = 2 if params / active < COARSE_EXPERTS_RATIO else 8
-    per_layer = feed_forward_parameters(model, model.ffn_hidden_size)
+    coarse = 2 if params / active < COARSE_EXPERTS_RATIO else 8
+    body = model.layers * feed_forward_parameters(model, model.ffn_hidden_size)
+    stored_over_visited = max(1.0, (params - count_parameters(model).total + body) / body)
+    usual = coarse * stored_over_visited
+    number = _round_experts(usual, expert_ranks)
+    # More ranks than usual experts: a mixture of narrower experts, of which a token visits more.
+    visited = min(number, coarse * max(1, round(number / usual)))
     width = max(ROUND_TO, round(model.ffn_hidden_size / visited / ROUND_TO) * ROUND_TO)
-    one = feed_forward_parameters(model, width)
-    always = count_parameters(model).total - model.layers * per_layer
-    number = visited * max(1, round((params - always) / (model.layers * one * visited)))
     assumed |= {"experts": number, "experts_per_token": visited, "expert_ffn_hidden_size": width}
     return Experts(number, visited, width)
+
+
+def _round_experts(number: float, expert_ranks: int) -> int:
+    """The multiple of the ranks nearest to `number` that has the largest power of two as a factor without being far from it."""
+    powers = (2**exponent for exponent in range(math.ceil(math.log2(number)), 0, -1))
+    rounded = (_nearest_multiple(number, math.lcm(power, expert_ranks)) for power in powers)
+    return next((near for near in rounded if abs(near / number - 1) < EXPERTS_ROUNDING_SHARE), _nearest_multiple(number, expert_ranks))
+
+
+def _nearest_multiple(number: float, step: int) -> int:
+    return step * max(1, round(number / step))
 
 
 def _with_stated_counts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> InferredShape:

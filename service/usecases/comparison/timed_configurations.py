@@ -24,7 +24,7 @@ from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
-from service.usecases.resolution.training import resolve_global_batch, resolve_training
+from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_expert_ranks
 from service.usecases.resolution.utilisation import resolve_utilisation
 from service.usecases.training.estimate import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 
@@ -116,7 +116,8 @@ def resolve_workload(name: str | None, request: Request, pointer: str) -> Worklo
     """A workload with its model resolved, once for all configurations. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     try:
-        return Workload(name, request, pointer, resolve_model(request["model"], notes), notes)
+        ranks = stated_expert_ranks(request.get("training", {}))
+        return Workload(name, request, pointer, resolve_model(request["model"], notes, expert_ranks=ranks), notes)
     except DomainError as problem:
         raise problem.below(pointer) from problem
 

@@ -18,18 +18,19 @@ MAX_PARAMETERS = 1e15
 GENERIC_NETWORK_FIELDS = {"flops_per_sample", "sample_unit", "params"}
 
 
-def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "model") -> tuple[Model, int | None]:
+def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "model", expert_ranks: int = 1) -> tuple[Model, int | None]:
     """The model and its published sequence length, None where unknown.
 
-    `path` is where the model stands in the request. Raises InvalidRequest, UnknownName with pointers below `path`.
+    `path` is where the model stands in the request; experts that it does not count divide over `expert_ranks`.
+    Raises InvalidRequest, UnknownName with pointers below `path`.
     """
-    model, seq_len = _resolve_description(given, notes, path)
+    model, seq_len = _resolve_description(given, notes, path, expert_ranks)
     if (params := total_parameters(model)) > MAX_PARAMETERS:
         raise InvalidRequest(f"the shape has {params:.2g} parameters; at most {MAX_PARAMETERS:g} are counted with", "/model")
     return model, seq_len
 
 
-def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: str) -> tuple[Model, int | None]:
+def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: str, expert_ranks: int) -> tuple[Model, int | None]:
     _check_single_description(given)
     if "preset" in given:
         preset = find_model(given["preset"])
@@ -41,7 +42,7 @@ def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: s
         return read.model, None
     if "flops_per_sample" in given:
         return _generic_network(given), None
-    inferred = infer_shape(given)
+    inferred = infer_shape(given, expert_ranks)
     for field, value in inferred.assumed.items():
         notes.assume(f"{path}.{field}", value, "inferred from the fields given and usual proportions (arXiv 2005.14165, arXiv 2302.13971)")
     notes.warn(*inferred.warnings)

@@ -22,7 +22,7 @@ from service.usecases.resolution.machine import Machine, resolve_machine
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.run_settings import resolve_settings
-from service.usecases.resolution.training import resolve_training
+from service.usecases.resolution.training import resolve_training, stated_expert_ranks
 from service.usecases.resolution.utilisation import resolve_utilisation
 
 Request = Mapping[str, Any]
@@ -52,8 +52,9 @@ def resolve(context: AppContext, request: Request, notes: AssumptionLog) -> Reso
 
 def resolve_trained_model(context: AppContext, request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
     """Model and training of a request (sections `model` and `training`). Raises DomainErrors, with pointers into it."""
-    model, published_seq_len = resolve_model(request["model"], notes)
-    return model, resolve_training(request.get("training", {}), model, published_seq_len, cluster, context.clock().year, notes)
+    training = request.get("training", {})
+    model, published_seq_len = resolve_model(request["model"], notes, expert_ranks=stated_expert_ranks(training))
+    return model, resolve_training(training, model, published_seq_len, cluster, context.clock().year, notes)
 
 
 def assemble_run(request: Request, model: Model, training: Training, cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:

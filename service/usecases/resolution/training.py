@@ -100,6 +100,11 @@ def _check_method(method: str, model: Model) -> None:
         raise InvalidRequest(f"{method} needs a model that writes text", "/training/method")
 
 
+def stated_expert_ranks(given: Section) -> int:
+    """Ranks that the caller divides the experts over; 1 where they state none."""
+    return resolve_axes(given).expert or 1
+
+
 def resolve_axes(given: Section) -> Axes:
     """The layout axes the caller fixed. Raises InvalidRequest for virtual stages without a pipeline."""
     parallelism = given.get("parallelism", "auto")

@@ -19,6 +19,7 @@ from service.prices.catalog import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import find_cheapest, find_eligible_offers
+from service.usecases.resolution.training import stated_expert_ranks
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
@@ -41,7 +42,8 @@ class LeverBase:
     @cached_property
     def model(self) -> Model:
         """The trained model."""
-        return resolve_model(self.request["model"], AssumptionLog())[0]
+        ranks = stated_expert_ranks(self.request.get("training", {}))
+        return resolve_model(self.request["model"], AssumptionLog(), expert_ranks=ranks)[0]
 
     @cached_property
     def accelerator(self) -> Accelerator:

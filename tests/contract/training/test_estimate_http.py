@@ -210,6 +210,18 @@ def test_every_way_to_name_a_model_answers(client: FlaskClient, model: dict[str,
     assert body["flops"]["total"] > 0
 
 
+@pytest.mark.parametrize("ranks", [48, 64, 256])
+def test_experts_that_are_not_counted_follow_the_stated_layout(client: FlaskClient, ranks: int) -> None:
+    """A total and an active count leave the number of experts open: what is assumed divides over the ranks that are stated."""
+    hardware = {"accelerator": "H100", "count": 3072}
+    training = {"parallelism": {"expert": ranks}}
+    body = ask(client, {"model": {"params": "120B", "active_params": "12B"}, "data": {"tokens": "2T"}, "hardware": hardware,
+                        "training": training, "price": {"usd_per_accelerator_hour": 2}})  # fmt: skip
+    assert body["throughput"]["parallelism"]["expert"] == ranks
+    assumed = {entry["field"]: entry["value"] for entry in body["assumptions"]}
+    assert assumed["model.experts"] % ranks == 0
+
+
 BAD = [
     ("hardware.accelerator", "H1000", 422, "/hardware/accelerator", "H100"),
     ("model", {"params": "70B", **SHAPE}, 422, "/model/params", "parameters"),

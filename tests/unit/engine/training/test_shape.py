@@ -170,6 +170,36 @@ def test_a_total_and_an_active_count_give_a_mixture(params: float, active: float
     assert {"experts", "experts_per_token", "expert_ffn_hidden_size"} <= set(inferred.assumed)
 
 
+def test_an_inferred_number_of_experts_has_many_divisors() -> None:
+    """120B with 12B active is 128 experts, as published mixtures have, and not 120."""
+    for params, active, experts in ((120e9, 12e9, 128), (235e9, 22e9, 128), (1e12, 32e9, 384)):
+        model = infer_shape({"params": params, "active_params": active}).model
+        assert model.experts is not None
+        assert model.experts.experts == experts
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 6, 48, 64, 72, 128, 256, 1000])
+def test_an_inferred_number_of_experts_divides_over_the_stated_ranks(ranks: int) -> None:
+    """Each rank holds as many experts, and the counts stay the stated ones."""
+    model = infer_shape({"params": 120e9, "active_params": 12e9}, ranks).model
+    assert model.experts is not None
+    assert model.experts.experts % ranks == 0
+    assert model.experts.experts_per_token <= model.experts.experts
+    counts = count_parameters(model)
+    assert (counts.total, counts.active) == (120e9, 12e9)
+    of_shape = count_parameters(replace(model, params=None, active_params=None))
+    assert of_shape.total / of_shape.active == pytest.approx(10, rel=0.25)
+
+
+def test_more_ranks_than_usual_experts_make_narrower_experts() -> None:
+    """A token visits more of them, so that what it meets stays what is stated."""
+    usual, many = (infer_shape({"params": 120e9, "active_params": 12e9}, ranks).model.experts for ranks in (1, 256))
+    assert usual is not None
+    assert many is not None
+    assert (many.experts, many.experts_per_token) == (2 * usual.experts, 2 * usual.experts_per_token)
+    assert many.ffn_hidden_size == pytest.approx(usual.ffn_hidden_size / 2, abs=128)
+
+
 def test_as_many_active_as_total_parameters_is_a_dense_model() -> None:
     """There is nothing to route."""
     assert infer_shape({"params": 7e9, "active_params": 7e9}).model.experts is None
