@@ -52,7 +52,7 @@ def table(answer: Entry, *, brief: bool) -> str:
         ("accelerator-hours", spread(time["accelerator_hours"], figure)),
         ("finish", _finish(time)),
         ("price", tables.price_text(answer["price"])),
-        ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD"),
+        ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD" if answer["price"] else "not known: state a price"),
         *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
         ("energy", f"{figure(energy['mwh'])} MWh, {figure(energy['tco2e'])} tCO2e (PUE {energy['pue']:g})"),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),

@@ -36,6 +36,8 @@ def reprice(request: Path, since: str | None, answer: Path | None, before: Path 
 def _earlier(file: Path) -> dict[str, Any]:
     """Snapshot and total of an answer of `outlay estimate --json` or POST /v1/estimate."""
     answer = read_request(file)
+    if answer.get("price", {}) is None:
+        raise click.ClickException(f"{file}: its run has no price to compare with")
     try:
         return {"since": answer["price_snapshot"], "before_total_usd": answer["cost"]["total_usd"]["p50"]}
     except (KeyError, TypeError) as error:

@@ -106,8 +106,10 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def price_text(price: Entry) -> str:
+def price_text(price: Entry | None) -> str:
     """The price with where and when it was read."""
+    if price is None:
+        return "not known"
     rate = f"{price['usd_per_accelerator_hour']:.4f} USD an accelerator-hour"
     if price["provider"] is None:
         return f"{rate}, yours"

@@ -18,7 +18,8 @@ class Doc:
     """The meaning of a field in a few words, its unit ("1" for a share or a ratio), and the bounds that its values keep to.
 
     `maximum`, `minimum` and `max_length` of a list are those of its entries. `choices` are all texts that it may be, where its type does
-    not say so. A field that is `optional` has the default None, and is left out of the JSON where it is None.
+    not say so. A field that is `optional` has the default None, and is left out of the JSON where it is None. One that is `nullable` has
+    a value in the dataclass, and may be null in an answer that a presenter makes of it.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Doc:
     choices: tuple[str, ...] = ()
     lines: bool = False
     optional: bool = False
+    nullable: bool = False
 
     @property
     def description(self) -> str:

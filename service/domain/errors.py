@@ -52,6 +52,10 @@ class NoOffer(DomainError):
     title = "No known price"
 
 
+class UnpricedAccelerator(NoOffer):
+    """No offer of the accelerator is known, whatever the caller might have filtered for: an estimate leaves out its cost."""
+
+
 class NotFound(DomainError):
     """Not there, or not visible to the caller."""
 

@@ -90,6 +90,8 @@ def _members(kind: type) -> Iterator[tuple[str, Any, Doc]]:
 
 def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None = None, **options: Any) -> Field[Any]:
     """The field of a type; `part` is the schema of an object where it is stated, `options` are marshmallow's."""
+    if doc.nullable:
+        options["allow_none"] = True
     if get_origin(hint) in (Union, UnionType):
         kinds = [kind for kind in get_args(hint) if kind is not NoneType]
         if len(kinds) < len(get_args(hint)) and not doc.optional:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
 from service.domain.answer_fields import Doc
-from service.domain.errors import InvalidRequest, NoOffer
+from service.domain.errors import InvalidRequest, NoOffer, UnpricedAccelerator
 from service.domain.prices import offer_key
 from service.presets.hardware.regions import region_of_offer
 from service.prices.catalog import PriceBook, matches_filters
@@ -62,7 +62,7 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
     offers = find_eligible_offers(given, accelerator, book)
     offer = find_cheapest(offers, count)
     if offer is None:
-        raise NoOffer(_no_offer_text(given, accelerator, book), "/price")
+        raise _no_offer(given, accelerator, book)
     price = price_from_offer(offer, book, now)
     notes.assume("price", _offer_text(offer), _choice_text(offers, offer.pricing))
     if price.discounts is not None:
@@ -158,11 +158,11 @@ def _choice_text(offers: Sequence[Offer], pricing: str) -> str:
     )
 
 
-def _no_offer_text(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> str:
-    known = book.by_accelerator.get(accelerator, ())
-    advice = "state price.usd_per_accelerator_hour"
-    if not known:
-        return f"no price of {accelerator} is known in {book.name}; {advice}"
+def _no_offer(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> NoOffer:
+    """The refusal of a filter that leaves no offer, or what says that without any filter there is none."""
     asked = ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name)) or DEFAULT_PRICING
-    held = sorted({f"{offer.provider} {offer.pricing}" for offer in known})
-    return f"no price of {accelerator} for {asked} is known in {book.name}; known: {', '.join(held[:12])}. Widen the filter or {advice}"
+    known = sorted({f"{offer.provider} {offer.pricing}" for offer in book.by_accelerator.get(accelerator, ())})
+    others = f"; known: {', '.join(known[:12])}. Widen the filter or" if known else ";"
+    text = f"no price of {accelerator} for {asked} is known in {book.name}{others} state price.usd_per_accelerator_hour"
+    filtered = any(given.get(name) for name in FILTERS if name != "snapshot")
+    return NoOffer(text, "/price") if filtered else UnpricedAccelerator(text, "/price")

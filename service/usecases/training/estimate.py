@@ -42,7 +42,7 @@ class EstimateAnswer:
     """An estimate with its price, price snapshot, engine version, assumptions and warnings."""
 
     estimate: Annotated[Estimate, MERGED]
-    price: Annotated[Price, Doc("Price the answer is made with")]
+    price: Annotated[Price, Doc("Price the answer is made with; null where no offer of the accelerator is known", nullable=True)]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]

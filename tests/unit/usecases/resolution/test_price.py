@@ -194,7 +194,7 @@ def test_no_offer_says_what_was_asked_and_what_is_known() -> None:
 
 def test_no_offer_of_an_accelerator_says_to_state_a_price() -> None:
     """Where nothing is known of a part there is nothing to widen."""
-    with pytest.raises(NoOffer, match=rf"no price of {H100} is known in prices-1; state price.usd_per_accelerator_hour"):
+    with pytest.raises(NoOffer, match=rf"no price of {H100} for on_demand is known in prices-1; state price.usd_per_accelerator_hour"):
         find({}, offer("1.20", accelerator=A100))
 
 

@@ -1,0 +1,84 @@
+"""Accelerators that nobody sells: a whole estimate without its cost, and what to state to have it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
+
+from service.cli import main
+from service.schemas.training.answer import EstimateAnswerSchema
+
+UNSOLD = ("H800", "GB300", "MI325X", "MI355X", "tpu-v7", "trainium2", "trainium3", "gaudi2", "gaudi3", "H20")
+STATED = "price.usd_per_accelerator_hour"
+
+
+def request_on(accelerator: str, **sections: Any) -> dict[str, Any]:
+    hardware = {"accelerator": accelerator, "count": 256}
+    return {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}, "hardware": hardware, **sections}
+
+
+@pytest.mark.parametrize("accelerator", UNSOLD)
+def test_an_accelerator_that_nobody_sells_has_everything_but_a_cost(client: FlaskClient, accelerator: str) -> None:
+    """Price and totals are null, never 0; the warning names the field to state."""
+    answer = client.post("/v1/estimate", json=request_on(accelerator))
+    body = answer.get_json()
+    assert answer.status_code == 200, body
+    assert not EstimateAnswerSchema().validate(body)
+    assert (body["price"], body["cost"]["total_usd"], body["cost"]["usd_per_million_tokens"]) == (None, None, None)
+    assert "compute" not in {line["line"] for line in body["cost"]["lines"]}
+    assert sum(STATED in warning for warning in body["warnings"]) == 1
+
+
+def test_what_it_takes_is_that_of_a_stated_price(client: FlaskClient) -> None:
+    """Only the price is missing: hours, memory and energy are the same."""
+    unpriced = client.post("/v1/estimate", json=request_on("H800")).get_json()
+    priced = client.post("/v1/estimate", json=request_on("H800", price={"usd_per_accelerator_hour": 2})).get_json()
+    for block in ("flops", "throughput", "memory", "reliability", "time", "energy", "assumptions"):
+        assert unpriced[block] == priced[block], block
+    assert priced["cost"]["total_usd"]["p50"] > 0
+
+
+def test_a_filter_that_matches_nothing_stays_a_refusal(client: FlaskClient) -> None:
+    """The caller named what to search: an answer without a price would hide that it is not there."""
+    for price in ({"provider": "aws"}, {"pricing": "spot"}, {"region": "us-east-1"}):
+        answer = client.post("/v1/estimate", json=request_on("H800", price=price))
+        assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, "/price"), price
+
+
+def test_levers_of_an_unpriced_run_are_left_out_and_that_is_said(client: FlaskClient) -> None:
+    """A lever is first of all dollars saved."""
+    body = client.post("/v1/estimate", json=request_on("H800", levers=True)).get_json()
+    assert "levers" not in body
+    assert "levers" in body["warnings"][0]
+
+
+def test_a_batch_answers_it_as_the_single_request(client: FlaskClient) -> None:
+    """Among others that have a price."""
+    requests = [request_on("H800"), request_on("H100")]
+    unpriced, priced = client.post("/v1/estimate/batch", json={"requests": requests}).get_json()["answers"]
+    assert unpriced == client.post("/v1/estimate", json=requests[0]).get_json()
+    assert priced["cost"]["total_usd"]["p50"] > 0
+
+
+def test_programs_and_scenarios_refuse_it_and_say_what_to_state(client: FlaskClient) -> None:
+    """Their answers are sums of dollars."""
+    program = {"name": "p", "tiers": [{"tier": "production", "runs": [{"name": "main", "estimate": request_on("H800")}]}]}
+    scenario = {"kind": "monte_carlo", "trials": 100, "seed": 1, "base": request_on("H800")}
+    for path, body in (("/v1/estimate/program", program), ("/v1/scenarios", scenario)):
+        answer = client.post(path, json=body)
+        assert answer.status_code == 422, path
+        assert STATED in json.dumps(answer.get_json()), path
+
+
+def test_the_command_line_says_that_the_price_is_not_known(tmp_path: Path) -> None:
+    """In the table, beside all the rest."""
+    arguments = ["estimate", "--model", "llama-3-8b", "--tokens", "1T", "--accelerator", "H800", "--count", "256", "--brief"]
+    shown = CliRunner().invoke(main, arguments, env={"OUTLAY_DATA_DIR": str(tmp_path), "OUTLAY_OFFLINE": "1"})
+    assert shown.exit_code == 0, shown.output
+    assert "not known: state a price" in shown.stdout
+    assert STATED in shown.stdout
