@@ -1,4 +1,4 @@
-"""The base schema, shared schemas, and validation errors as JSON pointers."""
+"""Schemas that all subjects share, and validation errors as JSON pointers."""
 
 from __future__ import annotations
 
@@ -7,46 +7,13 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from marshmallow import RAISE, ValidationError, fields, validates_schema
 from marshmallow import Schema as MarshmallowSchema
+from marshmallow import ValidationError, fields, validates_schema
 
-from service.schemas.fields import (
-    AnyValue,
-    Choice,
-    Count,
-    Day,
-    Decimal,
-    Flag,
-    FreeObject,
-    Items,
-    Moment,
-    NotNegative,
-    Number,
-    OrWord,
-    OwnField,
-    Part,
-    Positive,
-    Share,
-    Text,
-)
+from service.schemas.fields import UNKNOWN, Count, Items, Number, OrWord, Part, Schema, Text
 from service.schemas.strict_json import MAX_ERRORS, pointer_of
 
-UNKNOWN = "unknown field"
 LONGEST_COMPARED_NAME = 64
-
-
-class Schema(MarshmallowSchema):
-    """Base of every schema: unknown fields are errors at every depth."""
-
-    error_messages: dict[str, str] = {  # noqa: RUF012 - marshmallow declares it so
-        "unknown": UNKNOWN,
-        "type": "must be an object",
-    }
-
-    class Meta:
-        """Options of marshmallow."""
-
-        unknown = RAISE
 
 
 class RangeSchema(Schema):
@@ -144,31 +111,3 @@ def _unknown_message(name: str, node: Any) -> str:
         return UNKNOWN
     near = get_close_matches(name.lower(), _known(node), n=1, cutoff=0.5)
     return f"{UNKNOWN}; did you mean {near[0]!r}?" if near else UNKNOWN
-
-
-__all__ = [
-    "AnyValue",
-    "Choice",
-    "Count",
-    "Day",
-    "Decimal",
-    "Flag",
-    "FreeObject",
-    "Items",
-    "Moment",
-    "NotNegative",
-    "Number",
-    "OrWord",
-    "OwnField",
-    "Part",
-    "Positive",
-    "ProblemErrorSchema",
-    "ProblemSchema",
-    "RangeSchema",
-    "Schema",
-    "Share",
-    "Text",
-    "make_schema",
-    "pointers",
-    "range_schema",
-]

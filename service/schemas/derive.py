@@ -13,7 +13,11 @@ from marshmallow.fields import Field
 
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, annotated_fields
 from service.domain.quantities import Range
-from service.schemas.base import (
+from service.schemas.base import RangeSchema, make_schema
+from service.schemas.fields import (
+    MAX_COUNT,
+    MAX_NUMBER,
+    MAX_TEXT,
     AnyValue,
     Choice,
     Count,
@@ -24,12 +28,9 @@ from service.schemas.base import (
     Moment,
     Number,
     Part,
-    RangeSchema,
     Schema,
     Text,
-    make_schema,
 )
-from service.schemas.fields import MAX_COUNT, MAX_NUMBER, MAX_TEXT
 
 MAX_ITEMS = 10_000
 NOT_DOCUMENTED = Doc("")

@@ -1,4 +1,4 @@
-"""Strict fields for marshmallow.
+"""Strict fields for marshmallow, and the schema that holds them.
 
 marshmallow's own accept more: Int takes "1_0" and 1.9, Boolean "on", Date "20270104", Decimal "1E-999999999" (seconds of CPU, gigabytes of
 memory). These accept JSON numbers, booleans and short texts within bounds, and describe themselves in the specification.
@@ -15,14 +15,15 @@ from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import Any
 
+from marshmallow import RAISE, ValidationError, fields, missing
 from marshmallow import Schema as MarshmallowSchema
-from marshmallow import ValidationError, fields, missing
 
 from service.domain.counts import parse_count
 
 MAX_COUNT = 10**18
 MAX_NUMBER = 1e18
 MAX_TEXT = 200
+UNKNOWN = "unknown field"
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CONTROL_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -35,6 +36,20 @@ MESSAGES: dict[str, Any] = {
     "null": "null is not taken here",
     "validator_failed": "not an accepted value",
 }
+
+
+class Schema(MarshmallowSchema):
+    """Base of every schema: unknown fields are errors at every depth."""
+
+    error_messages: dict[str, str] = {  # noqa: RUF012 - marshmallow declares it so
+        "unknown": UNKNOWN,
+        "type": "must be an object",
+    }
+
+    class Meta:
+        """Options of marshmallow."""
+
+        unknown = RAISE
 
 
 class OwnField(fields.Field[Any]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from service.domain.serving import answer as domain
 from service.presets.serving import load_formats
-from service.schemas.base import Choice, Count, Flag, Items, Number, Part, Schema, Share, Text
 from service.schemas.derive import derive
+from service.schemas.fields import Choice, Count, Flag, Items, Number, Part, Schema, Share, Text
 from service.schemas.training.request import LEAST, MAX_ACCELERATORS, MAX_SEQ_LEN, EstimateRequestSchema, ModelSchema, PriceFilterSchema
 from service.usecases.serving.serve import ServingAnswer
 

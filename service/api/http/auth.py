@@ -59,9 +59,15 @@ def principal() -> Principal:
     return found
 
 
+def app_context() -> AppContext:
+    """Context of the application, with what all teams share."""
+    context: AppContext = current_app.extensions["context"]
+    return context
+
+
 def team_context() -> AppContext:
     """Context of the request's team, with its own prices and the outcomes of its finished runs."""
-    return context_for_team(current_app.extensions["context"], current_app.extensions["feedback"], principal())
+    return context_for_team(app_context(), current_app.extensions["feedback"], principal())
 
 
 def register(app: Flask) -> None:
@@ -102,7 +108,7 @@ def _token() -> str | None:
 
 def _count(key: str) -> None:
     """Count a request in Redis for all processes, in memory while Redis is away: no request is refused because of an outage."""
-    context = current_app.extensions["context"]
+    context = app_context()
     quota, window_s = context.settings.quota
     name = f"requests:{key}"
     counted, left_s = context.cache.count(name, window_s) or current_app.extensions["counts"].count(name, window_s)
@@ -126,7 +132,7 @@ def _check_scope() -> None:
 
 def _add_rate_limit_headers(response: Response) -> Response:
     if allowance := g.get("allowance"):
-        quota, window_s = current_app.extensions["context"].settings.quota
+        quota, window_s = app_context().settings.quota
         response.headers["RateLimit-Policy"] = f'"{POLICY}";q={quota};w={window_s}'
         response.headers["RateLimit"] = allowance
     return response

@@ -64,31 +64,20 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
     """flask-smorest's blueprint with this service's rules."""
 
     ARGUMENTS_PARSER = StrictParser()
+    route: Callable[..., Callable[[_View], _View]]
+    response: Callable[..., Callable[[_View], _View]]
+    alt_response: Callable[..., Callable[[_View], _View]]
+    doc: Callable[..., Callable[[_View], _View]]
+    """As in flask-smorest, typed; `parameters` of `doc` are added to the others."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._prepare_doc_cbks.append(self._prepare_problem_doc)
 
-    def route(self, rule: str, **options: Any) -> Callable[[_View], _View]:
-        """As in flask-smorest, typed."""
-        decorator: Callable[[_View], _View] = super().route(rule, **options)
-        return decorator
-
-    def response(self, status_code: int, schema: Any = None, **options: Any) -> Callable[[_View], _View]:
-        """As in flask-smorest, typed."""
-        decorator: Callable[[_View], _View] = super().response(status_code, schema, **options)
-        return decorator
-
-    def alt_response(self, status_code: int, response: str | None = None, **options: Any) -> Callable[[_View], _View]:
-        """As in flask-smorest, typed."""
-        decorator: Callable[[_View], _View] = super().alt_response(status_code, response, **options)
-        return decorator
-
-    @staticmethod
-    def doc(**options: Any) -> Callable[[_View], _View]:
-        """As in flask-smorest, typed; `parameters` are added to the others."""
-        decorator: Callable[[_View], _View] = SmorestBlueprint.doc(**options)
-        return decorator
+    def add_url_rule(self, rule: str, endpoint: str | None = None, view_func: Any = None, *args: Any, **options: Any) -> None:
+        """As in flask-smorest; what an address names by an id may not be there."""
+        view = self.alt_response(404, response_name(404))(view_func) if "<" in rule else view_func
+        super().add_url_rule(rule, endpoint, view, *args, **options)
 
     def arguments(self, schema: Any, **options: Any) -> Callable[[Any], Any]:
         """As in flask-smorest; the schema is created once, not for every request."""

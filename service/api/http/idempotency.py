@@ -10,9 +10,8 @@ from typing import Any
 from flask import Flask, Response, current_app, g, request
 
 from service.api.http.auth import principal
-from service.api.http.blueprint import json_response
 from service.api.http.errors import HttpError
-from service.api.http.preconditions import with_version_etag
+from service.api.http.preconditions import versioned_response
 from service.domain.idempotency import IdempotencyRecord, IdempotentReplay, StoredResponse
 
 HEADER = "Idempotency-Key"
@@ -68,5 +67,4 @@ def _digest() -> str:
 
 def _on_replay(repeated: IdempotentReplay) -> Response:
     answer = repeated.answer
-    response = json_response(answer.body, answer.status, {"Location": answer.location} if answer.location else None)
-    return with_version_etag(response, answer.body["version"]) if "version" in answer.body else response
+    return versioned_response(answer.body, answer.status, answer.location)

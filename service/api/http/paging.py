@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from flask import Response
@@ -69,12 +70,14 @@ def paginate(items: Sequence[_Item], key: Callable[[_Item], Key], page: Page) ->
     return found, cursor_of(key(found[-1])) if more and found else None
 
 
-def number_after(page: Page) -> int:
-    """The number after which a page of numbered entries begins."""
-    return 0 if page.after is None else int(page.after[0])
-
-
-def numbered_page(found: Sequence[_Item], limit: int, body: Callable[[_Item], dict[str, Any]], number: Callable[[_Item], int]) -> Response:
-    """The first `limit` of the entries found after a number; one more entry than that means another page."""
-    cursor = cursor_of((number(found[limit - 1]),)) if len(found) > limit else None
-    return json_response({"items": [body(entry) for entry in found[:limit]], "next_cursor": cursor})
+def numbered_page(
+    query: dict[str, Any],
+    find: Callable[[int, int], Sequence[_Item]],
+    body: Callable[[_Item], dict[str, Any]],
+    number: Callable[[_Item], int] = attrgetter("number"),
+) -> Response:
+    """A page of numbered entries. `find` returns those after a number, at most so many; one more than asked for means another page."""
+    page = page_of(query, (int,))
+    found = find(0 if page.after is None else int(page.after[0]), page.limit + 1)
+    cursor = cursor_of((number(found[page.limit - 1]),)) if len(found) > page.limit else None
+    return json_response({"items": [body(entry) for entry in found[: page.limit]], "next_cursor": cursor})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from flask import Response, request
 
+from service.api.http.blueprint import json_response
 from service.api.http.errors import HttpError
 from service.domain.errors import VersionConflictError
 
@@ -35,9 +36,11 @@ class _Versioned(Protocol):
 _V = TypeVar("_V", bound=_Versioned)
 
 
-def with_version_etag(response: Response, version: int) -> Response:
-    """The response with its version as ETag; a 304 without body where the client has it."""
-    response.set_etag(str(version))
+def versioned_response(body: Mapping[str, Any], status: int = 200, location: str | None = None) -> Response:
+    """The JSON response with its version as ETag; a 304 without body where the client has it."""
+    response = json_response(body, status, {"Location": location} if location else None)
+    if "version" in body:
+        response.set_etag(str(body["version"]))
     if request.method == "GET" and not request.if_match:
         response.make_conditional(request)
     return response

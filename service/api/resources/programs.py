@@ -10,7 +10,7 @@ from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.documents import DOCUMENT_CONTENT, document_response
 from service.formats.documents.render import PROGRAM_FORMATS
-from service.schemas.base import Choice, Schema
+from service.schemas.fields import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
 from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramDifferenceRequestSchema, ProgramRequestSchema

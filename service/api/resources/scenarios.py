@@ -5,28 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from flask import Response, current_app, g, url_for
+from flask import Response, g, url_for
 
-from service.api.http.auth import needs, principal
+from service.api.http.auth import app_context, needs, principal
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import HttpError, response_name
+from service.api.http.errors import HttpError
 from service.api.http.idempotency import IDEMPOTENT, idempotency_record
-from service.api.http.paging import number_after, numbered_page, page_of
+from service.api.http.paging import numbered_page
 from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
 from service.context import AppContext
 from service.domain.errors import NotFound, StoreUnavailable
 from service.domain.jobs import OPEN_STATES
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
-from service.schemas.paging import PageQuerySchema
+from service.schemas.paging import PageQuerySchema, page_schema
 from service.schemas.scenarios.presenters import entry_body, scenario_body
 from service.schemas.scenarios.request import (
     KIND_FIELDS,
     ScenarioEntrySchema,
-    ScenarioPageSchema,
     ScenarioRequestSchema,
     ScenarioSchema,
     build_request,
@@ -60,7 +59,7 @@ for _name in KIND_FIELDS:
 
 def known_scenario(scenario_id: str) -> ScenarioDetail:
     """The team's scenario of this id. Raises NotFound."""
-    return usecase.find_scenario(current_app.extensions["context"], principal(), scenario_id)
+    return usecase.find_scenario(app_context(), principal(), scenario_id)
 
 
 @blueprint.route("/v1/scenarios", methods=["POST"])
@@ -75,23 +74,20 @@ def start_scenario(request: Body) -> Response:
     same result on any number of workers. A team has at most 100 open scenarios, and 1e10 evaluations in them (429 beyond).
     """
     kept = idempotency_record(202, entry_body, _url)
-    made = usecase.submit(current_app.extensions["context"], principal(), build_request(request), parse(g.body), kept)
+    made = usecase.submit(app_context(), principal(), build_request(request), parse(g.body), kept)
     return json_response(entry_body(made), 202, {"Location": _url(made)})
 
 
 @blueprint.route("/v1/scenarios", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, ScenarioPageSchema)
+@blueprint.response(200, page_schema(ScenarioEntrySchema))
 def list_scenarios(query: Body) -> Response:
     """The team's scenarios, in order of creation"""
-    page = page_of(query, (int,))
-    found = usecase.list_scenarios(current_app.extensions["context"], principal(), number_after(page), page.limit + 1)
-    return numbered_page(found, page.limit, entry_body, lambda row: row.number)
+    return numbered_page(query, partial(usecase.list_scenarios, app_context(), principal()), entry_body)
 
 
 @blueprint.route("/v1/scenarios/<scenario_id>", methods=["GET"])
 @blueprint.response(200, ScenarioSchema)
-@blueprint.alt_response(404, response_name(404))
 def get_scenario(scenario_id: str) -> Response:
     """One scenario: its state, progress and result
 
@@ -103,18 +99,16 @@ def get_scenario(scenario_id: str) -> Response:
 @blueprint.route("/v1/scenarios/<scenario_id>", methods=["DELETE"])
 @needs("write", known_scenario)
 @blueprint.response(202, ScenarioSchema)
-@blueprint.alt_response(404, response_name(404))
 def cancel_scenario(scenario_id: str) -> Response:
     """Cancel a scenario; workers stop within 2 s
 
     A scenario that has ended is not changed.
     """
-    return json_response(scenario_body(usecase.cancel_scenario(current_app.extensions["context"], principal(), scenario_id)), 202)
+    return json_response(scenario_body(usecase.cancel_scenario(app_context(), principal(), scenario_id)), 202)
 
 
 @blueprint.route("/v1/scenarios/<scenario_id>/progress", methods=["GET"])
 @blueprint.response(200, {"type": "string"}, content_type=EVENTS)
-@blueprint.alt_response(404, response_name(404))
 def watch_scenario(scenario_id: str) -> Response:
     """A scenario's progress as server-sent events, each with the scenario without request and result as its data
 
@@ -125,7 +119,7 @@ def watch_scenario(scenario_id: str) -> Response:
     if not _streams.acquire(blocking=False):
         raise HttpError(503, f"This process has {MOST_STREAMS} streams open already; ask again.", headers={"Retry-After": "5"})
     release = cache(_streams.release)  # once: at the end of the stream, or when the response closes unread
-    events = _events(current_app.extensions["context"], principal(), row, release)
+    events = _events(app_context(), principal(), row, release)
     response = Response(events, content_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
     response.call_on_close(release)
     return response

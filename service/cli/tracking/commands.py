@@ -181,7 +181,7 @@ def _moment(text: str | None) -> datetime | None:
     """A time as the interface reads it."""
     from marshmallow import ValidationError
 
-    from service.schemas.base import Moment
+    from service.schemas.fields import Moment
 
     if text is None:
         return None

@@ -8,8 +8,8 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.comparison.approaches import APPROACHES
-from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, Schema
 from service.schemas.derive import derive
+from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema
 from service.schemas.scaling.optimum_request import OptimalServingTermsSchema
 from service.schemas.training.request import HardwareSchema, ModelSchema, PriceFilterSchema
 from service.usecases.comparison import approaches as usecase

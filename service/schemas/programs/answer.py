@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from service.domain.programs import plan, program, schedule, spending
 from service.domain.programs.program import TIERS
-from service.schemas.base import Count, Number, Part, Text, range_schema
+from service.schemas.base import range_schema
 from service.schemas.derive import derive
+from service.schemas.fields import Count, Number, Part, Text
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.programs.runs import MAX_RUNS
 from service.schemas.training.answer import EstimateAnswerSchema

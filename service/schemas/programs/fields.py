@@ -8,7 +8,8 @@ from marshmallow import ValidationError
 
 from service.domain.programs.program import TIERS
 from service.domain.quantities import Range
-from service.schemas.base import Choice, Decimal, Items, Number, OwnField, RangeSchema, Schema, Share, Text
+from service.schemas.base import RangeSchema
+from service.schemas.fields import Choice, Decimal, Items, Number, OwnField, Schema, Share, Text
 
 MAX_AXES = 20
 MAX_NAMES = 100

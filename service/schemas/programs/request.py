@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.domain.programs.program import TIERS
-from service.schemas.base import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
+from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, OverheadField, short_name, usd_amount
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.domain.programs.program import TIERS
-from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS, GridField, references, short_name
 from service.schemas.training.request import MAX_ACCELERATORS, HardwareSchema, RunSectionsSchema
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.schemas.base import Choice, Count, Day, Items, Number, Part, Schema
+from service.schemas.fields import Choice, Count, Day, Items, Number, Part, Schema
 from service.schemas.programs.fields import MAX_NAMES, DaysField, references, short_name
 from service.schemas.training.request import MAX_ACCELERATORS
 

@@ -9,8 +9,9 @@ from marshmallow import ValidationError
 from service.domain.counts import parse_count
 from service.domain.scaling.fits import LossPrediction
 from service.domain.scaling.laws import PARAMETERS
-from service.schemas.base import Choice, Count, Items, Number, Part, Schema, make_schema, range_schema
+from service.schemas.base import make_schema, range_schema
 from service.schemas.derive import derive
+from service.schemas.fields import Choice, Count, Items, Number, Part, Schema
 from service.usecases.scaling import law_fit as usecase
 from service.usecases.scaling.law_fit import FEWEST_POINTS, FORM, MAX_BOOTSTRAPS, MAX_POINTS, MAX_STARTS, MAX_WORK, MIN_BOOTSTRAPS
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import get_args
 
 from service.domain.scaling.loss_curves import Decay
-from service.schemas.base import Choice, Count, Items, NotNegative, Number, Part, RangeSchema, Schema, Share
+from service.schemas.base import RangeSchema
 from service.schemas.derive import derive
+from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share
 from service.schemas.scaling.law_fit import LEAST_LOSS, MOST_LOSS, FigureRangeSchema
 from service.schemas.training.request import RunSectionsSchema
 from service.usecases.scaling import loss_curves as usecase

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from service.schemas.base import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
+from service.schemas.fields import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
 from service.schemas.training.request import MAX_PARAMS, PriceFilterSchema, RunSectionsSchema
 
 # From a model of a few parameters to a thousand times the largest run there was.

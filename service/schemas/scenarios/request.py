@@ -10,8 +10,8 @@ from marshmallow import ValidationError, validates_schema
 
 from service.domain.errors import InvalidRequest
 from service.domain.jobs import JobState
-from service.schemas.base import Choice, Count, Flag, Items, Moment, NotNegative, Number, Part, Schema, Text, pointers
-from service.schemas.fields import FreeObject, OwnField
+from service.schemas.base import pointers
+from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, NotNegative, Number, OwnField, Part, Schema, Text
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema
 from service.schemas.training.request import EstimateRequestSchema
@@ -143,10 +143,3 @@ class ScenarioSchema(ScenarioEntrySchema):
 
     request = FreeObject(required=True, description="Request as sent")
     result = FreeObject(required=True, allow_none=True, description="Null until it has succeeded; see docs/scenarios.md")
-
-
-class ScenarioPageSchema(Schema):
-    """A page of scenarios, in order of creation."""
-
-    items = Items(Part(ScenarioEntrySchema), required=True, max_items=1000, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")

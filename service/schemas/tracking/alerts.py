@@ -8,8 +8,7 @@ from typing import Any, get_args
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.tracking.alerts import LIMITS, MAX_URL_CHARACTERS, RULE_FIELDS, AlertKind, DeliveryState, Percentile, TargetKind
-from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
-from service.schemas.fields import FreeObject
+from service.schemas.fields import Choice, Count, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 
 KINDS = get_args(AlertKind)
 MAX_TARGETS = 10
@@ -80,13 +79,6 @@ class AlertRuleSchema(Schema):
     created_at = Moment(required=True, description="When it was made")
 
 
-class AlertRulePageSchema(Schema):
-    """A page of active rules, in the order of creation."""
-
-    items = Items(Part(AlertRuleSchema), required=True, max_items=1000, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-
-
 class DeliverySchema(Schema):
     """Delivery of an alert to one target. `failed`: given up, after eight attempts in 28 hours or because the rule has ended."""
 
@@ -114,13 +106,6 @@ class AlertSchema(Schema):
     at = Moment(required=True, description="When it was found")
     ended_at = Moment(required=True, allow_none=True, description="End of the finding; null while it lasts")
     deliveries = Items(Part(DeliverySchema), required=True, max_items=MAX_TARGETS, description="Its way to each target")
-
-
-class AlertPageSchema(Schema):
-    """A page of alerts, in the order of creation."""
-
-    items = Items(Part(AlertSchema), required=True, max_items=1000, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
 
 
 class TestAlertSchema(Schema):

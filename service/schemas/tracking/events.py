@@ -12,8 +12,7 @@ from marshmallow import ValidationError, post_load, validates_schema
 
 from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, EventFields, EventType, Verdict
 from service.domain.tracking.records import LoggedEvent
-from service.schemas.base import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
-from service.schemas.paging import PageQuerySchema
+from service.schemas.fields import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
 from service.serialization import to_builtins
 
 MAX_EVENTS = 1000
@@ -162,14 +161,3 @@ class LoggedEventSchema(EventSchema):
 
     position = Count(required=True, suffixes=False, description="Position in the run's log, in the order of arrival")
     received_at = Moment(required=True, description="When it was stored")
-
-
-class EventPageSchema(Schema):
-    """A page of a run's log."""
-
-    items = Items(Part(LoggedEventSchema), max_items=MAX_EVENTS, required=True, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-
-
-class EventQuerySchema(PageQuerySchema):
-    """A page of events."""

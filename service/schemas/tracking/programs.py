@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from service.domain.programs.program import TIERS
-from service.schemas.base import Choice, Count, Day, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
-from service.schemas.fields import FreeObject
+from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 from service.schemas.programs.request import MidpointGateSchema
 
 MAX_USD = 1e12
@@ -75,13 +74,6 @@ class TrackedProgramSchema(TrackedSchema):
     caps = FreeObject(required=True, allow_none=True, description="Where spending must stop; null: nowhere")
 
 
-class ProgramPageSchema(Schema):
-    """A page of programs, in the order of creation."""
-
-    items = Items(Part(TrackedProgramSchema), required=True, max_items=1000, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-
-
 class PlannedSchema(Schema):
     """Plan of a run; takes precedence over the program's plan for the run of its tier and name.
 
@@ -139,10 +131,3 @@ class TrackedRunSchema(TrackedSchema):
     tier = Choice(TIERS, required=True, allow_none=True, description="Tier of the run; null: none")
     planned = Part(PlannedAnswerSchema, required=True, description="What is planned of the run")
     events = Count(required=True, minimum=0, suffixes=False, description="Number of stored events")
-
-
-class RunPageSchema(Schema):
-    """A page of runs, in the order of creation."""
-
-    items = Items(Part(TrackedRunSchema), required=True, max_items=1000, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.base import Choice, Day, Number, Part, Schema, Text
 from service.schemas.derive import derive
+from service.schemas.fields import Choice, Day, Number, Part, Schema, Text
 from service.schemas.tracking.programs import STATES
 from service.schemas.tracking.status import SNAPSHOT, VERSION, ProgramStatusSchema
 from service.usecases.tracking.report import SHOWN, ProgramReport

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from service.domain.tracking import status
-from service.schemas.base import Text
 from service.schemas.derive import derive
+from service.schemas.fields import Text
 
 SNAPSHOT = "Price snapshot of the plan; null: no plan"
 VERSION = "Version of the engine and its data"

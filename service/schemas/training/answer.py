@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.base import FreeObject, Items, Schema, Text
 from service.schemas.derive import derive
+from service.schemas.fields import FreeObject, Items, Schema, Text
 from service.schemas.training.request import MAX_BATCH_REQUESTS
 from service.usecases.training.estimate import EstimateAnswer
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.base import NotNegative, Part, Schema, Text
 from service.schemas.derive import derive
+from service.schemas.fields import NotNegative, Part, Schema, Text
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.training import reprice as usecase
 from service.usecases.training.estimate import MAX_USD

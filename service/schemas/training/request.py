@@ -11,21 +11,7 @@ from marshmallow import ValidationError
 from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import METHODS, OPTIMIZERS, RECOMPUTES
-from service.schemas.base import (
-    Choice,
-    Count,
-    Day,
-    Flag,
-    FreeObject,
-    Items,
-    NotNegative,
-    Number,
-    OrWord,
-    Part,
-    Schema,
-    Share,
-    Text,
-)
+from service.schemas.fields import Choice, Count, Day, Flag, FreeObject, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
 
 MAX_PARAMS = 10**15
 MAX_LAYERS = 10_000

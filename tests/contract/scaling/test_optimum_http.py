@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.resources.scaling.optimum import EXAMPLE
-from service.schemas.base import Part, ProblemSchema
+from service.schemas.base import ProblemSchema
+from service.schemas.fields import Part
 from service.schemas.scaling.optimum_answer import OptimalAnswerSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
 from tests.contract.http.test_fuzz import RUBBISH, numbers, values

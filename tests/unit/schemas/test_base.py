@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from marshmallow import ValidationError
 
-from service.schemas.base import (
+from service.schemas.base import RangeSchema, pointers
+from service.schemas.fields import (
     Choice,
     Count,
     Day,
@@ -24,11 +25,9 @@ from service.schemas.base import (
     OwnField,
     Part,
     Positive,
-    RangeSchema,
     Schema,
     Share,
     Text,
-    pointers,
 )
 
 

@@ -13,8 +13,8 @@ from apispec import APISpec
 from service.api.http.openapi import Plugin
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
 from service.domain.quantities import Range
-from service.schemas.base import Schema
 from service.schemas.derive import derive
+from service.schemas.fields import Schema
 from service.serialization import to_builtins
 
 

@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http import openapi
 from service.api.http.blueprint import JSON, Blueprint
-from service.api.http.errors import response_name
 from service.schemas import strict_json
 
 # All that the page loads comes from this service; the page has no inline script or style.
@@ -64,7 +63,6 @@ def page() -> Response:
 
 @blueprint.route("/docs/assets/<name>")
 @blueprint.response(200, content_type="*/*", schema={"type": "string"})
-@blueprint.alt_response(404, response_name(404))
 def asset(name: str) -> Response:
     """A file that the page needs"""
     if name == "start.js":

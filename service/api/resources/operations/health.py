@@ -14,7 +14,8 @@ from flask import Response, current_app
 from service.api.http import metrics
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import CONTENT_TYPE, RETRY_AFTER_S, problem
-from service.schemas.base import Choice, FreeObject, Items, ProblemSchema, Schema, Text
+from service.schemas.base import ProblemSchema
+from service.schemas.fields import Choice, FreeObject, Items, Schema, Text
 
 DEADLINE_S = 0.2
 WORKER_SILENCE_S = 30

@@ -13,8 +13,8 @@ from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.etags import ETAG, with_etag
 from service.api.http.paging import page_of, paginate
 from service.domain.prices import offer_key
-from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
-from service.schemas.paging import PageQuerySchema
+from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, Number, Schema, Text
+from service.schemas.paging import PageQuerySchema, page_schema
 from service.schemas.training.presenters import accelerator_entry, model_entry, offer_entry
 from service.usecases.prices import catalog as usecase
 
@@ -77,14 +77,6 @@ class OfferSchema(Schema):
     )
 
 
-class OfferPageSchema(Schema):
-    """A page of offers."""
-
-    items = Items(Part(OfferSchema), max_items=1000, required=True, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-    price_snapshot = Text(required=True, description="Name of the price snapshot")
-
-
 class AcceleratorSchema(Schema):
     """An accelerator's data sheet. GB are 1e9 bytes everywhere but in `memory_gb`, which is what the vendor calls the part."""
 
@@ -119,13 +111,6 @@ class AcceleratorSchema(Schema):
     notes = Text(required=True, min_length=0, max_length=2000, description="Remarks; empty: none")
 
 
-class AcceleratorPageSchema(Schema):
-    """A page of accelerators."""
-
-    items = Items(Part(AcceleratorSchema), max_items=1000, required=True, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-
-
 class ModelEntrySchema(Schema):
     """A published model; `shape` is what the engine counts with."""
 
@@ -141,11 +126,7 @@ class ModelEntrySchema(Schema):
     shape = FreeObject(required=True, description="What the engine counts with")
 
 
-class ModelPageSchema(Schema):
-    """A page of models."""
-
-    items = Items(Part(ModelEntrySchema), max_items=1000, required=True, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
+OfferPageSchema = page_schema(OfferSchema, price_snapshot=Text(required=True, description="Name of the price snapshot"))
 
 
 @blueprint.route("/v1/offers")
@@ -167,7 +148,7 @@ def offers(query: dict[str, Any]) -> Response:
 
 @blueprint.route("/v1/accelerators")
 @blueprint.arguments(AcceleratorQuerySchema, location="query")
-@blueprint.response(200, AcceleratorPageSchema)
+@blueprint.response(200, page_schema(AcceleratorSchema))
 def accelerators(query: dict[str, Any]) -> Response:
     """Known accelerators"""
     return json_response(_page(query, usecase.find_accelerators(query), lambda item: (item.name,), accelerator_entry))
@@ -175,7 +156,7 @@ def accelerators(query: dict[str, Any]) -> Response:
 
 @blueprint.route("/v1/models")
 @blueprint.arguments(ModelQuerySchema, location="query")
-@blueprint.response(200, ModelPageSchema)
+@blueprint.response(200, page_schema(ModelEntrySchema))
 def models(query: dict[str, Any]) -> Response:
     """Model presets"""
     return json_response(_page(query, usecase.find_models(query), lambda item: (item.name,), model_entry))

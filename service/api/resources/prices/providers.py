@@ -15,8 +15,8 @@ from service.api.http.errors import response_name
 from service.api.http.paging import cursor_of, page_of, paginate
 from service.domain.errors import InvalidRequest
 from service.domain.prices import PriceChange
-from service.schemas.base import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
-from service.schemas.paging import PageQuerySchema
+from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
+from service.schemas.paging import PageQuerySchema, page_schema
 from service.serialization import to_builtins
 from service.usecases.prices.catalog import find_price_changes
 from service.usecases.prices.providers import CONDITIONS, MAX_EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
@@ -80,13 +80,6 @@ class ProviderSchema(Schema):
     warnings = Items(Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer")
 
 
-class ProviderPageSchema(Schema):
-    """A page of providers."""
-
-    items = Items(Part(ProviderSchema), max_items=1000, required=True, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-
-
 class RefreshSchema(Schema):
     """What an operator says about a refresh."""
 
@@ -125,16 +118,9 @@ class PriceChangeSchema(Schema):
     source = Text(required=True, max_length=1000, description="Where this comes from")
 
 
-class PriceChangePageSchema(Schema):
-    """A page of price history."""
-
-    items = Items(Part(PriceChangeSchema), max_items=1000, required=True, description="Entries of this page")
-    next_cursor = Text(required=True, allow_none=True, max_length=1000, description="`cursor` of the next page; null: this is the last one")
-
-
 @blueprint.route("/v1/providers")
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, ProviderPageSchema)
+@blueprint.response(200, page_schema(ProviderSchema))
 def providers(query: dict[str, Any]) -> Response:
     """Price sources and their freshness
 
@@ -146,7 +132,6 @@ def providers(query: dict[str, Any]) -> Response:
 
 @blueprint.route("/v1/providers/<name>")
 @blueprint.response(200, ProviderSchema)
-@blueprint.alt_response(404, response_name(404))
 def provider(name: str) -> Response:
     """One price source"""
     return json_response(to_builtins(find_provider(team_context(), name)))
@@ -156,7 +141,6 @@ def provider(name: str) -> Response:
 @needs("admin")
 @blueprint.arguments(RefreshSchema, required=False, example={"accept_jumps": False})
 @blueprint.response(202, ProviderSchema, headers={"Location": {"schema": {"type": "string"}, "description": "The provider"}})
-@blueprint.alt_response(404, response_name(404))
 @blueprint.alt_response(409, response_name(409))
 def refresh(body: dict[str, Any], name: str) -> Response:
     """Fetch from a price source now
@@ -170,7 +154,7 @@ def refresh(body: dict[str, Any], name: str) -> Response:
 
 @blueprint.route("/v1/offers/history")
 @blueprint.arguments(HistoryQuerySchema, location="query")
-@blueprint.response(200, PriceChangePageSchema)
+@blueprint.response(200, page_schema(PriceChangeSchema))
 def history(query: dict[str, Any]) -> Response:
     """How prices moved
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from flask import Response, current_app, url_for
+from flask import Response, url_for
 
-from service.api.http.auth import needs, principal
+from service.api.http.auth import app_context, needs, principal
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import response_name
 from service.api.http.idempotency import IDEMPOTENT, idempotency_record
-from service.api.http.paging import number_after, numbered_page, page_of
+from service.api.http.paging import numbered_page
 from service.api.resources.tracking.programs import known_program
 from service.domain.tracking.alerts import LIMITS, TEST
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
-from service.schemas.paging import PageQuerySchema
-from service.schemas.tracking.alerts import AlertPageSchema, AlertRulePageSchema, AlertRuleSchema, NewAlertRuleSchema, TestAlertSchema
+from service.schemas.paging import PageQuerySchema, page_schema
+from service.schemas.tracking.alerts import AlertRuleSchema, AlertSchema, NewAlertRuleSchema, TestAlertSchema
 from service.serialization import to_builtins
 from service.usecases.tracking import alerts as usecase
 
@@ -28,14 +28,13 @@ RULE_EXAMPLE: Body = {"kind": "budget", "shares": [0.5, 0.8, 1.0], "targets": [{
 
 def known_rule(rule_id: str) -> AlertRuleRecord:
     """The team's active rule of that id. Raises NotFound."""
-    return usecase.find_rule(current_app.extensions["context"], principal(), rule_id)
+    return usecase.find_rule(app_context(), principal(), rule_id)
 
 
 @blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["POST"])
 @needs("write", known_program)
 @blueprint.arguments(NewAlertRuleSchema, example=RULE_EXAMPLE)
 @blueprint.response(201, AlertRuleSchema)
-@blueprint.alt_response(404, response_name(404))
 @blueprint.doc(**IDEMPOTENT)
 def create_rule(given: Body, program_id: str) -> Response:
     """Create an alert rule of a program
@@ -43,24 +42,20 @@ def create_rule(given: Body, program_id: str) -> Response:
     A webhook's secret is in this answer only. The program is evaluated when events arrive, and every five minutes while it is open.
     """
     program, idempotency = known_program(program_id), idempotency_record(201, made_body, _rule_url)
-    made = usecase.create_rule(current_app.extensions["context"], program, given, idempotency)
+    made = usecase.create_rule(app_context(), program, given, idempotency)
     return json_response(made_body(made), 201, {"Location": _rule_url(made)})
 
 
 @blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, AlertRulePageSchema)
-@blueprint.alt_response(404, response_name(404))
+@blueprint.response(200, page_schema(AlertRuleSchema))
 def list_rules(query: Body, program_id: str) -> Response:
     """Active alert rules of a program, in the order of creation"""
-    page, program = page_of(query, (int,)), known_program(program_id)
-    found = usecase.list_rules(current_app.extensions["context"], program, number_after(page), page.limit + 1)
-    return numbered_page(found, page.limit, rule_body, lambda row: row.number)
+    return numbered_page(query, partial(usecase.list_rules, app_context(), known_program(program_id)), rule_body)
 
 
 @blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["GET"])
 @blueprint.response(200, AlertRuleSchema)
-@blueprint.alt_response(404, response_name(404))
 def get_rule(rule_id: str) -> Response:
     """One active alert rule"""
     return json_response(rule_body(known_rule(rule_id)))
@@ -69,39 +64,35 @@ def get_rule(rule_id: str) -> Response:
 @blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["DELETE"])
 @needs("write", known_rule)
 @blueprint.response(204)
-@blueprint.alt_response(404, response_name(404))
 def end_rule(rule_id: str) -> Response:
     """End an alert rule: it is no longer evaluated, and its pending deliveries are dropped
 
     Its alerts stay in the program's list.
     """
-    usecase.end_rule(current_app.extensions["context"], known_rule(rule_id))
+    usecase.end_rule(app_context(), known_rule(rule_id))
     return Response(status=204)
 
 
 @blueprint.route("/v1/track/alert-rules/<rule_id>/test", methods=["POST"])
 @needs("write", known_rule)
 @blueprint.response(202, TestAlertSchema)
-@blueprint.alt_response(404, response_name(404))
 def try_rule(rule_id: str) -> Response:
     """Send a test alert to all targets of a rule
 
     It is delivered like any other; the program's alerts show the result.
     """
-    made = usecase.try_rule(current_app.extensions["context"], known_rule(rule_id))
+    made = usecase.try_rule(app_context(), known_rule(rule_id))
     location = url_for("alerts.list_alerts", program_id=made.program)
     return json_response({"alert": made.id, "program": made.program}, 202, {"Location": location})
 
 
 @blueprint.route("/v1/track/programs/<program_id>/alerts", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, AlertPageSchema)
-@blueprint.alt_response(404, response_name(404))
+@blueprint.response(200, page_schema(AlertSchema))
 def list_alerts(query: Body, program_id: str) -> Response:
     """Alerts of a program, in the order of creation, with their deliveries"""
-    page, program = page_of(query, (int,)), known_program(program_id)
-    found = usecase.list_alerts(current_app.extensions["context"], program, number_after(page), page.limit + 1)
-    return numbered_page(found, page.limit, lambda each: alert_body(*each), lambda each: each[0].number)
+    find = partial(usecase.list_alerts, app_context(), known_program(program_id))
+    return numbered_page(query, find, lambda listed: alert_body(*listed), lambda listed: listed[0].number)
 
 
 def made_body(row: AlertRuleRecord) -> Body:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from flask import Response, current_app
+from flask import Response
 
-from service.api.http.auth import needs, principal
+from service.api.http.auth import app_context, needs, principal
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_body
 from service.api.resources.tracking.programs import known_program, known_run
 from service.formats.imports.focus import CostBasis
-from service.schemas.base import Choice, Count, FreeObject, Items, Part, Schema, Text
+from service.schemas.fields import Choice, Count, FreeObject, Items, Part, Schema, Text
 from service.schemas.tracking.events import RejectedEventSchema
 from service.serialization import to_builtins
 from service.usecases.tracking.imports import READERS, ImportScope, import_file
@@ -85,6 +85,6 @@ def import_events(query: dict[str, Any]) -> Response:
     content = read_body()
     if not content:
         raise HttpError(400, "The body is empty; send the file.")
-    result = import_file(current_app.extensions["context"], principal(), query["kind"], content, place, query["basis"])
+    result = import_file(app_context(), principal(), query["kind"], content, place, query["basis"])
     body = to_builtins(result) | {"unmatched_count": len(result.unmatched)}
     return json_response(body | {name: body[name][:MAX_LISTED] for name in ("rejected", "unmatched", "notes")})

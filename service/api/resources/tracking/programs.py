@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from flask import Response, current_app, url_for
+from flask import Response, url_for
 
-from service.api.http.auth import needs, principal, team_context
+from service.api.http.auth import app_context, needs, principal, team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
 from service.api.http.idempotency import IDEMPOTENT, idempotency_record
-from service.api.http.paging import number_after, numbered_page, page_of
-from service.api.http.preconditions import IF_MATCH, VERSIONED, check_if_match, with_version_etag
+from service.api.http.paging import numbered_page
+from service.api.http.preconditions import IF_MATCH, VERSIONED, check_if_match, versioned_response
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.schemas.paging import PageQuerySchema
-from service.schemas.tracking.events import AppendResultSchema, EventPageSchema, EventQuerySchema, EventsSchema, event_body
+from service.schemas.paging import PageQuerySchema, page_schema
+from service.schemas.tracking.events import AppendResultSchema, EventsSchema, LoggedEventSchema, event_body
 from service.schemas.tracking.plan import plan_errors, plan_of
 from service.schemas.tracking.presenters import program_body, run_body
 from service.schemas.tracking.programs import (
     NewProgramSchema,
     NewRunSchema,
     ProgramChangeSchema,
-    ProgramPageSchema,
     RunChangeSchema,
-    RunPageSchema,
     TrackedProgramSchema,
     TrackedRunSchema,
 )
@@ -65,12 +65,12 @@ EVENTS_EXAMPLE: Body = {
 
 def known_program(program_id: str) -> ProgramRecord:
     """The team's program of that id. Raises NotFound."""
-    return usecase.find_program(current_app.extensions["context"], principal(), program_id)
+    return usecase.find_program(app_context(), principal(), program_id)
 
 
 def known_run(run_id: str) -> RunRecord:
     """The team's run of that id. Raises NotFound."""
-    return usecase.find_run(current_app.extensions["context"], principal(), run_id)
+    return usecase.find_run(app_context(), principal(), run_id)
 
 
 @blueprint.route("/v1/track/programs", methods=["POST"])
@@ -93,33 +93,28 @@ def start_program(given: Body) -> Response:
             raise HttpError(422, errors=errors)
         plan = plan_of(context, plan, "/plan")
     made = usecase.start_program(context, principal(), given, plan, idempotency)
-    return with_version_etag(json_response(program_body(made), 201, {"Location": _program_url(made)}), made.version)
+    return versioned_response(program_body(made), 201, _program_url(made))
 
 
 @blueprint.route("/v1/track/programs", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, ProgramPageSchema)
+@blueprint.response(200, page_schema(TrackedProgramSchema))
 def list_programs(query: Body) -> Response:
     """The team's programs, in the order of creation"""
-    page = page_of(query, (int,))
-    found = usecase.list_programs(current_app.extensions["context"], principal(), number_after(page), page.limit + 1)
-    return numbered_page(found, page.limit, program_body, lambda row: row.number)
+    return numbered_page(query, partial(usecase.list_programs, app_context(), principal()), program_body)
 
 
 @blueprint.route("/v1/track/programs/<program_id>", methods=["GET"])
 @blueprint.response(200, TrackedProgramSchema, headers=VERSIONED)
-@blueprint.alt_response(404, response_name(404))
 def get_program(program_id: str) -> Response:
     """One program"""
-    found = known_program(program_id)
-    return with_version_etag(json_response(program_body(found)), found.version)
+    return versioned_response(program_body(known_program(program_id)))
 
 
 @blueprint.route("/v1/track/programs/<program_id>", methods=["PATCH"])
 @needs("write", known_program)
 @blueprint.arguments(ProgramChangeSchema, example={"budget_usd": 300000})
 @blueprint.response(200, TrackedProgramSchema, headers=VERSIONED)
-@blueprint.alt_response(404, response_name(404))
 @blueprint.alt_response(412, response_name(412))
 @blueprint.doc(**IF_MATCH)
 def change_program(given: Body, program_id: str) -> Response:
@@ -128,15 +123,14 @@ def change_program(given: Body, program_id: str) -> Response:
     Every version is kept. `If-Match` names the version to change; of two concurrent changes one gets a 412.
     """
     with check_if_match(known_program(program_id)) as program:
-        changed = usecase.change_program(current_app.extensions["context"], principal(), program, given)
-    return with_version_etag(json_response(program_body(changed)), changed.version)
+        changed = usecase.change_program(app_context(), principal(), program, given)
+    return versioned_response(program_body(changed))
 
 
 @blueprint.route("/v1/track/programs/<program_id>/runs", methods=["POST"])
 @needs("write", known_program)
 @blueprint.arguments(NewRunSchema, example=RUN_EXAMPLE)
 @blueprint.response(201, TrackedRunSchema, headers=VERSIONED)
-@blueprint.alt_response(404, response_name(404))
 @blueprint.doc(**IDEMPOTENT)
 def start_run(given: Body, program_id: str) -> Response:
     """Track a run of a program
@@ -144,35 +138,29 @@ def start_run(given: Body, program_id: str) -> Response:
     Its baseline is the program's plan of the run of the same tier and name; `planned` takes precedence.
     """
     program, idempotency = known_program(program_id), idempotency_record(201, run_body, _run_url)
-    made = usecase.start_run(current_app.extensions["context"], program, given, idempotency)
-    return with_version_etag(json_response(run_body(made), 201, {"Location": _run_url(made)}), made.version)
+    made = usecase.start_run(app_context(), program, given, idempotency)
+    return versioned_response(run_body(made), 201, _run_url(made))
 
 
 @blueprint.route("/v1/track/programs/<program_id>/runs", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, RunPageSchema)
-@blueprint.alt_response(404, response_name(404))
+@blueprint.response(200, page_schema(TrackedRunSchema))
 def list_runs(query: Body, program_id: str) -> Response:
     """A program's runs, in the order of creation"""
-    page, program = page_of(query, (int,)), known_program(program_id)
-    found = usecase.list_runs(current_app.extensions["context"], program, number_after(page), page.limit + 1)
-    return numbered_page(found, page.limit, run_body, lambda row: row.number)
+    return numbered_page(query, partial(usecase.list_runs, app_context(), known_program(program_id)), run_body)
 
 
 @blueprint.route("/v1/track/runs/<run_id>", methods=["GET"])
 @blueprint.response(200, TrackedRunSchema, headers=VERSIONED)
-@blueprint.alt_response(404, response_name(404))
 def get_run(run_id: str) -> Response:
     """One run"""
-    found = known_run(run_id)
-    return with_version_etag(json_response(run_body(found)), found.version)
+    return versioned_response(run_body(known_run(run_id)))
 
 
 @blueprint.route("/v1/track/runs/<run_id>", methods=["PATCH"])
 @needs("write", known_run)
 @blueprint.arguments(RunChangeSchema, example={"state": "closed"})
 @blueprint.response(200, TrackedRunSchema, headers=VERSIONED)
-@blueprint.alt_response(404, response_name(404))
 @blueprint.alt_response(412, response_name(412))
 @blueprint.doc(**IF_MATCH)
 def change_run(given: Body, run_id: str) -> Response:
@@ -181,8 +169,8 @@ def change_run(given: Body, run_id: str) -> Response:
     Every version is kept. Events are accepted whether it is open or closed: some arrive late.
     """
     with check_if_match(known_run(run_id)) as run:
-        changed = usecase.change_run(current_app.extensions["context"], principal(), run, given)
-    return with_version_etag(json_response(run_body(changed)), changed.version)
+        changed = usecase.change_run(app_context(), principal(), run, given)
+    return versioned_response(run_body(changed))
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["POST"])
@@ -190,7 +178,6 @@ def change_run(given: Body, run_id: str) -> Response:
 @needs("write", known_run)
 @blueprint.arguments(EventsSchema, example=EVENTS_EXAMPLE)
 @blueprint.response(200, AppendResultSchema)
-@blueprint.alt_response(404, response_name(404))
 def add_events(given: Body, run_id: str) -> Response:
     """Append up to 1,000 events to a run (idempotent by `id`)
 
@@ -199,18 +186,16 @@ def add_events(given: Body, run_id: str) -> Response:
     correction of itself or with fields that the corrected event's type does not have. Nothing is edited in place: send a `correction`. The
     most expensive call takes less than 0.3 s of CPU.
     """
-    return json_response(to_builtins(usecase_events.append_events(current_app.extensions["context"], known_run(run_id), given["events"])))
+    return json_response(to_builtins(usecase_events.append_events(app_context(), known_run(run_id), given["events"])))
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])
-@blueprint.arguments(EventQuerySchema, location="query")
-@blueprint.response(200, EventPageSchema)
-@blueprint.alt_response(404, response_name(404))
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, page_schema(LoggedEventSchema))
 def list_events(query: Body, run_id: str) -> Response:
     """A run's log, in the order of arrival; later events come after"""
-    page, run = page_of(query, (int,)), known_run(run_id)
-    found = usecase_events.list_events(current_app.extensions["context"], run, number_after(page), page.limit + 1)
-    return numbered_page(found, page.limit, event_body, lambda logged: logged.position)
+    find = partial(usecase_events.list_events, app_context(), known_run(run_id))
+    return numbered_page(query, find, event_body, attrgetter("position"))
 
 
 def _program_url(row: ProgramRecord) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.http.auth import app_context
 from service.api.http.blueprint import Blueprint
 from service.api.http.documents import DOCUMENT_CONTENT, document_response
-from service.api.http.errors import response_name
 from service.api.resources.tracking.programs import known_program
 from service.formats.documents.render import REPORT_FORMATS
-from service.schemas.base import Choice, Moment, Schema
+from service.schemas.fields import Choice, Moment, Schema
 from service.schemas.tracking.presenters import report_body
 from service.schemas.tracking.report import TrackReportSchema
 from service.usecases.tracking.report import program_report
@@ -29,7 +29,6 @@ class ReportQuerySchema(Schema):
 @blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
-@blueprint.alt_response(404, response_name(404))
 @blueprint.doc(responses={200: {"content": DOCUMENT_CONTENT}})
 def get_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review
@@ -39,5 +38,5 @@ def get_report(query: dict[str, Any], program_id: str) -> Response:
     with losses, and 1 s for the page's plots.
     """
     program = known_program(program_id)
-    body = report_body(program_report(current_app.extensions["context"], program, query.get("as_of")))
+    body = report_body(program_report(app_context(), program, query.get("as_of")))
     return document_response("report", body, query.get("format"))

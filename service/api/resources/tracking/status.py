@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 
+from service.api.http.auth import app_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.errors import response_name
 from service.api.resources.tracking.programs import known_program
-from service.schemas.base import Choice, Moment, Schema
+from service.schemas.fields import Choice, Moment, Schema
 from service.schemas.tracking.presenters import status_body
 from service.schemas.tracking.status import ProgramStatusSchema
 from service.usecases.tracking.status import program_status
@@ -27,14 +27,13 @@ class StatusQuerySchema(Schema):
 @blueprint.route("/v1/track/programs/<program_id>/status", methods=["GET"])
 @blueprint.arguments(StatusQuerySchema, location="query")
 @blueprint.response(200, ProgramStatusSchema)
-@blueprint.alt_response(404, response_name(404))
 def get_status(query: dict[str, Any], program_id: str) -> Response:
     """Status of a program: spend, earned value, forecast, drift, failures and gate
 
     An unknown figure is null, and its block gives the reason. A program of a million events takes less than 0.1 s.
     """
     tracked = program_status(
-        current_app.extensions["context"],
+        app_context(),
         known_program(program_id),
         query.get("as_of"),
         with_loss_projections=query.get("project_losses") == "true",
