@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from service.domain.answer_fields import HIDDEN, Doc, share
 from service.domain.quantities import Range
@@ -162,6 +162,28 @@ class EnergyBlock:
     watts_per_accelerator: Annotated[float, Doc("Mean power of one accelerator with its share of the node, before PUE", "W")]
 
 
+SpreadCause = Literal["speed", "planning", "failures"]
+
+
+@dataclass(frozen=True, slots=True)
+class CauseOfSpread:
+    """Hours and cost as one cause alone spreads them.
+
+    Attributes
+    ----------
+    cause : str
+        The speed model's error, what whole runs lose beyond their steps, or failures.
+    wall_clock_hours : Range
+        [h].
+    total_usd : Range, optional
+        [USD]; None without a price.
+    """
+
+    cause: SpreadCause
+    wall_clock_hours: Range
+    total_usd: Range | None
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Answer of the engine, without price, assumptions and versions."""
@@ -175,6 +197,7 @@ class Estimate:
     cost: Annotated[CostBlock, Doc("What the run costs")]
     energy: Annotated[EnergyBlock, Doc("Energy and emissions")]
     batch_sequences: Annotated[int, HIDDEN]
+    spread_causes: Annotated[tuple[CauseOfSpread, ...], HIDDEN]
     warnings: Annotated[tuple[str, ...], HIDDEN]
 
 

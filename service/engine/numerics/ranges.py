@@ -51,6 +51,28 @@ def inverse(factor: Range) -> Range:
     return Range(1 / factor.p90, 1 / factor.p50, 1 / factor.p10)
 
 
+def percentile(quantity: Range, probability: float) -> float:
+    """Value under which a two-piece log-normal quantity stays with a probability: through p10 and p50 below, p50 and p90 above.
+
+    Parameters
+    ----------
+    quantity : Range
+        Percentiles, above 0 or all 0.
+    probability : float
+        Between 0 and 1 [1].
+
+    Returns
+    -------
+    float
+        In the unit of `quantity`.
+    """
+    end = quantity.p90 if probability > 0.5 else quantity.p10
+    if quantity.p50 <= 0 or end <= 0:
+        return quantity.p50
+    distance = abs(NormalDist().inv_cdf(probability)) / P90_Z_SCORE
+    return quantity.p50 * math.exp(math.log(end / quantity.p50) * distance)
+
+
 def probability_below(limit: float, quantity: Range) -> float:
     """Probability that a two-piece log-normal quantity is at or under a limit.
 

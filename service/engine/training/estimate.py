@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 from service.domain.quantities import Range
 from service.domain.training.estimate import (
+    CauseOfSpread,
     CostBlock,
     EnergyBlock,
     Estimate,
@@ -13,6 +14,7 @@ from service.domain.training.estimate import (
     FlopsBlock,
     MemoryBlock,
     ReliabilityBlock,
+    SpreadCause,
     ThroughputBlock,
     TimeBlock,
     TokensBlock,
@@ -20,13 +22,13 @@ from service.domain.training.estimate import (
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE, Run
 from service.domain.training.utilisation import PlanCalibration, Utilisation
-from service.engine.numerics.ranges import probability_below
+from service.engine.numerics.ranges import inverse, probability_below, product
 from service.engine.training.cost import cost_lines, total_usd
 from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, recomputed_flops
 from service.engine.training.parameters import total_parameters
-from service.engine.training.run_time import RunTime, predict_run_time
+from service.engine.training.run_time import RunTime, failure_spread, loss_spread, predict_run_time
 from service.engine.training.search.fit_advice import what_would_fit
 from service.engine.training.search.layout_search import LayoutChoice
 from service.engine.training.step.workload import peak_flops
@@ -104,8 +106,32 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
             watts_per_accelerator=run.energy.watts_per_accelerator,
         ),
         batch_sequences=int(choice.steps.batch[0]),
+        spread_causes=_spread_causes(run, timed, planning, total),
         warnings=_warnings(run, timed, useful_hours),
     )
+
+
+def _spread_causes(run: Run, timed: RunTime, planning: PlanCalibration, total: Range) -> tuple[CauseOfSpread, ...]:
+    """Hours and cost under each uncertain factor of the hours alone; without those that are certain."""
+    factors: dict[SpreadCause, Range] = {
+        "speed": inverse(timed.speed.tokens_per_s_per_accelerator),
+        "planning": loss_spread(run, planning),
+        "failures": failure_spread(run, timed.reliable),
+    }
+    whole = timed.wall_clock_hours
+    alone = {cause: product(whole.p50, (factor,)) for cause, factor in factors.items() if factor.p10 < factor.p90}
+    return tuple(CauseOfSpread(cause, hours, _cost_in(hours, whole, total)) for cause, hours in alone.items())
+
+
+def _cost_in(hours: Range, whole: Range, total: Range) -> Range:
+    """Cost of fewer and of more hours [USD], linear between the p10, p50 and p90 of the run's hours and cost."""
+    low = _share(whole.p50 - hours.p10, whole.p50 - whole.p10)
+    high = _share(hours.p90 - whole.p50, whole.p90 - whole.p50)
+    return Range(total.p50 - low * (total.p50 - total.p10), total.p50, total.p50 + high * (total.p90 - total.p50))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
 
 
 def checkpoint_tb(run: Run) -> float:

@@ -105,7 +105,7 @@ def _interrupted(
     reliable = reliability(run.failures, run.cluster, weekly, run.failures.mttf_hours_per_accelerator.p50)
     _check_goodput(reliable)
     ratio = run_over_step_speed(run, planning)
-    spreads = [_failure_spread(run, reliable), loss_spread(run, planning)]
+    spreads = [failure_spread(run, reliable), loss_spread(run, planning)]
     return [
         RunTime(flops, choice, speed, ratio, reliable, _wall_clock_hours(run, speed, ratio * reliable.goodput, spreads))
         for choice, speed in timed_layouts
@@ -214,8 +214,14 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Lay
     return Throughput(Range(spread.p10, spread.p50, max(spread.p50, fastest)), "modelled")
 
 
-def _failure_spread(run: Run, reliable: Reliability) -> Range:
-    """Hours at the p10 and p90 of the time to failure over those at its median [1]."""
+def failure_spread(run: Run, reliable: Reliability) -> Range:
+    """Hours at the p10 and p90 of the time to failure over those at its median.
+
+    Returns
+    -------
+    Range
+        [1].
+    """
     mttf = run.failures.mttf_hours_per_accelerator
     weekly = run.schedule.maintenance_hours_per_week
     worst, best = (reliability(run.failures, run.cluster, weekly, hours).goodput for hours in (mttf.p10, mttf.p90))

@@ -11,6 +11,7 @@ from service.context import AppContext
 from service.domain.answer_fields import MERGED, Doc
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption
+from service.domain.summary import Summary
 from service.domain.training.estimate import Estimate, EstimateLever
 from service.domain.training.model import Transformer
 from service.domain.training.run import Run
@@ -21,6 +22,7 @@ from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import ResolvedRun, resolve
+from service.usecases.training.summary import summarise_estimate
 
 Request = Mapping[str, Any]
 
@@ -41,6 +43,7 @@ BEYOND_LIMITS_TEXT = (
 class EstimateAnswer:
     """An estimate with its price, price snapshot, engine version, assumptions and warnings."""
 
+    summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
     estimate: Annotated[Estimate, MERGED]
     price: Annotated[Price, Doc("Price the answer is made with; null where no offer of the accelerator is known", nullable=True)]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
@@ -72,7 +75,8 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _note_layout(run, found, notes)
     _warn_of_surprises(request, run, found, machine.price, notes)
     warnings = (*notes.warnings, *found.warnings)
-    return EstimateAnswer(found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
+    summary = summarise_estimate(run, found, machine.price)
+    return EstimateAnswer(summary, found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
 
 
 def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price, notes: AssumptionLog) -> None:

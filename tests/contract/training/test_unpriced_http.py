@@ -34,6 +34,15 @@ def test_an_accelerator_that_nobody_sells_has_everything_but_a_cost(client: Flas
     assert sum(STATED in warning for warning in body["warnings"]) == 1
 
 
+def test_the_summary_says_what_to_state_and_holds_no_dollars(client: FlaskClient) -> None:
+    """Nobody forwards a total of 0."""
+    summary = client.post("/v1/estimate", json=request_on("H800")).get_json()["summary"]
+    assert STATED in summary["text"]
+    assert "$" not in json.dumps(summary, ensure_ascii=False)
+    assert (summary["p50_usd"], summary["p80_usd"]) == (None, None)
+    assert summary["p80_finish_days"] > summary["p50_finish_days"] > 0
+
+
 def test_what_it_takes_is_that_of_a_stated_price(client: FlaskClient) -> None:
     """Only the price is missing: hours, memory and energy are the same."""
     unpriced = client.post("/v1/estimate", json=request_on("H800")).get_json()

@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.engine.numerics.ranges import inverse, probability_below, product
+from service.engine.numerics.ranges import inverse, percentile, probability_below, product
 
 sizes = st.floats(1e-3, 1e6)
 spreads = st.builds(lambda middle, down, up: Range(middle / down, middle, middle * up), sizes, st.floats(1, 5), st.floats(1, 5))
@@ -79,3 +79,17 @@ def test_a_range_certain_on_one_side_is_certain_there() -> None:
 def test_no_time_left_is_no_chance() -> None:
     """A deadline in the past has probability zero, not a mathematical error."""
     assert probability_below(-24.0, Range(1, 2, 3)) == 0
+
+
+@given(spreads, st.floats(0.05, 0.95))
+def test_a_percentile_is_the_limit_kept_with_that_probability(quantity: Range, probability: float) -> None:
+    """The inverse of the probability below a limit, on both sides of the median."""
+    assume(quantity.p50 / quantity.p10 > 1.001 and quantity.p90 / quantity.p50 > 1.001)
+    assert probability_below(percentile(quantity, probability), quantity) == pytest.approx(probability, abs=1e-6)
+
+
+def test_percentiles_go_through_the_stated_ones_and_stay_where_there_is_no_spread() -> None:
+    quantity = Range(10.0, 20.0, 80.0)
+    assert [percentile(quantity, share) for share in (0.1, 0.5, 0.9)] == pytest.approx([10.0, 20.0, 80.0])
+    assert percentile(Range.exactly(0.0), 0.8) == 0
+    assert percentile(Range.exactly(7.0), 0.8) == 7

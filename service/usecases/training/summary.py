@@ -1,0 +1,145 @@
+"""The summary of an estimate: its sentence, the assumptions that move it most, and the published run most like it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from service.domain.quantities import Range
+from service.domain.summary import ComparableRun, Driver, Summary
+from service.domain.training.estimate import COMPUTE_LINE, CauseOfSpread, Estimate
+from service.domain.training.model import GenericNetwork
+from service.domain.training.run import Run
+from service.engine.numerics.ranges import percentile
+from service.engine.training.parameters import total_parameters
+from service.engine.training.run_time import run_over_step_speed
+from service.formats.headline import duration_range, money, money_range
+from service.presets.training.comparable_runs import find_comparable_run, model_kind
+from service.presets.training.utilisation import plan_calibration
+from service.usecases.resolution.price import Price
+
+KEPT_WITH = 0.8
+MAX_DRIVERS = 3
+PRICE_CHANGE = 0.1
+STATE_PRICE = "what it costs is not known, nobody is known to sell it: state price.usd_per_accelerator_hour"
+COMPARABLE_METHODS = ("pretrain", "continued_pretrain")
+_VENDOR = re.compile(r"^[^-]+-")
+_FORM = re.compile(r"-SXM\d*$")
+
+
+def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, other_sellers: str = "") -> Summary:
+    """The summary of a run's estimate; without a price nothing in it is in dollars.
+
+    The p80 is that of a log-normal quantity through its p50 and p90. `other_sellers` says what the run would cost at other providers,
+    as a sentence of its own; empty where that is not known.
+    """
+    usd = None if price is None else found.cost.total_usd
+    hours = shifted(found.time.wall_clock_hours, run.schedule.queue_hours)
+    machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
+    fits = "" if found.memory.fits else "It does not fit in the memory."
+    sentences = [estimate_text(usd, hours, machine, price), other_sellers, fits]
+    return Summary(
+        text=" ".join(sentence for sentence in sentences if sentence),
+        p50_usd=None if usd is None else usd.p50,
+        p80_usd=None if usd is None else percentile(usd, KEPT_WITH),
+        p50_finish_days=hours.p50 / 24,
+        p80_finish_days=percentile(hours, KEPT_WITH) / 24,
+        bound=found.throughput.bound_by,
+        drivers=_drivers(run, found, price),
+        comparable=comparable_run(run),
+    )
+
+
+def estimate_text(usd: Range | None, hours: Range, machine: str, price: Price | None) -> str:
+    """Cost, duration, machine and price in a sentence; without a price it says what to state."""
+    if usd is None or price is None:
+        return f"{_capital(duration_range(hours))} on {machine}; {STATE_PRICE}."
+    return f"About {money_range(usd)} and {duration_range(hours)} on {machine} {price_phrase(price)}."
+
+
+def price_phrase(price: Price) -> str:
+    """Where the price is from, and when it was read."""
+    if price.provider is None:
+        return f"at your {money(price.usd_per_accelerator_hour)} an accelerator-hour"
+    read = "" if price.observed_at is None else f", price of {day(price.observed_at)}"
+    return f"at {price.provider}{read}{' (stale)' if price.stale else ''}"
+
+
+def day(moment: datetime) -> str:
+    """A date as text: 21 Nov 2026."""
+    return f"{moment.day} {moment:%b %Y}"
+
+
+def short_name(accelerator: str) -> str:
+    """Canonical name without vendor and form factor: H100-80GB."""
+    return _FORM.sub("", _VENDOR.sub("", accelerator, count=1))
+
+
+def shifted(hours: Range, by_hours: float) -> Range:
+    """The range some hours later."""
+    return Range(*(value + by_hours for value in (hours.p10, hours.p50, hours.p90)))
+
+
+def comparable_run(run: Run) -> ComparableRun | None:
+    """The published run most like a pretraining run; None for other methods, and where none is near."""
+    model = run.model
+    params = model.params if isinstance(model, GenericNetwork) else total_parameters(model)
+    if not params or run.training.method not in COMPARABLE_METHODS:
+        return None
+    return find_comparable_run(model_kind(model), params, run.data.trained_tokens, run.cluster.accelerator.family)
+
+
+def _drivers(run: Run, found: Estimate, price: Price | None) -> tuple[Driver, ...]:
+    """The causes with the widest 80 % range of cost, or of time without a price; a price is weighed by a tenth more and less."""
+    causes = [cause if price else replace(cause, total_usd=None) for cause in found.spread_causes]
+    weighed = [(_width(cause), _cause_driver(run, found, cause)) for cause in causes]
+    weighed += _price_drivers(found, price)
+    return tuple(driver for _, driver in sorted(weighed, key=lambda pair: -pair[0])[:MAX_DRIVERS])
+
+
+def _width(cause: CauseOfSpread) -> float:
+    """Width of the range of cost [USD], or of time without a price [h]."""
+    moved = cause.wall_clock_hours if cause.total_usd is None else cause.total_usd
+    return moved.p90 - moved.p10
+
+
+def _price_drivers(found: Estimate, price: Price | None) -> Iterator[tuple[float, Driver]]:
+    if price is None or not price.usd_per_accelerator_hour:
+        return
+    tenth = PRICE_CHANGE * sum(float(line.usd) for line in found.cost.lines if _scales_with_price(line.line))
+    effect = f"{PRICE_CHANGE:.0%} more an hour: {money(tenth)} more"
+    yield 2 * tenth, Driver("price.usd_per_accelerator_hour", price.usd_per_accelerator_hour, effect)
+
+
+def _scales_with_price(line: str) -> bool:
+    return line in (COMPUTE_LINE, "spares", "unused commitment") or line.startswith("overhead: ")
+
+
+def _cause_driver(run: Run, found: Estimate, cause: CauseOfSpread) -> Driver:
+    mfu, mttf = found.throughput.mfu, run.failures.mttf_hours_per_accelerator
+    planned = run_over_step_speed(run, plan_calibration())
+    field, value, changes = {
+        "speed": ("throughput.mfu", mfu.p50, f"MFU from {mfu.p90:.0%} to {mfu.p10:.0%}"),
+        "planning": ("throughput.run_over_step_speed", planned, "from no loss beyond steps and failures to twice the planned one"),
+        "failures": (
+            "failures.mttf_hours_per_accelerator",
+            mttf.p50,
+            f"a failure every {mttf.p90:,.0f} to {mttf.p10:,.0f} hours of one",
+        ),
+    }[cause.cause]
+    usd, hours = cause.total_usd, cause.wall_clock_hours
+    cost = "" if usd is None else f"{money(usd.p10)}–{money(usd.p90)} and "
+    return Driver(field, value, f"{changes}: {cost}{_ends(hours)}")
+
+
+def _ends(hours: Range) -> str:
+    """p10 and p90 of a duration in the unit of its median: 118–171 days."""
+    whole = duration_range(hours)
+    middle, _, ends = whole.partition(" (")
+    return f"{ends.rstrip(')')} {middle.partition(' ')[2]}" if ends else middle
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
