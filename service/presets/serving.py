@@ -13,9 +13,10 @@ from typing import Any
 from service.domain.errors import UnknownName
 from service.domain.quantities import Assumption, Range
 from service.domain.serving.requirements import CompressionMethod, EngineLimits, ServingMachine, ServingRates, WeightFormat
-from service.domain.training.hardware import Accelerator
+from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.presets.defaults import Default
 from service.presets.documents import build, dated_source, load_document
+from service.presets.hardware.formats import load_format_support
 
 BORROWED = "any"
 
@@ -37,6 +38,18 @@ def load_formats() -> Mapping[str, WeightFormat]:
     """Weight formats by name, from the widest on."""
     rows = load_document("serving")["format"]
     return MappingProxyType({name: build(WeightFormat, row, name=name) for name, row in rows.items()})
+
+
+def can_serve(accelerator: Accelerator, weight_format: WeightFormat) -> bool:
+    """Whether the accelerator multiplies in the format, or its family may store it and the accelerator multiplies in 16 bit."""
+    peaks = accelerator.peak_tflops
+    stored = weight_format.name in load_format_support()[accelerator.family].stored
+    return any(name in peaks for name in weight_format.arithmetic) or (stored and any(name in peaks for name in SIXTEEN_BIT))
+
+
+def servable_formats(accelerator: Accelerator) -> tuple[str, ...]:
+    """Names of the formats that the accelerator can serve, from the widest on."""
+    return tuple(name for name, weight_format in load_formats().items() if can_serve(accelerator, weight_format))
 
 
 def find_format(name: str) -> WeightFormat:

@@ -48,7 +48,7 @@ class WeightFormat:
     weight_bytes, kv_bytes, table_bytes : float
         Bytes of a matrix weight and of a cache element, with their scales, and of an element of embedding and head.
     arithmetic : tuple of str
-        Precisions it may be multiplied in; the first that the accelerator has is used.
+        Precisions it is multiplied in as it is stored; the first that the accelerator has is used, else it is widened to 16 bit.
     """
 
     name: str

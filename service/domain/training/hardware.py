@@ -8,6 +8,7 @@ from typing import Literal
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8")
+SIXTEEN_BIT: tuple[Precision, ...] = ("bf16", "fp16")
 
 
 @dataclass(frozen=True)

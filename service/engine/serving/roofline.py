@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine
+from service.domain.training.hardware import SIXTEEN_BIT
 from service.engine.serving.model import (
     ACTIVATION_BYTES,
     ServingSetup,
@@ -26,7 +27,7 @@ from service.engine.serving.model import (
     tensor_groups,
     token_cache_bytes,
 )
-from service.engine.training.step.workload import SIXTEEN_BIT, peak_flops
+from service.engine.training.step.workload import peak_flops
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount
@@ -190,8 +191,8 @@ def decode_roofline_s(setup: ServingSetup, replicas: Replicas) -> Amount:
 
 
 def arithmetic_peak_flop_per_s(setup: ServingSetup) -> float:
-    """Dense peak for the weight format [FLOP/s]: that of the first of its precisions that the accelerator has."""
-    return _peak_flop_per_s(setup.machine, setup.weight_format.arithmetic)
+    """Dense peak for the weight format [FLOP/s]: that of the first of its precisions that the accelerator has, else of 16 bit."""
+    return _peak_flop_per_s(setup.machine, (*setup.weight_format.arithmetic, *SIXTEEN_BIT))
 
 
 def visited_experts(experts: Amount, per_token: Amount, tokens: Amount) -> Amount:

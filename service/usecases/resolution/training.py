@@ -12,12 +12,15 @@ from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Training
 from service.engine.training.parameters import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
+from service.presets.hardware.accelerators import load_accelerators
+from service.presets.hardware.formats import load_format_support
 from service.presets.training.footprint import find_footprint
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 
 Section = Mapping[str, Any]
 
+MAX_NAMED = 3
 USUAL_PRECISIONS = ("bf16", "fp16", "tf32", "fp32")
 AXES = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline")
 METHODS_BY_FIELD = {
@@ -156,10 +159,20 @@ def _precision(given: Section, accelerator: Accelerator, notes: AssumptionLog) -
         usual = next((precision for precision in USUAL_PRECISIONS if precision in known), known[0])
         return notes.assume("training.precision", usual, f"the usual training precision that {accelerator.name} has")
     if asked not in known:
-        raise InvalidRequest(
-            f"{accelerator.name} has no published dense peak for {asked}; it has {', '.join(known)}", "/training/precision"
-        )
+        raise InvalidRequest(_explain_precision(asked, accelerator), "/training/precision")
     return asked
+
+
+def _explain_precision(asked: str, accelerator: Accelerator) -> str:
+    """Why a run on the accelerator cannot be in this precision, what it can be in, and which others have it."""
+    support = load_format_support()[accelerator.family]
+    known = ", ".join(accelerator.peak_tflops)
+    if asked in support.arithmetic:
+        return f"{accelerator.name} has no published dense peak for {asked}; it has {known}"
+    with_it = [other for other in load_accelerators().values() if asked in other.peak_tflops and other.vendor == accelerator.vendor]
+    nearest = sorted(with_it, key=lambda other: (other.release_year, -other.peak_tflops[asked]))[:MAX_NAMED]
+    others = f"; {asked} is computed by {', '.join(other.name for other in nearest)}" if nearest else ""
+    return f"{accelerator.name} does not compute in {asked}; it has {known}{others}"
 
 
 def resolve_global_batch(given: Section, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:

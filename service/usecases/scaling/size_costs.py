@@ -29,7 +29,7 @@ from service.engine.training.shape import infer_shape
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.scaling.laws import load_mixture_law
 from service.presets.scaling.optimum import optimal_default
-from service.presets.serving import default_shape, find_format, serving_defaults, serving_machine
+from service.presets.serving import can_serve, default_shape, find_format, servable_formats, serving_defaults, serving_machine
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -226,6 +226,8 @@ def _resolve_serving(setup: TrainingSetup, section: Request, tokens: float, book
     default = serving_defaults()["load_factor"]
     load = notes.take(section, "serving.load_factor", default.value, default.source)
     weight_format = find_format(_take_default(section, "format", notes))
+    if not can_serve(accelerator, weight_format):
+        raise InvalidRequest(f"{accelerator.name} serves {', '.join(servable_formats(accelerator)) or 'no format'}", "/serving/format")
     request = MeanRequest(float(_take_default(section, "prompt_tokens", notes)), float(_take_default(section, "output_tokens", notes)))
     machine = serving_machine(accelerator)
     notes.assume("serving.achieved", machine.achieved.family, machine.achieved.source)

@@ -11,11 +11,18 @@ import numpy as np
 
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer
 from service.engine.serving.fleet import TimedReplicas, replica_sizes, select_allowed
-from service.presets.serving import load_formats
+from service.presets.serving import can_serve, load_formats, servable_formats
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.offers import PricedAccelerator, find_priced_accelerators
-from service.usecases.serving.search import ReplicaCache, ServingRequirements, ServingResult, replicas_on, search_configurations
+from service.usecases.serving.search import (
+    ReplicaCache,
+    ServingRequirements,
+    ServingResult,
+    replicas_on,
+    search_configurations,
+    supported_pairs,
+)
 
 Request = Mapping[str, Any]
 MAX_SHOWN = 3
@@ -36,14 +43,29 @@ def explain_infeasible(request: Request, search: InfeasibleSearch, book: PriceBo
     if counts is not None and not (tried := _sizes(search)).intersection(counts):
         listed = ", ".join(str(size) for size in sorted(tried))
         return InvalidRequest(f"no replica of these sizes is tried; the sizes are {listed}", "/hardware/counts")
-    alternatives = _describe_alternatives(request, search, book)
-    advice = f"these would serve: {', or '.join(alternatives)}" if alternatives else "no accelerator with a known price would serve"
+    advice = _advise(request, search, book)
+    if not supported_pairs(search.priced_accelerators, search.requirements.formats):
+        return InvalidRequest(f"{_describe_unsupported(search)}; {advice}", _pointer(request, "formats", "hardware"))
     fitting = _fitting(search)
     if not fitting:
-        return DoesNotFit(f"{_describe_model(search.requirements)} do not fit on {_describe_search(search)}; {advice}", _pointer(request))
+        subject = f"{_describe_model(search.requirements)} do not fit on {_describe_search(search)}"
+        return DoesNotFit(f"{subject}; {advice}", _pointer(request, "hardware", "formats"))
     first_s, later_s = (min(float(np.min(getattr(timed.speed, name))) for timed in fitting) for name in ("ttft_s", "tpot_s"))
     soonest = f"the soonest first token takes {first_s:.3g} s, the soonest later ones {1000 * later_s:.3g} ms each"
     return InvalidRequest(f"nothing keeps these latencies on {_describe_search(search)}: {soonest}; {advice}", "/latency")
+
+
+def _advise(request: Request, search: InfeasibleSearch, book: PriceBook) -> str:
+    alternatives = _describe_alternatives(request, search, book)
+    return f"these would serve: {', or '.join(alternatives)}" if alternatives else "no accelerator with a known price would serve"
+
+
+def _describe_unsupported(search: InfeasibleSearch) -> str:
+    """Which of the asked formats no accelerator serves, and what each does serve."""
+    accelerators = {priced.accelerator.name: priced.accelerator for priced in search.priced_accelerators}
+    asked = " or ".join(weight_format.name for weight_format in search.requirements.formats)
+    served = [f"{name} serves {', '.join(servable_formats(accelerator)) or 'none'}" for name, accelerator in sorted(accelerators.items())]
+    return f"none of the accelerators serves {asked}: {'; '.join(served[:MAX_SHOWN])}"
 
 
 def _sizes(search: InfeasibleSearch) -> set[int]:
@@ -60,6 +82,8 @@ def _fitting(search: InfeasibleSearch) -> list[TimedReplicas]:
     """Configurations that fit and are allowed but too slow."""
     fitting = []
     for priced, weight_format in itertools.product(_distinct_prices(search), search.requirements.formats):
+        if not can_serve(priced.accelerator, weight_format):
+            continue
         timed = replicas_on(search.requirements, priced.accelerator, weight_format, search.cache)
         at = np.flatnonzero(select_allowed(timed, search.requirements.demand, priced.rent))
         fitting += [timed.select(at)] if len(at) else []
@@ -72,17 +96,28 @@ def _distinct_prices(search: InfeasibleSearch) -> list[PricedAccelerator]:
 
 
 def _describe_alternatives(request: Request, search: InfeasibleSearch, book: PriceBook) -> list[str]:
-    """Best configurations in any format, in any size and in both; else with any accelerator that has a price."""
-    requirements = search.requirements
+    """Smallest replicas in any format, in any size and on any accelerator with a price; else those of several such changes."""
+    requirements, priced, cache = search.requirements, search.priced_accelerators, search.cache
     any_format = replace(requirements, formats=tuple(load_formats().values()))
     any_size, both = (replace(base, demand=replace(requirements.demand, counts=None)) for base in (requirements, any_format))
-    results = [
-        best
-        for relaxed in (any_format, any_size, both)
-        for best in search_configurations(relaxed, search.priced_accelerators, search.cache)[:1]
-    ]
-    results = results or search_configurations(both, _other_prices(request, book), search.cache)
+    others = _other_prices(request, book)
+    results = [*_smallest(any_format, priced, cache), *_smallest(any_size, priced, cache), *_smallest(any_size, others, cache)]
+    results = results or _smallest(both, priced, cache) or _smallest(both, others, cache)
     return list(dict.fromkeys(_describe(result) for result in results))[:MAX_SHOWN]
+
+
+def _smallest(
+    requirements: ServingRequirements, priced_accelerators: Sequence[PricedAccelerator], cache: ReplicaCache
+) -> list[ServingResult]:
+    """The cheapest configuration of the asked sizes or, where any is accepted, of the smallest that can serve; none where none can."""
+    results = search_configurations(requirements, priced_accelerators, cache)
+    if requirements.demand.counts is not None:
+        return results[:1]
+    for size in sorted({size for result in results for size in replica_sizes(result.replica.setup)}):
+        of_size = replace(requirements, demand=replace(requirements.demand, counts=(size,)))
+        if smallest := search_configurations(of_size, priced_accelerators, cache):
+            return smallest[:1]
+    return []
 
 
 def _other_prices(request: Request, book: PriceBook) -> list[PricedAccelerator]:
@@ -112,6 +147,6 @@ def _describe_search(search: InfeasibleSearch) -> str:
     return f"{shown} in {', '.join(weight_format.name for weight_format in search.requirements.formats)}{sizes}"
 
 
-def _pointer(request: Request) -> str:
-    """Pointer to the section that restricts the choice most."""
-    return next((f"/{name}" for name in ("hardware", "formats") if request.get(name)), "/model")
+def _pointer(request: Request, *sections: str) -> str:
+    """Pointer to the first of these sections that the request states."""
+    return next((f"/{name}" for name in sections if request.get(name)), "/model")

@@ -12,6 +12,7 @@ from service.domain.prices import offer_key
 from service.domain.training.hardware import Accelerator
 from service.engine.serving.fleet import RentalUnit
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.serving import serving_defaults
 from service.prices.book import PriceBook
 from service.usecases.comparison.option_table import TORUS
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -53,8 +54,15 @@ def resolve_accelerators(hardware: Request, book: PriceBook, notes: AssumptionLo
     """Canonical names of the stated accelerators, or of all with a price, sorted. Raises UnknownName with its pointer."""
     stated = hardware.get("accelerators")
     if stated is None:
-        return list(notes.assume("hardware.accelerators", sorted(book.by_accelerator), "not stated: all that have a price"))
+        return list(notes.assume("hardware.accelerators", _current_accelerators(book), "not stated: all current ones that have a price"))
     return sorted({_canonical_name(name, index, notes) for index, name in enumerate(stated)})
+
+
+def _current_accelerators(book: PriceBook) -> list[str]:
+    """Accelerators with a price, without those released long before the newest of them."""
+    years = {name: load_accelerators()[name].release_year for name in book.by_accelerator}
+    oldest = max(years.values(), default=0) - serving_defaults()["current_years"].value
+    return sorted(name for name, year in years.items() if year >= oldest)
 
 
 def _canonical_name(name: str, index: int, notes: AssumptionLog) -> str:

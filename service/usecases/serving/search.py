@@ -11,7 +11,7 @@ from service.domain.training.hardware import Accelerator
 from service.engine.serving.configurations import SECONDS_PER_HOUR
 from service.engine.serving.fleet import ServingDemand, TimedReplicas, cheapest_configuration, size_fleet, time_replicas
 from service.engine.serving.model import ServedModel, ServingSetup
-from service.presets.serving import serving_machine
+from service.presets.serving import can_serve, serving_machine
 from service.usecases.serving.offers import PricedAccelerator
 
 ReplicaCache = dict[tuple[str, str], TimedReplicas]
@@ -47,12 +47,20 @@ def search_configurations(
 ) -> list[ServingResult]:
     """Best configuration of each priced accelerator in each format that can serve, the cheapest request first."""
     results: list[ServingResult] = []
-    for accelerator, weight_format in itertools.product(_accelerators(priced_accelerators), requirements.formats):
+    for accelerator, weight_format in supported_pairs(priced_accelerators, requirements.formats):
         timed = replicas_on(requirements, accelerator, weight_format, cache)
         results += _best_of_prices(
             timed, requirements.demand, [priced for priced in priced_accelerators if priced.accelerator.name == accelerator.name]
         )
     return sorted(results, key=_sort_key)
+
+
+def supported_pairs(
+    priced_accelerators: Sequence[PricedAccelerator], formats: Sequence[WeightFormat]
+) -> list[tuple[Accelerator, WeightFormat]]:
+    """Each accelerator with each format that it can serve."""
+    pairs = itertools.product(_accelerators(priced_accelerators), formats)
+    return [(accelerator, weight_format) for accelerator, weight_format in pairs if can_serve(accelerator, weight_format)]
 
 
 def replicas_on(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -14,18 +14,19 @@ from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.serving.answer import ServingLever, ServingLifetime
-from service.domain.serving.requirements import MeanRequest
+from service.domain.serving.requirements import MeanRequest, WeightFormat
+from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.domain.training.model import Transformer
 from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, mean_requests_per_s
 from service.engine.serving.model import describe_served_model
-from service.presets.serving import BORROWED, default_shape, find_format, serving_assumptions, serving_defaults
+from service.presets.serving import BORROWED, can_serve, default_shape, find_format, serving_assumptions, serving_defaults
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 from service.usecases.serving.infeasibility import InfeasibleSearch, explain_infeasible
 from service.usecases.serving.levers import LeverBaseline, rank_levers
-from service.usecases.serving.offers import find_priced_accelerators
+from service.usecases.serving.offers import PricedAccelerator, find_priced_accelerators
 from service.usecases.serving.options import ServingOption, make_serving_option
 from service.usecases.serving.search import (
     ReplicaCache,
@@ -38,12 +39,12 @@ from service.usecases.serving.search import (
 from service.usecases.training.estimate import MAX_ACCELERATOR_HOURS, MAX_USD, estimate
 
 Request = Mapping[str, Any]
-DEFAULT_FORMAT = "bf16"
+SIXTEEN_BIT_SOURCE = "not stated: as trained, bf16 where an accelerator has it; fewer bits lose quality"
 DEFAULT_LIMIT = 10
 # A model stated by these fields alone has the proportions of current models.
 SIZE_FIELDS = {"params", "active_params", "architecture"}
 # Assumptions that are reported under other names where they are used.
-REPORTED_ELSEWHERE = ("serving.load_factor", "serving.kv_heads", "serving.training_share")
+REPORTED_ELSEWHERE = ("serving.load_factor", "serving.kv_heads", "serving.training_share", "serving.current_years")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,9 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     notes, now = AssumptionLog(), context.clock()
     book = context.book(request.get("price", {}).get("snapshot"))
     model, published_seq_len = _resolve_model(request, notes)
-    requirements, volume = _resolve_requirements(request, model, notes), _resolve_volume(request)
     priced_accelerators = find_priced_accelerators(request, book, notes)
+    formats = _resolve_formats(request, priced_accelerators, notes)
+    requirements, volume = _resolve_requirements(request, model, formats, notes), _resolve_volume(request)
     cache: ReplicaCache = {}
     results = best_of_each_offer(search_configurations(requirements, priced_accelerators, cache))
     if not results:
@@ -113,7 +115,25 @@ def _resolve_model(request: Request, notes: AssumptionLog) -> tuple[Transformer,
     return model, published_seq_len
 
 
-def _resolve_requirements(request: Request, model: Transformer, notes: AssumptionLog) -> ServingRequirements:
+def _resolve_formats(request: Request, priced_accelerators: Sequence[PricedAccelerator], notes: AssumptionLog) -> tuple[WeightFormat, ...]:
+    """The stated formats, else the 16-bit one; accelerators that serve none of them are named in a warning."""
+    accelerators = {priced.accelerator.name: priced.accelerator for priced in priced_accelerators}
+    names = request.get("formats") or notes.assume("formats", [_sixteen_bit(accelerators.values())], SIXTEEN_BIT_SOURCE)
+    formats = tuple(find_format(name) for name in dict.fromkeys(names))
+    without = sorted(name for name, accelerator in accelerators.items() if not any(can_serve(accelerator, stored) for stored in formats))
+    if without and "accelerators" in request.get("hardware", {}):
+        notes.warn(f"{', '.join(without)} cannot serve {' or '.join(names)}: left out")
+    return formats
+
+
+def _sixteen_bit(accelerators: Iterable[Accelerator]) -> str:
+    """bf16 where any of the accelerators has it, else fp16."""
+    return next((name for name in SIXTEEN_BIT if any(name in accelerator.peak_tflops for accelerator in accelerators)), SIXTEEN_BIT[0])
+
+
+def _resolve_requirements(
+    request: Request, model: Transformer, formats: tuple[WeightFormat, ...], notes: AssumptionLog
+) -> ServingRequirements:
     traffic, latency = request["traffic"], request.get("latency", {})
     tpot_ms = latency.get("time_per_output_token_ms")
     mean_request = MeanRequest(
@@ -129,10 +149,7 @@ def _resolve_requirements(request: Request, model: Transformer, notes: Assumptio
         load_factor=notes.take(request, "utilisation", load.value, load.source),
         counts=request.get("hardware", {}).get("counts"),
     )
-    formats = request.get("formats") or notes.assume("formats", [DEFAULT_FORMAT], "not stated: as trained; fewer bits lose quality")
-    return ServingRequirements(
-        describe_served_model(model), mean_request, demand, tuple(find_format(name) for name in dict.fromkeys(formats))
-    )
+    return ServingRequirements(describe_served_model(model), mean_request, demand, formats)
 
 
 def _resolve_rate(traffic: Request, request: MeanRequest) -> float | None:

@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_a_problem_that_says_what_would(client: FlaskClient
         ({"latency": {"time_to_first_token_s": -1}}, "/latency/time_to_first_token_s"),
         ({"latency": {"time_per_output_token_s": 1}}, "/latency/time_per_output_token_s"),
         ({"formats": []}, "/formats"),
-        ({"formats": ["fp16"]}, "/formats/0"),
+        ({"formats": ["fp12"]}, "/formats/0"),
         ({"hardware": {"accelerators": ["H1000"]}}, "/hardware/accelerators/0"),
         ({"hardware": {"accelerator": "H100"}}, "/hardware/accelerator"),
         ({"hardware": {"counts": [0]}}, "/hardware/counts/0"),

@@ -103,7 +103,7 @@ def test_csv_has_a_line_an_option_and_a_column_a_figure(settings: Settings) -> N
     ("arguments", "said"),
     [
         (["--params", "8B", "--prompt", "100"], "/traffic/output_tokens: this field is required"),
-        ([*FLAGS, "--formats", "bf16,fp16"], "/formats/1: must be one of"),
+        ([*FLAGS, "--formats", "bf16,fp12"], "/formats/1: must be one of"),
         ([*FLAGS, "--counts", "4,many"], "/hardware/counts/1: not a count"),
         ([*FLAGS, "--accelerators", "H1000"], "/hardware/accelerators/0: unknown accelerator 'H1000'"),
         ([*FLAGS, "--snapshot", "never"], "/price/snapshot: no price snapshot is called 'never'"),

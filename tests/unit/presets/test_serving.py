@@ -19,6 +19,7 @@ from service.presets.serving import (
     load_achieved,
     load_compression_methods,
     load_formats,
+    servable_formats,
     serving_assumptions,
     serving_defaults,
     serving_limits,
@@ -59,7 +60,7 @@ def test_formats_from_wide_to_narrow() -> None:
     for one in load_formats().values():
         assert 0 <= one.weight_bytes - one.bits / 8 < 1 / 8
         assert one.kv_bytes >= 1
-        assert len(one.source) > 10 or one.name == "bf16"
+        assert len(one.source) > 10
 
 
 def test_scales_of_int4_and_nvfp4() -> None:
@@ -79,6 +80,17 @@ def test_arithmetic_is_the_formats_where_the_machine_has_it() -> None:
     assert list(rates.values()) == [1978.9e12, 989.4e12, 312e12, 312e12]
 
 
+def test_a_machine_serves_what_it_computes_in_and_what_its_family_may_store() -> None:
+    """No bf16 on Volta and Turing; fp8 and nvfp4 are computed in or stored, and on Volta neither."""
+    served = {name: servable_formats(PARTS[name]) for name in ("NVIDIA-V100-32GB-SXM2", "NVIDIA-T4", A100.name, "Google-TPU-v5e")}
+    assert served == {
+        "NVIDIA-V100-32GB-SXM2": ("fp16", "int8", "int4"),
+        "NVIDIA-T4": ("fp16", "fp8", "int8", "int4"),
+        A100.name: tuple(load_formats()),
+        "Google-TPU-v5e": ("bf16", "int8"),
+    }
+
+
 def test_an_unknown_format_is_answered_with_those_there_are() -> None:
     """The message lists them."""
     with pytest.raises(UnknownName, match="int8, int4, nvfp4"):
@@ -86,10 +98,12 @@ def test_an_unknown_format_is_answered_with_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
-def test_every_accelerator_can_serve(part: Accelerator) -> None:
-    """A billion weights give tokens on every machine of the catalogue, in every format."""
+def test_every_accelerator_with_16_bit_arithmetic_can_serve(part: Accelerator) -> None:
+    """A billion weights give tokens on every machine of the catalogue but those of fp32 alone, in every format it serves."""
     model = describe_served_model(find_model("llama-3.2-1b").model)
-    for stored in load_formats().values():
+    formats = [find_format(name) for name in servable_formats(part)]
+    assert bool(formats) == (set(part.peak_tflops) != {"fp32"})
+    for stored in formats:
         one = ServingSetup(model, stored, serving_machine(part), MeanRequest(100, 100))
         assert 1 < replica_speed(one, Replicas(1.0, 1.0, 1.0)).output_tokens_per_s < 1e5
 
@@ -108,7 +122,7 @@ def test_levers_say_what_they_cost_and_risk(name: str, lever: object) -> None:
 def test_every_narrow_format_has_a_lever_and_training_takes_more_tokens() -> None:
     """Nothing is quantised for free, and calibration is far below training."""
     levers = load_compression_methods().values()
-    assert {name for lever in levers for name in lever.formats} == set(load_formats()) - {"bf16"}
+    assert {name for lever in levers for name in lever.formats} == set(load_formats()) - {"bf16", "fp16"}
     assert max(lever.tokens for lever in levers if not lever.trains) * 100 < min(lever.tokens for lever in levers if lever.trains)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.training.hardware import Accelerator
+from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, AuxiliaryModels, Cluster, Training
 from service.engine.training.dtypes import FULL_WIDTH
@@ -19,7 +19,6 @@ from service.engine.training.sharding import LocalWeights, local_parameters
 
 Floats = NDArray[np.float64]
 
-SIXTEEN_BIT = ("bf16", "fp16")
 FULL = RECOMPUTES.index("full")
 SELECTIVE = RECOMPUTES.index("selective")
 

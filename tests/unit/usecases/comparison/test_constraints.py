@@ -257,7 +257,7 @@ def test_a_precision_an_accelerator_lacks_rules_only_that_out(context: AppContex
     """The others are compared."""
     found = compared(context, workload=WORKLOAD | {"training": {"precision": "fp8"}})
     assert {option.offer.accelerator for option in found.options if option.time is None} == {"NVIDIA-A100-80GB-SXM"}
-    assert all("has no published dense peak for fp8" in option.reasons[0] for option in found.options if option.time is None)
+    assert all("does not compute in fp8" in option.reasons[0] for option in found.options if option.time is None)
 
 
 def test_what_nobody_could_run_or_pay_is_ruled_out(context: AppContext) -> None:

@@ -271,8 +271,8 @@ class TestTraining:
         assert training({}).decoder_seq_len == 0
 
     def test_a_precision_the_part_does_not_have_is_refused(self) -> None:
-        """A V100 multiplies no bf16; the message lists what it has, and by default the usual one of those is taken."""
-        with pytest.raises(InvalidRequest, match=r"NVIDIA-V100-16GB-SXM2 .*bf16.* fp16") as caught:
+        """A V100 multiplies no bf16; the message lists what it has and who has bf16, and by default the usual one of those is taken."""
+        with pytest.raises(InvalidRequest, match=r"NVIDIA-V100-16GB-SXM2 .*bf16.* fp16; bf16 is computed by NVIDIA-A100") as caught:
             resolve_training({"precision": "bf16"}, LLAMA, 4096, cluster(part=V100), THIS_YEAR, AssumptionLog())
         assert caught.value.pointer == "/training/precision"
         assert resolve_training({}, LLAMA, 4096, cluster(part=V100), THIS_YEAR, AssumptionLog()).precision == "fp16"

@@ -352,6 +352,35 @@ def test_another_accelerator_may_do_what_those_asked_for_cannot(settings: Settin
     assert "x NVIDIA-H100-80GB-SXM in" in problem.message
 
 
+def test_old_accelerators_serve_only_where_they_are_named(settings: Settings) -> None:
+    """Six years behind the newest that has a price; named, in the 16-bit format that they have."""
+    v100 = "NVIDIA-V100-32GB-SXM2"
+    context = selling(build_context(settings), [offer("0.01", accelerator=v100), offer("3.00")])
+    small = {"preset": "llama-3.1-8b"}
+    assert {option.configuration.accelerator for option in options(served(context, small))} == {H100}
+    best = served(context, small, hardware={"accelerators": [v100]}).best
+    assert (best.configuration.accelerator, best.configuration.format) == (v100, "fp16")
+
+
+def test_a_format_that_no_accelerator_serves_is_told_with_those_it_does(settings: Settings) -> None:
+    """At the format, with a format and an accelerator that would do; beside others it is left out with a warning."""
+    context = selling(build_context(settings), [offer("0.30", accelerator="NVIDIA-T4"), offer("3.00")])
+    asked = {"model": {"preset": "llama-3.1-8b"}, "formats": ["bf16"]}
+    problem = refused(context, InvalidRequest, hardware={"accelerators": ["T4"]}, **asked)
+    assert problem.pointer == "/formats"
+    assert "none of the accelerators serves bf16: NVIDIA-T4 serves fp16, fp8, int8, int4" in problem.message
+    assert "1 x NVIDIA-H100-80GB-SXM in bf16" in problem.message
+    answer = served(context, hardware={"accelerators": ["T4", H100]}, **asked)
+    assert "NVIDIA-T4 cannot serve bf16: left out" in answer.warnings
+
+
+def test_the_ways_out_are_the_smallest_that_serve(context: AppContext) -> None:
+    """gpt-oss-120b in fp8 needs two H100, not the sixteen that are cheapest a token."""
+    narrow = {"accelerators": [H100], "counts": [1]}
+    problem = refused(context, DoesNotFit, model={"preset": "gpt-oss-120b"}, hardware=narrow, formats=["fp8"])
+    assert f"2 x {H100} in fp8" in problem.message
+
+
 def test_what_is_too_slow_is_told_how_near_it_comes(context: AppContext) -> None:
     """The soonest of both latencies, and which format would keep the limits; that format does."""
     hardware, latency = {"accelerators": [A100]}, {"time_per_output_token_ms": 13.0}
