@@ -14,11 +14,13 @@ from service.domain.training.model import Model
 
 Method = Literal["pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "distill", "dpo", "rl"]
 METHODS: tuple[Method, ...] = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "distill", "dpo", "rl")
-Optimizer = Literal["adamw", "adamw_8bit", "adafactor", "muon", "sgd"]
-OPTIMIZERS: tuple[Optimizer, ...] = ("adamw", "adamw_8bit", "adafactor", "muon", "sgd")
+Optimizer = Literal["adamw", "adamw_8bit", "adamw_paged_8bit", "adafactor", "muon", "sgd"]
+OPTIMIZERS: tuple[Optimizer, ...] = ("adamw", "adamw_8bit", "adamw_paged_8bit", "adafactor", "muon", "sgd")
 Recompute = Literal["none", "selective", "full"]
 RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 FROZEN_BASE: tuple[Method, ...] = ("lora", "qlora")
+# attention: its projections; all_linear: dense feed-forwards and shared experts too; experts: each routed expert too.
+ADAPTER_TARGETS = ("attention", "all_linear", "experts")
 # Later than every year that is measured: the newest software.
 TODAYS_SOFTWARE = 9999
 
@@ -119,6 +121,8 @@ class Training(Pretraining):
     ----------
     lora_rank : int
         Rank of the adapters; 0 without LoRA.
+    adapter_targets : tuple of str
+        Layers that adapters are on: a group of `ADAPTER_TARGETS`, or layers by name.
     update_epochs : float
         Passes of training over each sampled answer (RL).
     response_tokens : int
@@ -126,6 +130,7 @@ class Training(Pretraining):
     """
 
     lora_rank: int = 0
+    adapter_targets: tuple[str, ...] = ("all_linear",)
     auxiliary_models: AuxiliaryModels = AuxiliaryModels()
     update_epochs: float = 1.0
     response_tokens: int = 0

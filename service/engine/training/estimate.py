@@ -23,10 +23,11 @@ from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE, Run
 from service.domain.training.utilisation import PlanCalibration, Utilisation
 from service.engine.numerics.ranges import inverse, probability_below, product
+from service.engine.training.adapters import adapter_parameters
 from service.engine.training.cost import cost_lines, total_usd
 from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
-from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, adapter_parameters, recomputed_flops
+from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, recomputed_flops
 from service.engine.training.parameters import total_parameters
 from service.engine.training.run_time import RunTime, failure_spread, loss_spread, predict_run_time
 from service.engine.training.search.fit_advice import what_would_fit
@@ -143,7 +144,7 @@ def checkpoint_tb(run: Run) -> float:
         [TB].
     """
     frozen = run.training.method in FROZEN_BASE
-    trained = adapter_parameters(run.model, run.training.lora_rank) if frozen else total_parameters(run.model)
+    trained = adapter_parameters(run.model, run.training) if frozen else total_parameters(run.model)
     return trained * (element_bytes(run.training) + optimizer_bytes(run.training)) / 1e12
 
 

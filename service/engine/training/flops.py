@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
-from service.engine.training.parameters import count_parameters, expert_layer_count
+from service.engine.training.adapters import adapter_parameters
+from service.engine.training.parameters import count_parameters
 
 Floats = NDArray[np.float64]
 
@@ -152,92 +153,6 @@ def forward_flops(model: Model, training: Training) -> ForwardFlops:
     return transformer_forward_flops(model, training.seq_len, training.decoder_seq_len, full_attention=training.count_full_attention)
 
 
-def adapter_parameters(model: Model, rank: int, *, visited: bool = False) -> float:
-    """Weights of LoRA adapters on every linear layer: rank * (inputs + outputs) each. Each expert has its own.
-
-    Parameters
-    ----------
-    model : Model
-        Network; any but a transformer has none.
-    rank : int
-        Rank of the adapters.
-    visited : bool
-        Count only the adapters that one token meets.
-
-    Returns
-    -------
-    float
-        Weights [1].
-
-    References
-    ----------
-    Hu et al. 2021 (arXiv 2106.09685), section 4.1.
-    """
-    if isinstance(model, GenericNetwork):
-        return 0.0
-    met = 0 if model.experts is None else model.experts.experts_per_token if visited else model.experts.experts
-    return shared_adapter_parameters(model, rank) + met * expert_adapter_parameters(model, rank)
-
-
-def shared_adapter_parameters(model: Transformer, rank: int) -> float:
-    """Weights of the adapters that every token meets: those of attention, dense feed-forwards and shared experts.
-
-    Parameters
-    ----------
-    model : Transformer
-        Shape.
-    rank : int
-        Rank of the adapters.
-
-    Returns
-    -------
-    float
-        Weights [1].
-    """
-    matrices = 3 if model.gated_ffn else 2
-    routed_layers = expert_layer_count(model)
-    ends = (model.layers + 2 * model.decoder_layers) * _attention_ends(model)
-    ends += (model.layers + model.decoder_layers - routed_layers) * matrices * (model.hidden_size + model.ffn_hidden_size)
-    if model.experts:
-        width = model.experts.shared_ffn_hidden_size or model.experts.ffn_hidden_size
-        ends += routed_layers * model.experts.shared_experts * matrices * (model.hidden_size + width)
-    return float(rank * ends)
-
-
-def expert_adapter_parameters(model: Transformer, rank: int) -> float:
-    """Weights of one routed expert's adapters, over all layers with experts.
-
-    Parameters
-    ----------
-    model : Transformer
-        Shape.
-    rank : int
-        Rank of the adapters.
-
-    Returns
-    -------
-    float
-        Weights [1].
-    """
-    if model.experts is None:
-        return 0.0
-    matrices = 3 if model.gated_ffn else 2
-    return float(rank * expert_layer_count(model) * matrices * (model.hidden_size + model.experts.ffn_hidden_size))
-
-
-def _attention_ends(model: Transformer) -> int:
-    """Inputs plus outputs of the linear layers of one attention block."""
-    hidden, heads = model.hidden_size, model.attention_heads
-    if model.latent is None:
-        return 2 * (hidden + heads * model.head_dim) + 2 * (hidden + model.kv_heads * model.head_dim)
-    latent = model.latent
-    query_dim = heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim)
-    query = hidden + 2 * latent.q_lora_rank + query_dim if latent.q_lora_rank else hidden + query_dim
-    down = hidden + latent.kv_lora_rank + latent.qk_rope_head_dim
-    up = latent.kv_lora_rank + heads * (latent.qk_nope_head_dim + latent.v_head_dim)
-    return query + down + up + heads * latent.v_head_dim + hidden
-
-
 def training_flops(model: Model, training: Training) -> TrainingFlops:
     """FLOPs of training on a token (or sample), without recomputation, by `training.method`.
 
@@ -258,7 +173,7 @@ def training_flops(model: Model, training: Training) -> TrainingFlops:
     """
     forward = forward_flops(model, training)
     if training.method in FROZEN_BASE:
-        adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True)
+        adapters = 2 * adapter_parameters(model, training, visited=True)
         passed = forward.trained + adapters
         return TrainingFlops(passed + forward.frozen, forward.weights + 2 * forward.attention + 2 * adapters, 3 * forward.attention)
     passes = [forward_flops(helper, training) for helper in auxiliary_networks(model, training)]
@@ -294,7 +209,7 @@ def recomputed_flops(model: Model, training: Training) -> tuple[float, float, fl
     passes = training.update_epochs if training.method == "rl" else 1.0
     if isinstance(model, GenericNetwork):
         return 0.0, 0.0, passes * forward.trained
-    adapters = 2 * adapter_parameters(model, training.lora_rank, visited=True) if training.method in FROZEN_BASE else 0.0
+    adapters = 2 * adapter_parameters(model, training, visited=True) if training.method in FROZEN_BASE else 0.0
     ratio = training.decoder_seq_len / training.seq_len if model.decoder_layers else 1.0
     head = 2 * ratio * count_parameters(model).head_multiplied
     core = 0.0 if training.flash_attention else forward.attention

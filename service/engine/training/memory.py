@@ -21,8 +21,9 @@ from service.domain.training.footprint import Footprint
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
 from service.engine.training.activations import activation_bytes, logit_bytes
+from service.engine.training.adapters import expert_adapter_parameters, shared_adapter_parameters
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
-from service.engine.training.flops import auxiliary_networks, expert_adapter_parameters, mean_context_tokens, shared_adapter_parameters
+from service.engine.training.flops import auxiliary_networks, mean_context_tokens
 from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
 from service.engine.training.pipeline_stages import (
@@ -205,9 +206,9 @@ def _of_adapters(
 ) -> BytesPerUnit:
     """Bytes of adapters, which go with the layers and, for experts, with the experts' weights."""
     dense, experts = share
-    number = model.experts.experts * expert_adapter_parameters(model, training.lora_rank) if model.experts else 0.0
+    number = model.experts.experts * expert_adapter_parameters(model, training) if model.experts else 0.0
     a_weight = number / (counts.expert_stored or 1.0)
-    a_layer = shared_adapter_parameters(model, training.lora_rank) / layer_count(model)
+    a_layer = shared_adapter_parameters(model, training) / layer_count(model)
     return {"layers": a_layer * width * dense, "routed": a_weight * width * experts}
 
 

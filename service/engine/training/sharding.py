@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import Training
-from service.engine.training.flops import expert_adapter_parameters, shared_adapter_parameters
+from service.engine.training.adapters import expert_adapter_parameters, shared_adapter_parameters
 from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.parameters import count_parameters
 from service.engine.training.pipeline_stages import embedding_weights_per_rank, expert_ranks, routed_share, stage_layers
@@ -45,9 +45,9 @@ def local_adapters(model: Model, training: Training, layouts: Layouts) -> LocalW
     if isinstance(model, GenericNetwork):
         return np.zeros(layouts.tensor.shape), np.zeros(layouts.tensor.shape)
     layers = stage_layers(model, layouts)
-    dense = shared_adapter_parameters(model, training.lora_rank) * (layers / layer_count(model)) / layouts.tensor
+    dense = shared_adapter_parameters(model, training) * (layers / layer_count(model)) / layouts.tensor
     number = model.experts.experts if model.experts else 0
-    experts = number * expert_adapter_parameters(model, training.lora_rank) * routed_share(model, layers)
+    experts = number * expert_adapter_parameters(model, training) * routed_share(model, layers)
     return dense, experts / expert_ranks(layouts)
 
 

@@ -10,7 +10,7 @@ from marshmallow import ValidationError
 
 from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
-from service.domain.training.run import METHODS, OPTIMIZERS, RECOMPUTES
+from service.domain.training.run import ADAPTER_TARGETS, METHODS, OPTIMIZERS, RECOMPUTES
 from service.schemas.fields import Choice, Count, Day, Flag, FreeObject, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
 
 MAX_PARAMS = 10**15
@@ -29,6 +29,15 @@ def _size(maximum: int = MAX_SIZE, minimum: int = 1, description: str = "") -> C
 
 def _above_zero(maximum: float, **options: Any) -> Number:
     return Number(minimum=LEAST, maximum=maximum, **options)
+
+
+def _words(inner: Items, words: tuple[str, ...], *, description: str) -> OrWord:
+    """One of the words, or a list."""
+    *others, last = words
+    field = OrWord(inner, last)
+    for word in reversed(others[1:]):
+        field = OrWord(field, word)
+    return OrWord(field, others[0], description=description)
 
 
 class ModelSchema(Schema):
@@ -118,6 +127,12 @@ class TrainingSchema(Schema):
     sequence_parallel = Flag(description="Norms and residuals are split over the tensor ranks too; default as flash_attention")
     count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")
     lora_rank = _size(10_000, description="Rank of the adapters, of lora and qlora")
+    adapter_targets = _words(
+        Items(Text(), min_items=1, max_items=20),
+        ADAPTER_TARGETS,
+        description="Layers with adapters, of lora and qlora: attention; all_linear: dense feed-forwards and shared experts too; experts:"
+        " each routed expert too; or a list of layers by name (q_proj, up_proj, …), with experts for the routed ones",
+    )
     teacher = Part(ModelSchema, description="Distillation: the model whose logits are learnt")
     cached_logits = Flag(description="Distillation: the teacher's logits are there already")
     reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")

@@ -9,7 +9,8 @@ from typing import Any
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import GenericNetwork, Model, Transformer
-from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Training
+from service.domain.training.run import ADAPTER_TARGETS, FROZEN_BASE, AuxiliaryModels, Axes, Cluster, Optimizer, Training
+from service.engine.training.adapters import linear_layers
 from service.engine.training.parameters import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
 from service.presets.hardware.accelerators import load_accelerators
@@ -29,6 +30,7 @@ METHODS_BY_FIELD = {
     "reward_model": ("rl",),
     "reference_model": ("dpo", "rl"),
     "lora_rank": ("lora", "qlora"),
+    "adapter_targets": ("lora", "qlora"),
     "update_epochs": ("rl",),
     "response_tokens": ("rl",),
 }
@@ -44,13 +46,13 @@ def resolve_training(
         if name in given and method not in methods:
             raise InvalidRequest(f"{name} belongs to method {' or '.join(methods)}", f"/training/{name}")
     _check_method(method, model)
-    seq_len = _seq_len(given, model, model_seq_len, notes)
+    seq_len = _seq_len(given, model, method, model_seq_len, notes)
     precision = _precision(given, cluster.accelerator, notes)
-    flash = _flash_attention(given, model, precision, cluster.accelerator.family, notes)
+    flash = _flash_attention(given, model, method, precision, cluster.accelerator.family, notes)
     training = Training(
         method=method,
         precision=precision,
-        optimizer=notes.choose(given, "training.optimizer"),
+        optimizer=_optimizer(given, method, notes),
         seq_len=seq_len,
         global_batch=resolve_global_batch(given, model, method, seq_len, cluster, notes),
         footprint=find_footprint(cluster.accelerator),
@@ -61,7 +63,7 @@ def resolve_training(
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
         software_year=int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today")),
-        lora_rank=notes.choose(given, "training.lora_rank") if method in ("lora", "qlora") else 0,
+        **_adapters(given, method, model, notes),
         auxiliary_models=_helpers(given, method, notes),
     )
     if method == "rl":
@@ -70,9 +72,29 @@ def resolve_training(
     return training
 
 
-def _flash_attention(given: Section, model: Model, precision: Precision, family: str, notes: AssumptionLog) -> bool:
-    """Whether flash attention is used: stated, else by precision and family; not recorded for networks without attention."""
-    fallback = flash_attention(precision, family)
+def _optimizer(given: Section, method: str, notes: AssumptionLog) -> Optimizer:
+    fallback = default("training.qlora_optimizer" if method == "qlora" else "training.optimizer")
+    optimizer: Optimizer = notes.take(given, "training.optimizer", fallback.value, fallback.source)
+    return optimizer
+
+
+def _adapters(given: Section, method: str, model: Model, notes: AssumptionLog) -> dict[str, Any]:
+    """Rank and targets of adapters; none where another method trains. Raises InvalidRequest for layers that the model does not have."""
+    if method not in FROZEN_BASE or isinstance(model, GenericNetwork):
+        return {}
+    rank, targets = notes.choose(given, "training.lora_rank"), notes.choose(given, "training.adapter_targets")
+    named = (targets,) if isinstance(targets, str) else tuple(targets)
+    known = (*ADAPTER_TARGETS, *linear_layers(model)) if model.experts else (*ADAPTER_TARGETS[:-1], *linear_layers(model))
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise InvalidRequest(f"the model has no layers called {', '.join(unknown)}; it has {', '.join(known)}", "/training/adapter_targets")
+    return {"lora_rank": rank, "adapter_targets": named}
+
+
+def _flash_attention(given: Section, model: Model, method: str, precision: Precision, family: str, notes: AssumptionLog) -> bool:
+    """Whether flash attention is used: stated, else by method, precision and family; not recorded for networks without attention."""
+    adapted_16_bit = method in FROZEN_BASE and precision in ("bf16", "fp16")
+    fallback = default("training.adapter_flash_attention") if adapted_16_bit else flash_attention(precision, family)
     if isinstance(model, GenericNetwork):
         return bool(given.get("flash_attention", fallback.value))
     return bool(notes.take(given, "training.flash_attention", fallback.value, fallback.source))
@@ -133,11 +155,14 @@ def check_virtual_pipeline(axes: Axes, pipeline: int | None) -> None:
         )
 
 
-def _seq_len(given: Section, model: Model, published: int | None, notes: AssumptionLog) -> int:
+def _seq_len(given: Section, model: Model, method: str, published: int | None, notes: AssumptionLog) -> int:
     if isinstance(model, GenericNetwork):
         return 1
     if "seq_len" in given:
         return int(given["seq_len"])
+    if method in FROZEN_BASE and model.kind == "transformer":
+        usual = default("training.adapter_seq_len")
+        return int(notes.assume("training.seq_len", min(usual.value, published or usual.value), usual.source))
     if published is not None:
         return int(notes.assume("training.seq_len", published, "the model's published training context"))
     path = "training.vit_tokens" if model.kind == "vit" else "training.seq_len"

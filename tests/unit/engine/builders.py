@@ -157,7 +157,7 @@ RESNET_50 = GenericNetwork(8.178e9, "image", params=25_557_032, activation_bytes
 
 
 FOOTPRINT = Footprint(
-    moment_bytes=MappingProxyType({"adamw": 8, "adamw_8bit": 2, "adafactor": 0.1, "muon": 4, "sgd": 4}),
+    moment_bytes=MappingProxyType({"adamw": 8, "adamw_8bit": 2, "adamw_paged_8bit": 2, "adafactor": 0.1, "muon": 4, "sgd": 4}),
     master_bytes=4,
     gradient_bytes=MappingProxyType({"fp16": 2} | dict.fromkeys(("fp32", "tf32", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8"), 4)),
     quantised_bytes=MappingProxyType({"fp8": 1, "mxfp8": 1 + 1 / 32, "int8": 1, "nvfp4": 0.5 + 1 / 16, "fp4": 0.5}),

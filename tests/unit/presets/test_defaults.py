@@ -15,6 +15,9 @@ DOCUMENT = tomllib.loads(resources.files("service.presets").joinpath("data", "de
 PATHS = [f"{section}.{name}" for section, entries in DOCUMENT.items() for name, entry in entries.items() if isinstance(entry, dict)]
 # Ingredients of a default that no field of the request has by that name.
 INGREDIENTS = {
+    "training.adapter_flash_attention",
+    "training.adapter_seq_len",
+    "training.qlora_optimizer",
     "training.samples_per_batch",
     "training.finetune_sequences",
     "training.decoder_share",

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention
-from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, AuxiliaryModels
+from service.domain.training.run import FROZEN_BASE, METHODS, RECOMPUTES, AuxiliaryModels, Training
+from service.engine.training.adapters import adapter_parameters
 from service.engine.training.flops import (
-    adapter_parameters,
     forward_flops,
     mean_context_tokens,
     recomputed_flops,
@@ -19,6 +19,12 @@ from service.engine.training.flops import (
 )
 from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, TINY, hardware_flops, llama, training
+
+
+def adapters(rank: int) -> Training:
+    """LoRA on every linear layer, those of routed experts too."""
+    return training(method="lora", lora_rank=rank, adapter_targets=("experts",))
+
 
 lengths = st.integers(1, 1_000_000)
 shapes = st.builds(
@@ -165,10 +171,10 @@ def test_a_backward_pass_is_twice_its_forward() -> None:
 def test_frozen_weights_need_no_gradient_of_their_own() -> None:
     """LoRA costs two forwards of the weights, three of attention, which has no weights, and three of the small adapters."""
     forward = transformer_forward_flops(LLAMA_7B, 4096)
-    adapters = 2 * adapter_parameters(LLAMA_7B, 16)
+    of_adapters = 2 * adapter_parameters(LLAMA_7B, adapters(16))
     for method in FROZEN_BASE:
         flops = training_flops(LLAMA_7B, training(method=method, seq_len=4096, lora_rank=16))
-        assert flops.total == pytest.approx(2 * forward.weights + 3 * forward.attention + 3 * adapters)
+        assert flops.total == pytest.approx(2 * forward.weights + 3 * forward.attention + 3 * of_adapters)
 
 
 def test_methods_are_ordered_by_what_they_do() -> None:
@@ -223,20 +229,20 @@ def test_recomputation_under_lora_is_a_whole_forward_too() -> None:
     """Frozen weights save gradients, not the second forward of a checkpointed layer."""
     lora = recomputed_flops(LLAMA_7B, training(method="lora", lora_rank=16))[2]
     plain = recomputed_flops(LLAMA_7B, training())[2]
-    assert lora == pytest.approx(plain + 2 * adapter_parameters(LLAMA_7B, 16))
+    assert lora == pytest.approx(plain + 2 * adapter_parameters(LLAMA_7B, adapters(16)))
 
 
 @given(st.integers(1, 512))
 def test_adapters_have_two_thin_matrices_a_layer(rank: int) -> None:
     """Rank times inputs and outputs of every linear layer: 39.98 million weights for rank 16 on all layers of Llama 7B."""
     one = 4 * (4096 + 4096) + 3 * (4096 + 11_008)
-    assert adapter_parameters(LLAMA_7B, rank) == rank * 32 * one
-    assert adapter_parameters(LLAMA_7B, 16) == 39_976_960
+    assert adapter_parameters(LLAMA_7B, adapters(rank)) == rank * 32 * one
+    assert adapter_parameters(LLAMA_7B, adapters(16)) == 39_976_960
 
 
 def test_every_expert_has_adapters_and_a_token_meets_some() -> None:
     """Eight experts store eight sets of adapters; the two visited ones cost arithmetic."""
-    stored, met = adapter_parameters(MIXTRAL, 8), adapter_parameters(MIXTRAL, 8, visited=True)
+    stored, met = adapter_parameters(MIXTRAL, adapters(8)), adapter_parameters(MIXTRAL, adapters(8), visited=True)
     assert stored - met == 8 * 32 * 6 * 3 * (4096 + 14_336)
 
 
@@ -245,7 +251,7 @@ def test_adapters_of_latent_attention_follow_its_five_matrices() -> None:
     latent = LatentAttention(kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128, q_lora_rank=1536)
     model = replace(DEEPSEEK_V3, experts=None, latent=latent, layers=1)
     attention = (7168 + 1536) + (1536 + 24_576) + (7168 + 576) + (512 + 32_768) + (16_384 + 7168)
-    assert adapter_parameters(model, 1) == attention + 3 * (7168 + 18_432)
+    assert adapter_parameters(model, adapters(1)) == attention + 3 * (7168 + 18_432)
 
 
 def test_other_networks_cost_three_forwards_and_their_frozen_parts_one() -> None:
@@ -270,7 +276,7 @@ def test_reinforcement_learning_by_hand() -> None:
 def test_adapters_of_a_frozen_base_by_hand() -> None:
     """Forward over both; backward once through the frozen weights, twice through attention and adapters."""
     chosen = training(method="lora", lora_rank=16)
-    own, adapters = forward_flops(LLAMA_7B, chosen), 2 * adapter_parameters(LLAMA_7B, 16, visited=True)
+    own, adapters = forward_flops(LLAMA_7B, chosen), 2 * adapter_parameters(LLAMA_7B, chosen, visited=True)
     found = training_flops(LLAMA_7B, chosen)
     assert found.forward == pytest.approx(own.trained + adapters)
     assert found.backward == pytest.approx(own.weights + 2 * own.attention + 2 * adapters)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.domain.training.model import Experts, LatentAttention, Transformer
-from service.engine.training.flops import adapter_parameters, expert_adapter_parameters, shared_adapter_parameters
+from service.engine.training.adapters import adapter_parameters, expert_adapter_parameters, linear_layers, shared_adapter_parameters
 from service.engine.training.parameters import count_parameters, expert_layer_count, total_parameters
 from tests.unit.engine.builders import (
     BLOOM,
@@ -21,7 +21,10 @@ from tests.unit.engine.builders import (
     T5_11B,
     TINY,
     VIT_L_16,
+    training,
 )
+
+ADAPTERS = training(method="lora", lora_rank=6, adapter_targets=("experts",))
 
 
 @pytest.mark.parametrize(
@@ -175,24 +178,50 @@ def test_latent_attention_counted_by_hand(rank: int) -> None:
     attention = queries + 20 * (8 + 2) + 8 + 8 * 5 * (3 + 4) + 5 * 4 * 20
     assert count_parameters(shape(latent=latent)).attention == 3 * attention
     ends = (20 + 9 + 9 + 25 if rank else 20 + 25) + (20 + 8 + 2) + (8 + 5 * 7) + (5 * 4 + 20)
-    assert shared_adapter_parameters(shape(latent=latent), 6) == 6 * 3 * (ends + 3 * (20 + 11))
+    assert shared_adapter_parameters(shape(latent=latent), ADAPTERS) == 6 * 3 * (ends + 3 * (20 + 11))
 
 
 def test_adapters_counted_by_hand() -> None:
     """A rank times inputs and outputs of every matrix: queries and output 20 + 35, keys and values 20 + 7, the feed-forward's 20 + 11."""
     attention = 2 * (20 + 35) + 2 * (20 + 7)
-    assert shared_adapter_parameters(shape(), 6) == 6 * 3 * (attention + 3 * 31)
-    assert shared_adapter_parameters(shape(gated_ffn=False), 6) == 6 * 3 * (attention + 2 * 31)
+    assert shared_adapter_parameters(shape(), ADAPTERS) == 6 * 3 * (attention + 3 * 31)
+    assert shared_adapter_parameters(shape(gated_ffn=False), ADAPTERS) == 6 * 3 * (attention + 2 * 31)
     decoding = shape(kind="encoder_decoder", decoder_layers=2)
-    assert shared_adapter_parameters(decoding, 6) == 6 * (7 * attention + 5 * 3 * 31)
+    assert shared_adapter_parameters(decoding, ADAPTERS) == 6 * (7 * attention + 5 * 3 * 31)
     mixture = shape(experts=Experts(6, 2, 5, shared_experts=2, shared_ffn_hidden_size=9, dense_layers=1))
-    assert shared_adapter_parameters(mixture, 6) == 6 * (3 * attention + 3 * 31 + 2 * 2 * 3 * (20 + 9))
-    assert expert_adapter_parameters(mixture, 6) == 6 * 2 * 3 * (20 + 5)
+    assert shared_adapter_parameters(mixture, ADAPTERS) == 6 * (3 * attention + 3 * 31 + 2 * 2 * 3 * (20 + 9))
+    assert expert_adapter_parameters(mixture, ADAPTERS) == 6 * 2 * 3 * (20 + 5)
     narrow = shape(gated_ffn=False, experts=Experts(6, 2, 5, shared_experts=2, dense_layers=1))
-    assert shared_adapter_parameters(narrow, 6) == 6 * (3 * attention + 2 * 31 + 2 * 2 * 2 * (20 + 5))
-    assert expert_adapter_parameters(narrow, 6) == 6 * 2 * 2 * (20 + 5)
-    assert adapter_parameters(mixture, 6) == shared_adapter_parameters(mixture, 6) + 6 * expert_adapter_parameters(mixture, 6)
-    assert adapter_parameters(mixture, 6, visited=True) == shared_adapter_parameters(mixture, 6) + 2 * expert_adapter_parameters(mixture, 6)
+    assert shared_adapter_parameters(narrow, ADAPTERS) == 6 * (3 * attention + 2 * 31 + 2 * 2 * 2 * (20 + 5))
+    assert expert_adapter_parameters(narrow, ADAPTERS) == 6 * 2 * 2 * (20 + 5)
+    shared, one = shared_adapter_parameters(mixture, ADAPTERS), expert_adapter_parameters(mixture, ADAPTERS)
+    assert adapter_parameters(mixture, ADAPTERS) == shared + 6 * one
+    assert adapter_parameters(mixture, ADAPTERS, visited=True) == shared + 2 * one
+
+
+def test_adapters_are_on_their_targets_alone() -> None:
+    """Attention, with what every token meets, with routed experts too, or layers by name: counted by hand in a mixture of three layers."""
+    mixture = shape(experts=Experts(6, 2, 5, shared_experts=2, shared_ffn_hidden_size=9, dense_layers=1))
+    query, key, dense, shared, routed = 20 + 35, 20 + 7, 20 + 11, 20 + 9, 20 + 5
+    attention = 3 * 2 * (query + key)
+    beside = 3 * dense + 2 * 2 * 3 * shared
+    for targets, ends in (
+        (("attention",), attention),
+        (("all_linear",), attention + beside),
+        (("experts",), attention + beside + 2 * 6 * 3 * routed),
+        (("q_proj", "v_proj"), 3 * (query + key)),
+        (("up_proj",), dense + 2 * 2 * shared),
+        (("attention", "up_proj"), attention + dense + 2 * 2 * shared),
+    ):
+        assert adapter_parameters(mixture, training(method="lora", lora_rank=6, adapter_targets=targets)) == 6 * ends, targets
+
+
+def test_layers_that_adapters_can_be_on_have_their_usual_names() -> None:
+    """Those of the model's own attention, and a gate where there is one."""
+    assert set(linear_layers(LLAMA_7B)) == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+    assert "gate_proj" not in linear_layers(GPT_3)
+    latent = LatentAttention(kv_lora_rank=8, qk_nope_head_dim=3, qk_rope_head_dim=2, v_head_dim=4, q_lora_rank=9)
+    assert {"q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"} < set(linear_layers(shape(latent=latent)))
 
 
 def test_other_networks_have_their_stated_weights() -> None:

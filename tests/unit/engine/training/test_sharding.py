@@ -61,7 +61,7 @@ def test_adapters_of_a_rank() -> None:
     """Rank 6 times inputs and outputs: 3 of 12 layers of attention and feed-forward on two ranks, eight experts on eight."""
     attention, ffn, expert = 2 * (20 + 32) + 2 * (20 + 16), 3 * (20 + 40), 3 * (20 + 10)
     layouts = columns(tensor=2, pipeline=4, expert=8)
-    dense, experts = local_adapters(MIXED, training(method="lora", lora_rank=6), layouts)
+    dense, experts = local_adapters(MIXED, training(method="lora", lora_rank=6, adapter_targets=("experts",)), layouts)
     assert dense[0] == pytest.approx(6 * 3 * attention / 2)
     assert experts[0] == pytest.approx(6 * 3 * 8 * expert / 8)
     assert local_adapters(DENSE, training(method="lora", lora_rank=6), layouts)[0][0] == pytest.approx(6 * 3 * (attention + ffn) / 2)
@@ -168,22 +168,22 @@ def test_memory_of_adapters_on_experts() -> None:
     attention, expert = 2 * (20 + 32) + 2 * (20 + 16), 3 * (20 + 10)
     adapters = 12 * (6 * attention + 6 * 8 * expert / 8)
     base = count_parameters(MIXED).total - 12 * 8 * EXPERT * 7 / 8
-    found = parts(MIXED, columns(data=8, expert=8), method="lora", lora_rank=6)
+    found = parts(MIXED, columns(data=8, expert=8), method="lora", lora_rank=6, adapter_targets=("experts",))
     assert found["weights"] == pytest.approx(2 * (base + adapters))
     assert found["gradients"] == pytest.approx(2 * adapters)
     assert found["optimizer"] == pytest.approx(12 * adapters)
     # QLoRA quantises all but the two tables and halves nothing else; experts lie on the same ranks.
-    quantised = parts(MIXED, columns(data=8, expert=8), method="qlora", lora_rank=6)
+    quantised = parts(MIXED, columns(data=8, expert=8), method="qlora", lora_rank=6, adapter_targets=("experts",))
     assert quantised["weights"] == pytest.approx(FOOTPRINT.nf4_bytes * (base - 2 * TABLE) + 2 * 2 * TABLE + 2 * adapters)
 
 
 def test_memory_of_adapters_on_tensor_and_zero_ranks() -> None:
     """LoRA's frozen weights and adapters are divided over two tensor ranks, and from ZeRO 3 on over four data ranks too."""
     whole = count_parameters(DENSE).total
-    split = parts(DENSE, columns(tensor=2, data=4), method="qlora", lora_rank=6)["weights"]
-    alone = parts(DENSE, columns(), method="qlora", lora_rank=6)["weights"]
+    split = parts(DENSE, columns(tensor=2, data=4), method="qlora", lora_rank=6, adapter_targets=("experts",))["weights"]
+    alone = parts(DENSE, columns(), method="qlora", lora_rank=6, adapter_targets=("experts",))["weights"]
     assert split == pytest.approx(alone / 2)
-    sharded = parts(DENSE, columns(tensor=2, data=4, zero_stage=3), method="lora", lora_rank=6)["weights"]
+    sharded = parts(DENSE, columns(tensor=2, data=4, zero_stage=3), method="lora", lora_rank=6, adapter_targets=("experts",))["weights"]
     adapters = 12 * 6 * (2 * (20 + 32) + 2 * (20 + 16) + 3 * (20 + 40))
     assert sharded == pytest.approx(2 * (whole + adapters) / 8)
 

@@ -328,12 +328,31 @@ class TestTraining:
         assert resolve_axes({"parallelism": {"virtual_pipeline": 4}}) == Axes(virtual_pipeline=4)
 
     def test_adapters_have_a_rank_only_where_they_are_trained(self) -> None:
-        """Sixty-four unless stated."""
+        """Sixteen unless stated."""
         notes = AssumptionLog()
-        assert training({"method": "qlora"}, notes=notes).lora_rank == 64
-        assert noted(notes)["training.lora_rank"] == 64
+        assert training({"method": "qlora"}, notes=notes).lora_rank == 16
+        assert noted(notes)["training.lora_rank"] == 16
         assert training({"method": "lora", "lora_rank": 8}).lora_rank == 8
         assert training({}).lora_rank == 0
+
+    def test_adapters_are_trained_as_common_recipes_do(self) -> None:
+        """On attention and shared layers, on sequences of 1,024; QLoRA with a paged 8-bit optimizer: all noted."""
+        notes = AssumptionLog()
+        found = training({"method": "qlora"}, notes=notes)
+        assert (found.adapter_targets, found.optimizer, found.seq_len) == (("all_linear",), "adamw_paged_8bit", 1024)
+        assert noted(notes).items() >= {
+            "training.adapter_targets": "all_linear", "training.optimizer": "adamw_paged_8bit", "training.seq_len": 1024,
+        }.items()  # fmt: skip
+        assert training({"method": "lora"}).optimizer == "adamw"
+        stated = training({"method": "lora", "seq_len": 4096, "adapter_targets": ["q_proj", "v_proj"]})
+        assert (stated.seq_len, stated.adapter_targets) == (4096, ("q_proj", "v_proj"))
+
+    @pytest.mark.parametrize("targets", ["experts", ["q_proj", "wq"], ["kv_b_proj"]])
+    def test_adapters_on_layers_that_the_model_does_not_have_are_refused(self, targets: Any) -> None:
+        """The message names the layers it has."""
+        with pytest.raises(InvalidRequest, match="it has attention, all_linear, q_proj, k_proj") as caught:
+            training({"method": "lora", "adapter_targets": targets})
+        assert caught.value.pointer == "/training/adapter_targets"
 
     def test_reinforcement_learning_has_its_own_defaults(self) -> None:
         """One update a sample, answers that fill the sequence, a frozen reference, rewards by rule: all noted."""
@@ -357,6 +376,7 @@ class TestTraining:
             ("reward_model", {"preset": "llama-2-7b"}, "dpo"),
             ("reference_model", True, "distill"),
             ("lora_rank", 8, "full_finetune"),
+            ("adapter_targets", "attention", "full_finetune"),
             ("update_epochs", 2.0, "dpo"),
             ("response_tokens", 100, "pretrain"),
         ],
