@@ -279,7 +279,7 @@ class OrWord(OwnField):
         try:
             return self.inner.deserialize(value)
         except ValidationError as error:
-            if isinstance(value, dict):
+            if isinstance(value, dict) or isinstance(error.messages, dict):
                 raise
             raise ValidationError(f'{self._taken(error)}, or "{self.word}"') from None
 

@@ -266,6 +266,7 @@ BAD = [
     ("data.tokens", True, 422, "/data/tokens", ""),
     ("data.tokens", "1_0", 422, "/data/tokens", ""),
     ("training.seq_len", "8k", 422, "/training/seq_len", ""),
+    ("training.adapter_targets", ["q_proj", 5], 422, "/training/adapter_targets/1", ""),
     ("training.adapter_targets", "wq", 422, "/training/adapter_targets", "attention"),
     ("efficiency", {"mfu": 1.2}, 422, "/efficiency/mfu", ""),
     ("efficiency", {"tflops_per_accelerator": 1e5}, 422, "/efficiency/tflops_per_accelerator", "peak"),
