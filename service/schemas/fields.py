@@ -279,7 +279,8 @@ class OrWord(OwnField):
         try:
             return self.inner.deserialize(value)
         except ValidationError as error:
-            if isinstance(value, dict) or isinstance(error.messages, dict):
+            of_an_item = isinstance(error.messages, dict) and not isinstance(self.inner, fields.Nested)
+            if isinstance(value, dict) or of_an_item:
                 raise
             raise ValidationError(f'{self._taken(error)}, or "{self.word}"') from None
 
