@@ -15,8 +15,7 @@ from service.cli.options import FIELDS, parse_value
 
 if TYPE_CHECKING:
     from service.context import AppContext
-    from service.schemas.base import pointers
-from service.schemas.fields import Schema
+    from service.schemas.fields import Schema
 
 YAML_SUFFIXES = (".yaml", ".yml")
 EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
@@ -87,6 +86,8 @@ def _read_yaml(file: Path, content: bytes) -> Any:
 def load_request(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
     """The request loaded by the schema. Raises ClickException with one line for each error."""
     from marshmallow import ValidationError
+
+    from service.schemas.base import pointers
 
     try:
         loaded: dict[str, Any] = schema.load(request)
