@@ -107,8 +107,11 @@ def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:
         return [("lifetime", f"{served}, which the best for training alone cannot be on these accelerators"), training_only_row]
     in_usd = lifetime["saves_usd"] is not None
     saved = f"{tables.figure(lifetime['saves_usd'])} USD" if in_usd else f"{lifetime['saves_flops']:.3g} FLOPs"
-    training_row = ("", f"training costs {lifetime['extra_training_share']:.0%} more")
-    return [("lifetime", f"{served}: saves {saved} ({lifetime['saves_share']:.0%})"), training_only_row, training_row]
+    as_good = f"{_size(lifetime['joint'])} is as good as {_size(training_only)}, best for training alone"
+    saves = (
+        f"it saves {saved} ({lifetime['saves_share']:.0%}) over the lifetime; training costs {lifetime['extra_training_share']:.0%} more"
+    )
+    return [("lifetime", f"{served}: {as_good}"), ("", saves)]
 
 
 def _smaller(rows: Sequence[Entry]) -> list[tuple[str, str]]:

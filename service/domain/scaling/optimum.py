@@ -85,14 +85,16 @@ class PlanComparison:
 
 @dataclass(frozen=True, slots=True)
 class LifetimeOptimum:
-    """Training and serving together (`joint`) against the best model for training alone (`training_only`), at the same loss.
+    """Training and serving together: within the training budget, and as good as the best model for training alone (`joint`).
 
-    Savings are in USD with hardware, else in FLOPs; null where `training_only` does not fit or cannot be served.
+    Savings are those of `joint` against `training_only`, of the same loss, in USD with hardware, else in FLOPs; null where
+    `training_only` does not fit or cannot be served.
     """
 
     inference_tokens: Annotated[float, Doc("Tokens served over the lifetime", "tokens", maximum=1e100)]
+    within_budget: Annotated[CostedModel, Doc("Cheapest to train and serve for its loss, with training that costs the budget: the plan")]
     training_only: Annotated[CostedModel, Doc("Best model for training alone")]
-    joint: Annotated[CostedModel, Doc("Best model for training and serving together, of the same loss")]
+    joint: Annotated[CostedModel, Doc("Best model for training and serving together, of the loss of training_only, beyond the budget")]
     saves_usd: Annotated[
         float | None,
         Doc(

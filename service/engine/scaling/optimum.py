@@ -18,6 +18,7 @@ from service.domain.scaling.laws import (
     AllocationLaw,
     DataLimit,
     Optimum,
+    ParametricLaw,
     ScalingLaw,
 )
 from service.engine.scaling.laws import Floats, loss, optimal_flops, optimal_params, require_parametric, tokens_for_loss
@@ -36,6 +37,9 @@ LEAST_FLOPS, MOST_FLOPS = 1e-12, 1e40
 LEAST_TOKENS, MOST_TOKENS = 1.0, 1e24
 NEAR_ENOUGH = 1e-9
 STEPS = 100
+# Largest factor of the reducible loss that is tried within a budget, and how often its logarithm is halved: to 1e-7.
+MOST_LOSS_FACTOR = 30.0
+LOSS_HALVINGS = 25
 
 
 def training_flops(params: Floats, tokens: Floats) -> Floats:
@@ -63,34 +67,6 @@ def lifetime_flops(inference_tokens: float, inference_price: float = 1.0) -> Cos
     """
     serving_flops_per_param = INFERENCE_FLOPS_PER_PARAM_AND_TOKEN * inference_price * inference_tokens
     return lambda params, tokens: training_flops(params, tokens) + serving_flops_per_param * params
-
-
-def interpolate_cost(params: Floats, fixed: Floats, per_token: Floats) -> Cost:
-    """Cost function from costs at some sizes, interpolated as power laws and proportional to the size beyond them.
-
-    Parameters
-    ----------
-    params : (sizes,) float array
-        Rising.
-    fixed : (sizes,) float array
-        Cost that does not depend on the tokens, in any unit; may be 0 throughout.
-    per_token : (sizes,) float array
-        Cost of a token, above 0.
-
-    Returns
-    -------
-    callable
-        Cost of arrays of parameters and tokens.
-    """
-
-    def interpolate(sizes: Floats, parametric: Floats) -> Floats:
-        inside = np.clip(sizes, params[0], params[-1])
-        return np.asarray(np.exp(np.interp(np.log(inside), np.log(params), np.log(parametric))) * sizes / inside)
-
-    nonzero_fixed = fixed if np.any(fixed) else None
-    return lambda sizes, tokens: (
-        interpolate(sizes, per_token) * tokens + (0.0 if nonzero_fixed is None else interpolate(sizes, nonzero_fixed))
-    )
 
 
 def optimum_for_flops(law: ScalingLaw, flops: Amount, limit: DataLimit | None = None) -> Optimum:
@@ -217,6 +193,75 @@ def best_for_budget(law: ScalingLaw, budget: Amount, cost: Cost, limit: DataLimi
     return _optimum_at(law, params, tokens, limit)
 
 
+def loss_factor_within_budget(
+    law: ParametricLaw, bought: Optimum, budget: Amount, training: Cost, lifetime: Cost, limit: DataLimit | None = None
+) -> Floats:
+    """Reducible loss, over that of the best model of a budget, at which the cheapest model over the lifetime trains within the budget.
+
+    Parameters
+    ----------
+    law : ParametricLaw
+    bought : Optimum
+        Lowest loss that the budget buys.
+    budget : float or float array
+        For training, in the unit of `training`.
+    training, lifetime : callable
+        Cost of training, and of training and serving in any unit, of arrays of parameters and tokens.
+    limit : DataLimit, optional
+
+    Returns
+    -------
+    float array
+        Factor [1], at least 1.
+
+    References
+    ----------
+    Sardana et al. 2023 (arXiv 2401.00448), equation 2: the model that is cheapest for its loss, of the loss that the budget reaches.
+    """
+    low = np.zeros(np.shape(bought.params))
+    high = np.full_like(low, np.log(MOST_LOSS_FACTOR))
+    for _ in range(LOSS_HALVINGS):
+        middle = (low + high) / 2
+        model = cheapest_for_loss(law, _loss_above(law, bought, np.exp(middle)), lifetime, limit)
+        params, tokens = np.asarray(model.params), np.asarray(model.tokens)
+        affordable = (training(params, tokens) <= budget) & np.isfinite(lifetime(params, tokens))
+        low, high = np.where(affordable, low, middle), np.where(affordable, middle, high)
+    return np.asarray(np.exp(high))
+
+
+def cheapest_within_budget(
+    law: ParametricLaw,
+    bought: Optimum,
+    loss_factor: Amount,
+    budget: Amount,
+    training: Cost,
+    lifetime: Cost,
+    limit: DataLimit | None = None,
+) -> Optimum:
+    """Size that is cheapest over the lifetime at a factor of the reducible loss, trained for the whole budget.
+
+    Parameters
+    ----------
+    law : ParametricLaw
+    bought : Optimum
+        Lowest loss that the budget buys.
+    loss_factor : float or float array
+        As `loss_factor_within_budget` gives it [1].
+    budget : float or float array
+    training, lifetime : callable
+        As there.
+    limit : DataLimit, optional
+
+    Returns
+    -------
+    Optimum
+    """
+    params = np.asarray(cheapest_for_loss(law, _loss_above(law, bought, loss_factor), lifetime, limit).params)
+    finite = np.isfinite(params)
+    tokens = tokens_for_budget(np.where(finite, params, 1.0), budget, training)
+    return _optimum_at(law, params, np.where(finite & (tokens > 0), tokens, np.inf), limit)
+
+
 def tokens_for_flops(params: Floats, flops: Amount) -> Floats:
     """Tokens C / (6 N) that a size is trained on for a number of FLOPs.
 
@@ -255,6 +300,12 @@ def tokens_for_budget(params: Amount, budget: Amount, cost: Cost) -> Floats:
     least, most = np.full_like(sizes, LEAST_TOKENS), np.full_like(sizes, MOST_TOKENS)
     best_size = _solve_budget(lambda tokens: cost(sizes, tokens), budget, least, most)
     return np.where(cost(sizes, least) > budget, 0.0, best_size)
+
+
+def _loss_above(law: ParametricLaw, bought: Optimum, factor: Amount) -> Floats:
+    if bought.loss is None:
+        raise InvalidRequest("this law gives no loss", "/law")
+    return np.asarray(law.E + (bought.loss - law.E) * factor)
 
 
 def _optimum_at(law: ScalingLaw, params: Floats, tokens: Floats, limit: DataLimit | None) -> Optimum:

@@ -94,7 +94,7 @@ def law_details(law: PublishedLaw, optimum: Optimum) -> LawDetails:
     return LawDetails(law.title, law.source, law.counts, *beyond)
 
 
-def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult) -> LifetimeOptimum | None:
+def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, within_budget: Optimum) -> LifetimeOptimum | None:
     """Savings of training and serving together against the best model for training alone."""
     if result.joint is None or resolved.inference_tokens is None:
         return None
@@ -103,6 +103,7 @@ def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: Optimu
     saved = max(0.0, training_only_lifetime - joint_lifetime)
     return LifetimeOptimum(
         inference_tokens=resolved.inference_tokens,
+        within_budget=cost_model(costs, within_budget),
         training_only=cost_model(costs, result.bought),
         joint=cost_model(costs, result.joint),
         saves_usd=finite_or_none(saved) if costs.table else None,

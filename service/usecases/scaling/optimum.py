@@ -1,7 +1,7 @@
 """Compute-optimal training for a budget: size, tokens, loss, cost and time, by a scaling law and the step model.
 
-With inference tokens over the lifetime the answer is the cheapest model of training and serving together that is as good as the best one
-for the training budget alone: smaller, and trained for longer than the budget.
+With inference tokens over the lifetime the answer is the model that is cheapest to train and to serve for its loss and whose training costs
+the budget: smaller, and trained for longer. Beside it stands the one that is as good as the best for training alone, beyond the budget.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from service.context import AppContext
 from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
-from service.domain.scaling.laws import Optimum
+from service.domain.scaling.laws import AllocationLaw, Optimum
 from service.domain.scaling.optimum import (
     Budget,
     CostedModel,
@@ -27,13 +27,22 @@ from service.domain.scaling.optimum import (
     PublishedPlan,
     SmallerModel,
 )
+from service.engine.scaling.laws import loss as predict_loss
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling import neighbourhood
 from service.usecases.scaling.neighbourhood import OptimumServing
-from service.usecases.scaling.optimum_layout import estimate_suggestion, suggest_layout
+from service.usecases.scaling.optimum_layout import PlannedLayout, estimate_suggestion, plan_layout, suggest_layout
 from service.usecases.scaling.optimum_request import OptimumRequest, resolve_optimum_request
-from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, find_optimum, range_over_draws, search_optimum
+from service.usecases.scaling.optimum_search import (
+    ModelCosts,
+    OptimumResult,
+    chosen_over_draws,
+    costs_by_table,
+    find_optimum,
+    range_over_draws,
+    search_optimum,
+)
 from service.usecases.training.estimate import EstimateAnswer
 
 Request = Mapping[str, Any]
@@ -78,12 +87,18 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
     book = context.book(request.get("price", {}).get("snapshot"))
     resolved = resolve_optimum_request(context, request, book, notes)
     costs, result = search_optimum(resolved)
-    chosen = _check_magnitude(result.chosen)
-    draws = None if resolved.law_draws is None else find_optimum(resolved, resolved.law_draws, costs).chosen
-    curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
-    layout = suggest_layout(resolved, result, notes)
+    _check_magnitude(result.chosen)
+    planned = plan_layout(resolved, costs, result, notes)
+    layout = suggest_layout(resolved, planned)
     run = estimate_suggestion(context, request, layout, book.name, notes)
-    _warn(resolved, costs, result, notes)
+    chosen = result.chosen if run is None or planned is None else _as_planned(resolved, planned, result.chosen)
+    draws = _around(chosen, result.chosen, chosen_over_draws(resolved, costs, result))
+    if planned is not None and planned.cost is not None and costs.table is not None:
+        costs = costs_by_table(resolved, costs.table.through(planned.cost), costs.serving)
+        if result.joint is not None:  # the plans compared are priced as the chosen one
+            result = find_optimum(resolved, resolved.law.law, costs)
+    curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
+    _warn(resolved, costs, result, chosen, notes)
     return OptimalAnswer(
         params=_range_by_law("params", chosen, draws),
         tokens=_range_by_law("tokens", chosen, draws),
@@ -97,7 +112,7 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
         curve=curve,
         iso_loss_curve=iso_loss_curve,
         smaller=smaller,
-        lifetime=neighbourhood.lifetime_optimum(resolved, costs, result),
+        lifetime=neighbourhood.lifetime_optimum(resolved, costs, result, chosen),
         serving=neighbourhood.optimum_serving(resolved, chosen),
         plan=neighbourhood.compare_plan(resolved, costs, request.get("plan")),
         suggestion=layout,
@@ -116,18 +131,32 @@ def _range_by_law(figure: str, chosen: Optimum, draws: Optimum | None) -> Range:
     return range_over_draws(getattr(chosen, figure), None if draws is None else getattr(draws, figure))
 
 
-def _check_magnitude(chosen: Optimum) -> Optimum:
-    """The optimum. Raises InvalidRequest beyond the largest sizes and tokens that are computed."""
+def _check_magnitude(chosen: Optimum) -> None:
+    """Raises InvalidRequest beyond the largest sizes and tokens that are computed."""
     params, tokens = float(chosen.params), float(chosen.tokens)
-    if 1 <= params <= MOST_PARAMS and 1 <= tokens <= MOST_TOKENS:
-        return chosen
-    message = f"the optimum would have {params:.2g} parameters and {tokens:.2g} tokens: state another budget or law"
-    raise InvalidRequest(message, "/budget")
+    if not (1 <= params <= MOST_PARAMS and 1 <= tokens <= MOST_TOKENS):
+        message = f"the optimum would have {params:.2g} parameters and {tokens:.2g} tokens: state another budget or law"
+        raise InvalidRequest(message, "/budget")
 
 
-def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, notes: AssumptionLog) -> None:
+def _as_planned(resolved: OptimumRequest, planned: PlannedLayout, optimum: Optimum) -> Optimum:
+    """The layout that is estimated, with its own loss where the law knows one of every size."""
+    law = resolved.law.law
+    known = optimum.loss if isinstance(law, AllocationLaw) else predict_loss(law, planned.params, planned.tokens, resolved.limit)
+    return Optimum(planned.params, planned.tokens, known)
+
+
+def _around(chosen: Optimum, optimum: Optimum, draws: Optimum | None) -> Optimum | None:
+    """Optima of drawn laws, each as far from the chosen layout as from the law's own optimum."""
+    if draws is None:
+        return None
+    loss = None if draws.loss is None or chosen.loss is None or optimum.loss is None else draws.loss * chosen.loss / optimum.loss
+    return Optimum(draws.params * chosen.params / optimum.params, draws.tokens * chosen.tokens / optimum.tokens, loss)
+
+
+def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, chosen: Optimum, notes: AssumptionLog) -> None:
     """Warnings about the optimum."""
-    chosen, block = result.chosen, neighbourhood.law_details(resolved.law, result.chosen)
+    block = neighbourhood.law_details(resolved.law, chosen)
     if chosen.loss is None:
         notes.warn(f"law {resolved.law.name} gives no loss: there are no curves, and no price of other sizes")
     beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]
@@ -143,4 +172,7 @@ def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, no
     if costs.table is not None and resolved.budget.kind != "flops" and float(result.bought.params) > 0.98 * costs.table.largest:
         notes.warn("the machine's memory, not the law, limits the size: more accelerators would hold a better model")
     if result.joint is not None:
-        notes.warn("training costs more than the budget so that serving costs less: see lifetime.extra_training_share")
+        notes.warn(
+            "the plan stays within the training budget, at a slightly higher loss than the best model for training alone. lifetime.joint"
+            " is as good as that model and cheapest to train and serve, but its training costs more: see lifetime.extra_training_share"
+        )

@@ -10,11 +10,19 @@ import numpy as np
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Range
-from service.domain.scaling.laws import AllocationLaw, Optimum, ScalingLaw
+from service.domain.scaling.laws import AllocationLaw, Optimum, ParametricLaw, ScalingLaw
 from service.engine.scaling.laws import Floats, range_around
-from service.engine.scaling.optimum import best_for_budget, cheapest_for_loss, lifetime_flops, optimum_for_flops, training_flops
+from service.engine.scaling.optimum import (
+    best_for_budget,
+    cheapest_for_loss,
+    cheapest_within_budget,
+    lifetime_flops,
+    loss_factor_within_budget,
+    optimum_for_flops,
+    training_flops,
+)
 from service.usecases.scaling.optimum_request import OptimumRequest
-from service.usecases.scaling.size_costs import SizeCostTable, coarse_cost_table, refine_cost_table, serving_cost
+from service.usecases.scaling.size_costs import SizeCostTable, TrainingSetup, serving_cost, size_cost_table
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount, Cost
@@ -43,46 +51,78 @@ class ModelCosts:
 
 @dataclass(frozen=True, slots=True)
 class OptimumResult:
-    """By one law, or by many at once: the best for the budget, and the cheapest over the lifetime that is as good."""
+    """By one law, or by many at once: the best for the budget, and with a lifetime the plans that count serving.
+
+    `within_budget` is the cheapest over the lifetime for its loss whose training costs the budget; `joint` the cheapest that is as good as
+    `bought`, whose training costs more. `loss_factor` is the reducible loss of `within_budget` over that of `bought`.
+    """
 
     bought: Optimum
-    joint: Optimum | None
+    within_budget: Optimum | None = None
+    joint: Optimum | None = None
+    loss_factor: float = 1.0
 
     @property
     def chosen(self) -> Optimum:
-        """The recommended model."""
-        return self.joint or self.bought
+        """The recommended model, whose training costs the budget."""
+        return self.within_budget or self.bought
 
 
 def search_optimum(resolved: OptimumRequest) -> tuple[ModelCosts, OptimumResult]:
-    """The optimum, with a cost table refined around the first result. Raises DomainErrors."""
-    if resolved.setup is None:
-        costs = _costs_in_flops(resolved)
-        return costs, find_optimum(resolved, resolved.law.law, costs)
-    table = coarse_cost_table(resolved.setup)
-    bought = _spend_budget(resolved, resolved.law.law, _costs_on_machine(resolved, table, None))
-    serving = None
-    if resolved.serving is not None:
-        serving = serving_cost(resolved.serving, float(bought.params), of_mixtures=resolved.of_mixtures)
-    first = find_optimum(resolved, resolved.law.law, _costs_on_machine(resolved, table, serving))
-    sizes_found = [float(model.params) for model in (first.bought, first.joint) if model is not None]
-    costs = _costs_on_machine(resolved, refine_cost_table(resolved.setup, table, sizes_found), serving)
+    """The optimum, on a machine by smooth costs over the size. Raises DomainErrors."""
+    costs = _costs_in_flops(resolved) if resolved.setup is None else _costs_on_machine(resolved, resolved.setup)
     return costs, find_optimum(resolved, resolved.law.law, costs)
 
 
 def find_optimum(resolved: OptimumRequest, law: ScalingLaw, costs: ModelCosts) -> OptimumResult:
-    """The optimum by a law or by drawn laws. Raises InvalidRequest where the budget buys nothing or the law is insufficient."""
-    bought = _spend_budget(resolved, law, costs)
+    """The optimum. Raises InvalidRequest where the budget buys nothing or the law is insufficient."""
+    bought = spend_budget(resolved, law, costs, resolved.budget.amount)
     if costs.serving is None:
-        return OptimumResult(bought, None)
+        return OptimumResult(bought)
     if isinstance(law, AllocationLaw) or bought.loss is None:
         raise InvalidRequest("this law knows no other sizes than the best for training: choose one with E, A, B, alpha and beta", "/law")
-    return OptimumResult(bought, _cheapest_joint(resolved, law, bought.loss, costs))
+    joint = _servable(lambda: cheapest_for_loss(law, bought.loss or 0.0, costs.objective, resolved.limit))
+    factor = loss_factor_within_budget(law, bought, resolved.budget.amount, costs.budget, costs.objective, resolved.limit)
+    return OptimumResult(bought, plan_lifetime(resolved, law, costs, bought, float(factor), resolved.budget.amount), joint, float(factor))
 
 
-def _cheapest_joint(resolved: OptimumRequest, law: ScalingLaw, loss: Amount, costs: ModelCosts) -> Optimum:
+def chosen_over_draws(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult) -> Optimum | None:
+    """The recommended model by laws drawn from the law's uncertainty, at the same factor of the loss; None where none is known."""
+    law = resolved.law_draws
+    if law is None:
+        return None
+    bought = spend_budget(resolved, law, costs, resolved.budget.amount)
+    if result.within_budget is None or isinstance(law, AllocationLaw):
+        return bought
+    return plan_lifetime(resolved, law, costs, bought, result.loss_factor, resolved.budget.amount)
+
+
+def expansion_path(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, budgets: Floats) -> Optimum:
+    """Recommended models of other budgets, with a lifetime at the same factor of the loss."""
+    law = resolved.law.law
+    bought = spend_budget(resolved, law, costs, budgets)
+    if result.within_budget is None or isinstance(law, AllocationLaw):
+        return bought
+    factors = loss_factor_within_budget(law, bought, budgets, costs.budget, costs.objective, resolved.limit)
+    return plan_lifetime(resolved, law, costs, bought, factors, budgets)
+
+
+def spend_budget(resolved: OptimumRequest, law: ScalingLaw, costs: ModelCosts, amount: Amount) -> Optimum:
+    """Lowest loss that an amount of the budget's kind buys. Raises InvalidRequest where it buys nothing."""
+    limit = resolved.limit
+    return optimum_for_flops(law, amount, limit) if resolved.budget.kind == "flops" else best_for_budget(law, amount, costs.budget, limit)
+
+
+def plan_lifetime(
+    resolved: OptimumRequest, law: ParametricLaw, costs: ModelCosts, bought: Optimum, loss_factor: Amount, amount: Amount
+) -> Optimum:
+    """Cheapest model over the lifetime at a factor of the loss, trained for the whole amount."""
+    return _servable(lambda: cheapest_within_budget(law, bought, loss_factor, amount, costs.budget, costs.objective, resolved.limit))
+
+
+def _servable(search: Callable[[], Optimum]) -> Optimum:
     try:
-        return cheapest_for_loss(law, loss, costs.objective, resolved.limit)
+        return search()
     except InvalidRequest as problem:
         message = "no model that is as good can be both trained and served on these accelerators: state others"
         raise DoesNotFit(message, "/serving/accelerator") from problem
@@ -101,11 +141,6 @@ def range_over_draws(figure: Amount, draws: Amount | None) -> Range:
     return range_around(figure, finite) if finite.size else Range.exactly(float(figure))
 
 
-def _spend_budget(resolved: OptimumRequest, law: ScalingLaw, costs: ModelCosts) -> Optimum:
-    amount, limit = resolved.budget.amount, resolved.limit
-    return optimum_for_flops(law, amount, limit) if resolved.budget.kind == "flops" else best_for_budget(law, amount, costs.budget, limit)
-
-
 def _costs_in_flops(resolved: OptimumRequest) -> ModelCosts:
     inference_tokens = resolved.inference_tokens
     if inference_tokens is None:
@@ -114,7 +149,13 @@ def _costs_in_flops(resolved: OptimumRequest) -> ModelCosts:
     return ModelCosts(training_flops, training_flops, lambda params: lifetime(params, np.zeros_like(params)), None)
 
 
-def _costs_on_machine(resolved: OptimumRequest, table: SizeCostTable, serving: Callable[[Floats], Floats] | None) -> ModelCosts:
+def _costs_on_machine(resolved: OptimumRequest, setup: TrainingSetup) -> ModelCosts:
+    serving = None if resolved.serving is None else serving_cost(resolved.serving, of_mixtures=resolved.of_mixtures)
+    return costs_by_table(resolved, size_cost_table(setup), serving)
+
+
+def costs_by_table(resolved: OptimumRequest, table: SizeCostTable, serving: Callable[[Floats], Floats] | None) -> ModelCosts:
+    """Cost functions of a machine's table."""
     costs = {"usd": table.usd, "accelerator_hours": table.accelerator_hours, "wall_clock_hours": table.wall_clock_hours}
     kind = resolved.budget.kind
     return ModelCosts(training_flops if kind == "flops" else costs[kind](), table.usd(), serving, table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from service.domain.serving.requirements import MeanRequest, ServingMachine, Wei
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Transformer
 from service.domain.training.run import Cluster
+from service.engine.scaling.cost_fit import PowerSum, fit_power_sum
 from service.engine.scaling.laws import Floats
-from service.engine.scaling.optimum import interpolate_cost
 from service.engine.serving.configurations import cheapest_usd_per_request
 from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import throughput_spread
@@ -33,6 +33,7 @@ from service.presets.serving import can_serve, default_shape, find_format, serva
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import resolve_machine_in_book
 from service.usecases.resolution.price import Price, find_price
 from service.usecases.resolution.resolve import assemble_run
@@ -46,13 +47,12 @@ Request = Mapping[str, Any]
 
 # Tokens that a size is timed with; time and cost are proportional to them, or fixed.
 TIMED_TOKENS = 1e12
-# Sizes timed: first over all decades, then around the optimum found.
-COARSE_SIZES = np.geomspace(1e6, 1e13, 15)
-FINE_SIZES, FINE_FACTOR = 13, 3.0
-SERVED_SIZES = 29
+# Sizes timed, five a decade, the same for every budget: the fit, and so the optimum, does not jump with the budget.
+TIMED_SIZES = np.geomspace(1e6, 1e13, 36)
+# Halvings of the gap between the largest timed size that fits and the next: 3 % of the size are left.
+LARGEST_SIZE_HALVINGS = 4
 # Hours over which cost is measured: long enough that rounding to cents does not matter.
 MEASURED_HOURS = 1e4
-LEAST_USD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,35 +82,42 @@ class SizeCost:
 
 @dataclass(frozen=True, slots=True)
 class SizeCostTable:
-    """Costs by rising size, and the number of accelerators. Sizes above the largest do not fit."""
+    """Smooth costs over the size, the largest size known to fit, and the number of accelerators."""
 
-    rows: tuple[SizeCost, ...]
     count: int
-
-    @property
-    def largest(self) -> float:
-        """Largest size known to fit."""
-        return self.rows[-1].params
+    largest: float
+    hours_per_token: PowerSum
+    usd_fixed: PowerSum
+    usd_per_token: PowerSum
 
     def usd(self) -> Cost:
         """Cost function of training [USD]."""
-        return self._cost([row.usd_fixed for row in self.rows], [row.usd_per_token for row in self.rows])
+        return self._where_it_fits(lambda params, tokens: self.usd_fixed.at(params) + self.usd_per_token.at(params) * tokens)
 
     def wall_clock_hours(self) -> Cost:
         """Cost function of the wall clock [h]."""
-        return self._cost([0.0] * len(self.rows), [row.hours_per_token for row in self.rows])
+        return self._where_it_fits(lambda params, tokens: self.hours_per_token.at(params) * tokens)
 
     def accelerator_hours(self) -> Cost:
         """Cost function of all accelerators [h]."""
         hours = self.wall_clock_hours()
         return lambda params, tokens: hours(params, tokens) * self.count
 
-    def _cost(self, fixed: Sequence[float], per_token: Sequence[float]) -> Cost:
-        # Rounded to cents, a tiny model's fixed cost is 0, which has no logarithm.
-        minimum_usd = LEAST_USD if any(fixed) else 0.0
-        interpolated = interpolate_cost(np.array([row.params for row in self.rows]), np.maximum(fixed, minimum_usd), np.array(per_token))
+    def through(self, known: SizeCost) -> SizeCostTable:
+        """The table scaled to what a size costs that was timed."""
+        return SizeCostTable(
+            self.count,
+            max(self.largest, known.params),
+            self.hours_per_token.through(known.params, known.hours_per_token),
+            self.usd_fixed.through(known.params, known.usd_fixed),
+            self.usd_per_token.through(known.params, known.usd_per_token),
+        )
+
+    def _where_it_fits(self, cost: Cost) -> Cost:
         largest_with_rounding = self.largest * (1 + 1e-9)
-        return lambda params, tokens: np.where(params <= largest_with_rounding, interpolated(params, tokens), np.inf)
+        return lambda params, tokens: np.where(
+            params <= largest_with_rounding, cost(np.minimum(params, largest_with_rounding), tokens), np.inf
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +148,12 @@ class LifetimeServing:
         return self.requests_total * self.usd_per_request(model).p50
 
 
-def default_model(params: float, *, of_mixtures: bool) -> Transformer:
-    """A model by its parameters alone; of a mixture the active ones, the total in the law's proportion."""
+def default_model(params: float, *, of_mixtures: bool, **stated: int) -> Transformer:
+    """A model by its parameters and stated fields of its shape; of a mixture the active ones, the total in the law's proportion."""
     if of_mixtures:
         total = params * load_mixture_law().total_per_active
-        return infer_shape({"params": total, "active_params": params, **default_shape()}).model
-    return infer_shape({"params": params, **default_shape()}).model
+        return infer_shape({"params": total, "active_params": params, **default_shape(), **stated}).model
+    return infer_shape({"params": params, **default_shape(), **stated}).model
 
 
 def resolve_setup(context: AppContext, request: Request, book: PriceBook, *, of_mixtures: bool) -> TrainingSetup | None:
@@ -164,7 +171,8 @@ def resolve_setup(context: AppContext, request: Request, book: PriceBook, *, of_
 def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCost:
     """Cost of one size by the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
-    sections = {**setup.request, "data": {"tokens": TIMED_TOKENS}}
+    stated = {**setup.request, "data": {"tokens": TIMED_TOKENS}}
+    sections = apply_request_feedback(setup.context, stated, setup.cluster.accelerator, notes)
     training = resolve_training(sections.get("training", {}), model, None, setup.cluster, setup.context.clock().year, notes)
     run = assemble_run(sections, model, training, setup.cluster, setup.price, notes)
     # Whole terms of a reservation are no price per token; the estimate holds the unused rest of the last term.
@@ -186,28 +194,39 @@ def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCo
     return SizeCost(params, hours / TIMED_TOKENS, 2 * usd_short - usd_long, usd_per_hour * hours / TIMED_TOKENS)
 
 
-def coarse_cost_table(setup: TrainingSetup) -> SizeCostTable:
-    """Costs of sizes over all decades. Raises DoesNotFit, InvalidRequest where none can be trained."""
-    return _table(setup, (), COARSE_SIZES)
-
-
-def refine_cost_table(setup: TrainingSetup, table: SizeCostTable, around: Sequence[float]) -> SizeCostTable:
-    """The table with further sizes around those of `around`."""
-    sizes = np.geomspace(min(around) / FINE_FACTOR, max(around) * FINE_FACTOR, FINE_SIZES)
-    return _table(setup, table.rows, sizes)
-
-
-def _table(setup: TrainingSetup, known_rows: Sequence[SizeCost], sizes: Floats) -> SizeCostTable:
-    rows, problems = list(known_rows), []
-    for params in sizes:
+def size_cost_table(setup: TrainingSetup) -> SizeCostTable:
+    """Costs over all sizes, fitted to timed ones. Raises DoesNotFit, InvalidRequest where none can be trained."""
+    rows, problems = [], []
+    for params in TIMED_SIZES:
         try:
             rows.append(cost_size(setup, float(params), setup.model(float(params))))
         except (DoesNotFit, InvalidRequest) as problem:
             problems.append(problem)
     if not rows:
         raise problems[0]
-    by_size = {row.params: row for row in rows}
-    return SizeCostTable(tuple(by_size[params] for params in sorted(by_size)), setup.cluster.count)
+    params, hours, fixed, per_token = np.array([[row.params, row.hours_per_token, row.usd_fixed, row.usd_per_token] for row in rows]).T
+    return SizeCostTable(
+        setup.cluster.count,
+        _largest_size(setup, rows[-1].params),
+        fit_power_sum(params, hours),
+        fit_power_sum(params, fixed),
+        fit_power_sum(params, per_token),
+    )
+
+
+def _largest_size(setup: TrainingSetup, fits: float) -> float:
+    """Largest size known to fit, between the largest timed one that does and the next."""
+    does_not = fits * float(TIMED_SIZES[1] / TIMED_SIZES[0])
+    if does_not > TIMED_SIZES[-1]:
+        return fits
+    for _ in range(LARGEST_SIZE_HALVINGS):
+        middle = (fits * does_not) ** 0.5
+        try:
+            cost_size(setup, middle, setup.model(middle))
+            fits = middle
+        except (DoesNotFit, InvalidRequest):
+            does_not = middle
+    return fits
 
 
 def resolve_lifetime_serving(
@@ -262,13 +281,12 @@ def _take_default(section: Request, name: str, notes: AssumptionLog) -> Any:
     return notes.take(section, f"serving.{name}", default.value, default.source)
 
 
-def serving_cost(serving: LifetimeServing, around: float, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
-    """Serving cost [USD] as a function of the size, interpolated over six decades; infinite where none can be served."""
-    sizes = np.geomspace(max(around / 1e3, 1e5), around * 1e3, SERVED_SIZES)
-    usd = np.array([serving.usd(default_model(float(size), of_mixtures=of_mixtures)) for size in sizes])
+def serving_cost(serving: LifetimeServing, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
+    """Serving cost [USD] as a smooth function of the size; infinite where none can be served."""
+    usd = np.array([serving.usd(default_model(float(size), of_mixtures=of_mixtures)) for size in TIMED_SIZES])
     feasible = np.isfinite(usd)
     if not feasible.any():
         raise DoesNotFit("no model of these sizes can be served on that accelerator; state another", "/serving")
-    table = interpolate_cost(sizes[feasible], np.zeros(feasible.sum()), usd[feasible])
-    largest = sizes[feasible][-1] * (1 + 1e-9)
-    return lambda params: np.where(params <= largest, table(params, np.ones_like(params)), np.inf)
+    fitted = fit_power_sum(TIMED_SIZES[feasible], usd[feasible])
+    largest = TIMED_SIZES[feasible][-1] * (1 + 1e-9)
+    return lambda params: np.where(params <= largest, fitted.at(np.minimum(params, largest)), np.inf)

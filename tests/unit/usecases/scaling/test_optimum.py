@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.config import load_settings
@@ -24,13 +25,10 @@ from service.presets.scaling.optimum import published_plans
 from service.prices.book import make_price_book
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
 from service.usecases.scaling.size_costs import (
-    SizeCost,
-    SizeCostTable,
-    coarse_cost_table,
     cost_size,
     default_model,
-    refine_cost_table,
     resolve_setup,
+    size_cost_table,
 )
 from service.usecases.training.estimate import estimate
 
@@ -64,14 +62,16 @@ def test_more_budget_never_has_a_higher_loss(context: AppContext, exponent: floa
 
 @given(st.floats(20, 24), st.floats(9, 14), st.floats(0.1, 2))
 def test_the_more_is_served_the_smaller_and_the_longer_trained(context: AppContext, exponent: float, served: float, more: float) -> None:
-    """At the same loss; it never costs more than the best for training alone."""
+    """Within the budget; the plan beyond it is as good as the best for training alone and never costs more."""
     few, many = (
         asked(context, budget={"flops": 10.0**exponent}, lifetime_inference_tokens=round(10.0**power)) for power in (served, served + more)
     )
     assert many.params.p50 < few.params.p50
     assert many.tokens.p50 > few.tokens.p50
-    assert many.loss == pytest.approx(few.loss)
+    assert many.flops == pytest.approx(few.flops, rel=1e-6)
     assert many.lifetime is not None
+    assert few.lifetime is not None
+    assert many.lifetime.joint.loss == pytest.approx(few.lifetime.joint.loss)
     assert 0 <= many.lifetime.saves_share < 1
 
 
@@ -149,22 +149,66 @@ def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
     assert row.usd_fixed + row.usd_per_token * 3e11 == pytest.approx(found.cost.total_usd.p50, abs=0.02)
 
 
-def test_a_table_meets_its_rows_and_ends_where_memory_does(context: AppContext) -> None:
-    """A size beyond the largest that fits cannot be had at any price."""
+def test_a_table_follows_its_timed_sizes_and_ends_where_memory_does(context: AppContext) -> None:
+    """A size costs within a tenth of what its own layout takes; one beyond the largest that fits cannot be had at any price."""
     rig = resolve_setup(context, MACHINE, context.catalog.current, of_mixtures=False)
     assert rig is not None
-    table = refine_cost_table(rig, coarse_cost_table(rig), [3e9])
-    row = table.rows[len(table.rows) // 2]
-    at = np.array([row.params])
-    assert table.usd()(at, np.array([1e12])) == pytest.approx(row.usd_fixed + row.usd_per_token * 1e12, rel=1e-9)
-    assert table.accelerator_hours()(at, np.array([1e12])) == pytest.approx(64 * row.hours_per_token * 1e12)
-    assert np.isinf(table.usd()(np.array([2 * table.largest]), np.array([1e12]))).all()
+    table = size_cost_table(rig)
+    for params in (3e9, 1e10, 3e10, 7e10):
+        row = cost_size(rig, params, rig.model(params))
+        at, tokens = np.array([params]), np.array([1e12])
+        assert table.usd()(at, tokens) == pytest.approx(row.usd_fixed + row.usd_per_token * 1e12, rel=0.1)
+        scaled = table.through(row)
+        assert scaled.usd()(at, tokens) == pytest.approx(row.usd_fixed + row.usd_per_token * 1e12, rel=1e-9)
+        assert scaled.accelerator_hours()(at, tokens) == pytest.approx(64 * row.hours_per_token * 1e12)
+    assert np.isinf(table.usd()(np.array([2 * table.largest, np.inf]), np.array([1e12, 1e12]))).all()
 
 
-def test_tiny_models_without_fixed_cents_are_in_the_table() -> None:
-    """Nothing in whole cents has no logarithm."""
-    table = SizeCostTable((SizeCost(1e6, 1e-12, 0.0, 1e-9), SizeCost(1e9, 1e-9, 5.0, 1e-6)), 8)
-    assert np.isfinite(table.usd()(np.array([1e6, 1e7, 1e9]), np.full(3, 1e9))).all()
+def plan_for(context: AppContext, count: int, usd: float, **request: Any) -> OptimalAnswer:
+    hardware = {"accelerator": "H100", "count": count}
+    return asked(context, budget={"usd": usd}, hardware=hardware, price={"usd_per_accelerator_hour": 2.0}, **request)
+
+
+def total_usd(answer: OptimalAnswer) -> float:
+    assert answer.estimate is not None
+    return float(answer.estimate.estimate.cost.total_usd.p50)
+
+
+@pytest.mark.parametrize("lifetime", [{}, {"lifetime_inference_tokens": 10**13}])
+@pytest.mark.parametrize("count", [64, 16384])
+@settings(max_examples=6)
+@given(share=st.floats(0, 1), more=st.floats(1.001, 1.6))
+def test_size_and_tokens_grow_with_the_budget(context: AppContext, count: int, lifetime: dict[str, int], share: float, more: float) -> None:
+    """Neither falls, however close the budgets are, although layouts of nearly one size differ in speed by percents."""
+    usd = count * 300 * 100**share
+    less, richer = (plan_for(context, count, amount, **lifetime) for amount in (usd, usd * more))
+    assert richer.params.p50 >= less.params.p50
+    assert richer.tokens.p50 >= less.tokens.p50
+
+
+@pytest.mark.parametrize("lifetime", [{}, {"lifetime_inference_tokens": 10**13}])
+@pytest.mark.parametrize("count", [64, 16384])
+@settings(max_examples=6)
+@given(share=st.floats(0, 1))
+def test_the_plan_is_its_estimate_and_within_the_budget(context: AppContext, count: int, lifetime: dict[str, int], share: float) -> None:
+    """Size, tokens and dollars are those of one run, whose median spends nine tenths of the budget or more, and never all and a cent."""
+    usd = count * 300 * 100**share
+    answer = plan_for(context, count, usd, **lifetime)
+    assert answer.suggestion is not None
+    assert answer.training is not None
+    assert answer.suggestion.params == answer.params.p50
+    assert answer.suggestion.data["tokens"] == pytest.approx(answer.tokens.p50, rel=1e-9)
+    assert answer.training.usd.p50 == pytest.approx(total_usd(answer), rel=1e-4)
+    assert 0.9 * usd <= total_usd(answer) <= usd
+
+
+def test_neighbouring_budgets_have_neighbouring_plans(context: AppContext) -> None:
+    """From 80 to 110 million dollars on 16,384 H100, in steps of 10: a tenth more dollars make no other model."""
+    plans = [plan_for(context, 16384, millions * 1e6) for millions in (80, 90, 100, 110)]
+    sizes = [plan.params.p50 for plan in plans]
+    tokens = [plan.tokens.p50 for plan in plans]
+    for amounts in (sizes, tokens):
+        assert all(1 <= after / before < 1.15 for before, after in pairwise(amounts))
 
 
 def test_mixtures_have_the_law_s_share_of_active_parameters() -> None:
