@@ -29,7 +29,8 @@ class ModelPreset:
     """A published model: its shape, and where its figures come from.
 
     `params` and `active_params` are the published counts (`active_params` None: dense, or published in a way that cannot be compared);
-    `seq_len` is the context of the main training phase in tokens, None where not published.
+    `seq_len` is the context of the main training phase in tokens, None where not published; `context_tokens` the longest request that the
+    released model is made for, None where that is not another.
     """
 
     name: str
@@ -42,6 +43,13 @@ class ModelPreset:
     aliases: tuple[str, ...] = ()
     active_params: float | None = None
     seq_len: int | None = None
+    context_tokens: int | None = None
+    context_source: str | None = None
+
+    @property
+    def serving_context(self) -> int | None:
+        """Tokens of the longest request that the model is made for, None where not published."""
+        return self.context_tokens or self.seq_len
 
 
 @cache

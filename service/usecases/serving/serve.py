@@ -20,6 +20,7 @@ from service.domain.training.model import Transformer
 from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, mean_requests_per_s
 from service.engine.serving.model import describe_served_model
 from service.presets.serving import BORROWED, can_serve, default_shape, find_format, serving_assumptions, serving_defaults
+from service.presets.training.models import find_model
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -74,7 +75,7 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     """The answer to a validated request. Raises DomainErrors with pointers into the request."""
     notes, now = AssumptionLog(), context.clock()
     book = context.book(request.get("price", {}).get("snapshot"))
-    model, published_seq_len = _resolve_model(request, notes)
+    model = _resolve_model(request, notes)
     priced_accelerators = find_priced_accelerators(request, book, notes)
     formats = _resolve_formats(request, priced_accelerators, notes)
     requirements, volume = _resolve_requirements(request, model, formats, notes), _resolve_volume(request)
@@ -88,7 +89,7 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     levers = rank_levers(baseline, notes) if request.get("levers") else None
     lifetime = _lifetime(context, request, book, best, volume)
     _check_magnitude(best, lifetime)
-    _warn(request, requirements, shown[0], best, published_seq_len, notes)
+    _warn(request, requirements, shown[0], best, notes)
     return ServingAnswer(
         best=best,
         lifetime=lifetime,
@@ -102,17 +103,17 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     )
 
 
-def _resolve_model(request: Request, notes: AssumptionLog) -> tuple[Transformer, int | None]:
+def _resolve_model(request: Request, notes: AssumptionLog) -> Transformer:
     """The model; one stated by its size alone has the usual number of key-value heads."""
     section = request["model"]
     if "params" in section and not set(section) - SIZE_FIELDS:
         default = serving_defaults()["kv_heads"]
         notes.assume("model.kv_heads", int(default.value), default.source)
         section = {**default_shape(), **section}
-    model, published_seq_len = resolve_model(section, notes)
+    model, _ = resolve_model(section, notes)
     if not isinstance(model, Transformer):
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
-    return model, published_seq_len
+    return model
 
 
 def _resolve_formats(request: Request, priced_accelerators: Sequence[PricedAccelerator], notes: AssumptionLog) -> tuple[WeightFormat, ...]:
@@ -238,13 +239,13 @@ def _warn(
     requirements: ServingRequirements,
     result: ServingResult,
     best: ServingOption,
-    published_seq_len: int | None,
     notes: AssumptionLog,
 ) -> None:
     """Warnings about the best option."""
     tokens = requirements.mean_request.prompt_tokens + requirements.mean_request.output_tokens
-    if published_seq_len is not None and tokens > published_seq_len:
-        notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {published_seq_len:,} that the model is published with")
+    context_tokens = find_model(request["model"]["preset"]).serving_context if "preset" in request["model"] else None
+    if context_tokens is not None and tokens > context_tokens:
+        notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {context_tokens:,} that the model is published with")
     if resolve_serving_machine(result.priced.accelerator).achieved.family == BORROWED:
         name = best.configuration.accelerator
         notes.warn(f"no serving throughput of {name} is published: that of other accelerators is used, with a wider range")

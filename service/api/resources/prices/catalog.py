@@ -120,6 +120,12 @@ class ModelEntrySchema(Schema):
     params = Number(required=True, description="Parameters of the model [parameters]")
     active_params = Number(required=True, allow_none=True, description="Parameters that work on a token; null where all do [parameters]")
     seq_len = Count(required=True, allow_none=True, description="Tokens of a training sequence; null where not published")
+    context_tokens = Count(
+        required=True,
+        allow_none=True,
+        description="Tokens of the longest request the released model is made for; null: as seq_len",
+    )
+    context_source = Text(required=True, allow_none=True, max_length=1000, description="Where context_tokens comes from; null without it")
     year = Count(required=True, description="Year of publication")
     developer = Text(required=True, description="Who published the model")
     source = Text(required=True, max_length=1000, description="Where this comes from")

@@ -1,11 +1,13 @@
 """The model presets: every row sourced, physically possible and in agreement with its published size."""
 
+import json
 import subprocess
 import sys
 import tomllib
 from collections import Counter
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from service.domain.training.model import Experts, GenericNetwork, Transformer
 from service.engine.training.parameters import ParameterCounts, count_parameters
 from service.presets.training.models import TRANSFORMERS, ModelPreset, find_model, load_models
 
-COMMON = {"name", "aliases", "architecture", "params", "seq_len", "year", "developer", "source"}
+COMMON = {"name", "aliases", "architecture", "params", "seq_len", "context_tokens", "context_source", "year", "developer", "source"}
 SHAPE = {
     "layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ffn_hidden_size", "gated_ffn", "vocab_size",
     "tied_embeddings", "sliding_window", "global_attention_every", "experts", "experts_per_token", "shared_experts",
@@ -25,6 +27,7 @@ SHAPE = {
 BY_COST = {"flops_per_sample", "sample_unit", "frozen_flops_per_sample", "frozen_params", "activation_bytes_per_sample"}
 
 PRESETS = tuple(load_models().values())
+CONFIGS: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "formats" / "huggingface" / "hf_configs.json").read_text())
 
 
 def rows() -> list[dict[str, Any]]:
@@ -81,6 +84,21 @@ class TestCatalogue:
         assert preset.name == preset.name.lower().replace(" ", "-")
         assert preset.params > 0
         assert preset.seq_len is None or preset.seq_len > 0
+
+    @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+    def test_a_context_beyond_that_of_training_says_where_it_comes_from(self, preset: ModelPreset) -> None:
+        """The longest request is no shorter than a training sequence, and its source stands beside it."""
+        assert (preset.context_tokens is None) == (preset.context_source is None)
+        assert (preset.serving_context or 0) >= (preset.seq_len or 0)
+        assert preset.context_tokens is None or preset.context_tokens > (preset.seq_len or 0)
+
+    def test_contexts_are_those_of_the_published_configs(self) -> None:
+        """`max_position_embeddings` of a released config.json is what the preset serves, where that is not training's context."""
+        configs = {entry["name"].lower(): entry["config"] for entry in CONFIGS}
+        checked = [preset for preset in PRESETS if preset.context_tokens and "max_position_embeddings" in configs.get(preset.name, {})]
+        assert len(checked) >= 12
+        for preset in checked:
+            assert preset.context_tokens == configs[preset.name]["max_position_embeddings"], preset.name
 
     def test_is_read_once_and_not_at_import(self) -> None:
         """Importing the module opens no file; the catalogue is read on first use and kept."""

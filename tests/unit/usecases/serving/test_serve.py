@@ -294,6 +294,18 @@ def test_what_to_be_careful_about_is_said(context: AppContext, settings: Setting
     assert any("check it before you rely on it" in warning for warning in told)
 
 
+@pytest.mark.parametrize(
+    ("preset", "context_tokens"),
+    [("deepseek-v3", 163_840), ("kimi-k2", 131_072), ("glm-4.5", 131_072), ("gpt-oss-120b", 131_072), ("qwen3-30b-a3b", 40_960)],
+)
+def test_a_request_is_measured_by_the_context_that_the_model_is_served_with(context: AppContext, preset: str, context_tokens: int) -> None:
+    """Not by the 4,096 tokens of its pre-training: a warning comes beyond the published context alone."""
+    for prompt_tokens, warned in ((30_000, False), (context_tokens + 1, True)):
+        answer = served(context, {"preset": preset}, {"prompt_tokens": prompt_tokens})
+        assert any(f"longer than the {context_tokens:,}" in warning for warning in answer.warnings) == warned
+        assert not any("longer than the 4,096" in warning for warning in answer.warnings)
+
+
 def test_prices_are_the_newest_and_cheapest_that_answer_the_filter(context: AppContext) -> None:
     """On demand where not said; each with who sells it, where, and when that was read."""
     assert {option.price.pricing for option in options(served(context, limit=100))} == {"on_demand"}
