@@ -37,6 +37,11 @@ class PriceBook:
     disconnected: bool = False
 
     @cached_property
+    def eligible_by_kind(self) -> dict[tuple[str, str], list[Offer]]:
+        """What requests without a provider or region may choose from, by accelerator and pricing, as far as it was asked for."""
+        return {}
+
+    @cached_property
     def columns(self) -> OfferColumns:
         """The offers as columns, in their order, for vectorised calculation."""
         return make_offer_columns(self.offers)

@@ -18,6 +18,8 @@ Optimizer = Literal["adamw", "adamw_8bit", "adamw_paged_8bit", "adafactor", "muo
 OPTIMIZERS: tuple[Optimizer, ...] = ("adamw", "adamw_8bit", "adamw_paged_8bit", "adafactor", "muon", "sgd")
 Recompute = Literal["none", "selective", "full"]
 RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
+# Link of accelerators that are rented in slices of a pod.
+TORUS = "torus"
 FROZEN_BASE: tuple[Method, ...] = ("lora", "qlora")
 # attention: its projections; all_linear: dense feed-forwards and shared experts too; experts: each routed expert too.
 ADAPTER_TARGETS = ("attention", "all_linear", "experts")
@@ -154,6 +156,12 @@ class Cluster:
     def link_domain(self) -> int:
         """Accelerators that the fast link joins: those of a node, or of the rack or pod that it reaches."""
         return max(self.accelerators_per_node, self.accelerator.link_domain)
+
+    @property
+    def linked_accelerators(self) -> int:
+        """Accelerators of the job on one fast link: those of a node or, of a torus that is rented in slices, of a whole pod."""
+        unit = self.link_domain if TORUS in self.accelerator.link else self.accelerators_per_node
+        return min(unit, self.count)
 
 
 @dataclass(frozen=True, slots=True)

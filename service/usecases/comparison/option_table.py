@@ -34,9 +34,6 @@ REASONS = (
 )
 
 
-TORUS = "torus"
-
-
 @dataclass(frozen=True, slots=True)
 class OfferGroup:
     """Offers of one accelerator, interruptible or not, sorted by network rate between nodes [Gbit/s]: rows of the book and all figures
@@ -141,7 +138,7 @@ def evaluate_offers(configurations: Sequence[Sequence[TimedConfiguration]], firs
     mwh, tco2e = _footprint(configurations[0][0], runs, p50, group)
     cost = price_offers(runs, hours, mwh, checkpoint_tb(runs[0]), group.prices)
     cannot_run = np.isnan(p50).ravel()
-    splits_nodes = group.prices.accelerators_per_instance < np.array([[linked_accelerators(run)] for run in runs])
+    splits_nodes = group.prices.accelerators_per_instance < np.array([[run.cluster.linked_accelerators] for run in runs])
     return OptionTable(
         configuration=at,
         row=row,
@@ -216,10 +213,3 @@ def _footprint(configuration: TimedConfiguration, runs: Sequence[Run], hours: Fl
     accelerator_hours = hours * np.array([[run.cluster.count] for run in runs])
     mwh = mwh_at(accelerator_hours, energy, pue)
     return mwh, tco2e_at(accelerator_hours, energy, mwh, grid)
-
-
-def linked_accelerators(run: Run) -> int:
-    """Accelerators that the model assumes on one fast link: a node or, for a torus that is rented in slices, a whole pod."""
-    cluster = run.cluster
-    slice_size = cluster.link_domain if TORUS in cluster.accelerator.link else cluster.accelerators_per_node
-    return min(slice_size, cluster.count)

@@ -15,7 +15,7 @@ from service.engine.training.cost import overhead_share, paid_hours, spare_accel
 from service.engine.training.estimate import date_after, effective_mfu, effective_tokens_per_s, mfu, step_time_s
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags
-from service.usecases.comparison.option_table import OptionTable, deadline_hours, linked_accelerators
+from service.usecases.comparison.option_table import OptionTable, deadline_hours
 from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_infeasible
 from service.usecases.resolution.price import find_country
 from service.usecases.training.estimate import BEYOND_LIMITS_TEXT
@@ -193,7 +193,7 @@ def _commitment(configuration: TimedConfiguration, offer: OptionOffer) -> Commit
 
 def _describe_split(exclusion: Exclusion) -> str:
     configuration, instance = exclusion.configuration, exclusion.offer.accelerators_per_instance
-    linked = linked_accelerators(configuration.run) if configuration.run else 0
+    linked = configuration.run.cluster.linked_accelerators if configuration.run else 0
     return f"{configuration.count} accelerators in instances of {instance}: their links are not known, {linked} on a fast one are modelled"
 
 

@@ -21,8 +21,8 @@ from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.price import Price
-from service.usecases.resolution.resolve import assemble_run
+from service.usecases.resolution.price import UNPRICED
+from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
 from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_expert_ranks
 from service.usecases.resolution.utilisation import resolve_utilisation
@@ -37,7 +37,6 @@ ACCELERATOR_POINTERS = ("/training/precision",)
 SPOT_FIELD = "preemptions_per_node_hour"
 # Replaces the accelerator's name in a warning, so that equal warnings about several accelerators merge.
 ACCELERATOR = "<accelerator>"
-UNPRICED = Price(0.0, "", stale=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from providers.offer import TERM_HOURS
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import Model
@@ -15,7 +16,9 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
 from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import Machine, resolve_machine
-from service.usecases.resolution.resolve import ResolvedRun, resolve_trained_model
+from service.usecases.resolution.price import DEFAULT_PRICING
+from service.usecases.resolution.resolve import ResolvedRun
+from service.usecases.resolution.run import resolve_trained_model
 from service.usecases.resolution.run_settings import resolve_settings
 from service.usecases.resolution.utilisation import resolve_utilisation
 from service.usecases.training.estimate import EstimateAnswer, estimate_run
@@ -24,9 +27,8 @@ Request = Mapping[str, Any]
 Key = tuple[str, ...]
 Part = TypeVar("Part")
 
-# The sections that decide the machine with its price, and the model with its training.
-MACHINE_SECTIONS = ("hardware", "price")
-TRAINING_SECTIONS = ("model", "training", *MACHINE_SECTIONS)
+# The sections that decide the model with its training.
+TRAINING_SECTIONS = ("model", "training", "hardware", "price")
 # The most layout search that one program may cost, in units of `search_weight`.
 MAX_SEARCH_WORK = 600
 
@@ -45,7 +47,8 @@ class EstimateCache:
         key = _key(request, request)
         if key not in self._estimates:
             notes = AssumptionLog()
-            machine = self._part("machine", request, MACHINE_SECTIONS, lambda log: resolve_machine(self.context, request, log), notes)
+            sections = _machine_sections(request)
+            machine = self._part("machine", request, sections, lambda log: resolve_machine(self.context, request, log), notes)
             corrected = apply_request_feedback(self.context, request, machine.cluster.accelerator, notes)
             run = self._resolve_run(corrected, machine, notes)
             self._count_search(run)
@@ -91,6 +94,12 @@ class EstimateCache:
                 " let runs share a shape, or plan the program in parts",
                 "/model",
             )
+
+
+def _machine_sections(request: Request) -> list[str]:
+    """The sections that decide the machine with its price: the run's length only where the price is that of a term."""
+    by_hour = TERM_HOURS.get(request.get("price", {}).get("pricing") or DEFAULT_PRICING, 0.0) == 0.0
+    return [name for name in request if not (name == "data" and by_hour)]
 
 
 def _key(request: Request, sections: Iterable[str]) -> Key:

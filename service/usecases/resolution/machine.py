@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from service.context import AppContext
@@ -13,29 +12,41 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
-from service.usecases.resolution.price import Price, find_price
+from service.usecases.resolution.offer_choice import choose_offer, note_choice
+from service.usecases.resolution.price import Price, find_offers, find_stated_price, note_offer_price
 
 Request = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The cluster of a request, its price, and the name of the price book."""
+    """The cluster of a request, its price, and the name of the price book.
+
+    `cost_by_provider` is the least cost of the run at each provider over that at the priced offer [1], its own provider's first; empty
+    for the caller's own price.
+    """
 
     cluster: Cluster
     price: Price
     price_snapshot: str
+    cost_by_provider: Mapping[str, float]
 
 
 def resolve_machine(context: AppContext, request: Request, notes: AssumptionLog) -> Machine:
-    """The machine of a request. Raises UnknownName, InvalidRequest, NoOffer, with pointers into the request."""
-    book = context.book(request.get("price", {}).get("snapshot"))
-    return resolve_machine_in_book(request, book, context.clock(), notes)
+    """The machine of a request. Raises DomainErrors, with pointers into the request."""
+    return resolve_machine_in_book(context, request, context.book(request.get("price", {}).get("snapshot")), notes)
 
 
-def resolve_machine_in_book(request: Request, book: PriceBook, now: datetime, notes: AssumptionLog) -> Machine:
+def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBook, notes: AssumptionLog) -> Machine:
     """The machine of a request at the prices of a book: for callers that name this book in their answer. Raises as `resolve_machine`."""
-    hardware = request["hardware"]
+    hardware, filters = request["hardware"], request.get("price", {})
     found = find_accelerator(hardware["accelerator"])
-    price = find_price(request.get("price", {}), found.accelerator.name, hardware["count"], book, now, notes)
-    return Machine(resolve_cluster(found, hardware, notes, price), price, book.name)
+    stated = find_stated_price(filters, found.accelerator.name)
+    if stated is not None:
+        return Machine(resolve_cluster(found, hardware, notes, stated), stated, book.name, {})
+    offers = find_offers(filters, found.accelerator.name, book)
+    choice = choose_offer(context, request, resolve_cluster(found, hardware, AssumptionLog()), offers, book)
+    price = note_offer_price(choice.offer, book, context.clock(), notes)
+    cluster = resolve_cluster(found, hardware, notes, price)
+    note_choice(choice, cluster, hardware.get("inter_node_gbps"), notes)
+    return Machine(cluster, price, book.name, choice.cost_by_provider)

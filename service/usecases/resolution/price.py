@@ -1,12 +1,11 @@
-"""The price of an estimate: the caller's own, else the cheapest offer that matches the filter."""
+"""The price of an answer: the caller's own, or that of an offer that matches the filter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from statistics import median
 from typing import Annotated, Any
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
@@ -48,23 +47,45 @@ class Price:
     discounts: Annotated[str | None, Doc("Discounts taken off the list price, in their order; null where none was", max_length=5000)] = None
 
 
+UNPRICED = Price(0.0, "", stale=False)
+
+
+def find_stated_price(given: Mapping[str, Any], accelerator: str) -> Price | None:
+    """The caller's own price; None where the caller states none. Raises InvalidRequest for a price with a filter."""
+    stated = given.get("usd_per_accelerator_hour")
+    if stated is None:
+        return None
+    beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
+    if beside:
+        raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
+    return Price(float(stated), "caller", stale=False, accelerator=accelerator)
+
+
+def find_offers(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
+    """Eligible offers of the accelerator, at least one. Raises NoOffer where nothing is left."""
+    offers = find_eligible_offers(given, accelerator, book)
+    if not offers:
+        raise _no_offer(given, accelerator, book)
+    return offers
+
+
 def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
-    """The caller's price, else the cheapest offer of the accelerator in the book that matches the caller's filter.
+    """The caller's price, else the lowest price of `count` accelerators among the eligible offers: for what runs within a node.
 
     Raises InvalidRequest for a price with a filter, NoOffer where nothing is left.
     """
-    stated = given.get("usd_per_accelerator_hour")
+    stated = find_stated_price(given, accelerator)
     if stated is not None:
-        beside = [name for name in FILTERS if given.get(name) is not None and name != "snapshot"]
-        if beside:
-            raise InvalidRequest(f"a stated price needs no filter: leave out {beside[0]}", f"/price/{beside[0]}")
-        return Price(float(stated), "caller", stale=False, accelerator=accelerator)
-    offers = find_eligible_offers(given, accelerator, book)
-    offer = find_cheapest(offers, count)
-    if offer is None:
-        raise _no_offer(given, accelerator, book)
+        return stated
+    offers = find_offers(given, accelerator, book)
+    offer = find_cheapest(offers, count) or offers[0]
+    notes.assume("price", describe_offer(offer), f"the cheapest of {len(offers)} known {offer.pricing} offers, the newest of each provider")
+    return note_offer_price(offer, book, now, notes)
+
+
+def note_offer_price(offer: Offer, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
+    """The price of an offer, with its discounts and its age noted."""
     price = price_from_offer(offer, book, now)
-    notes.assume("price", _offer_text(offer), _choice_text(offers, offer.pricing))
     if price.discounts is not None:
         notes.assume("price.discounts", f"{price.list_usd_per_accelerator_hour:.4f} list, {price.discounts}", DISCOUNTED)
     if price.stale:
@@ -113,6 +134,16 @@ def find_eligible_offers(given: Mapping[str, Any], accelerator: str, book: Price
     A named provider's marketplace is taken, auction floors never are: nobody is sold capacity at them.
     """
     wanted = {"pricing": given.get("pricing") or DEFAULT_PRICING, "provider": given.get("provider"), "region": given.get("region")}
+    if wanted["provider"] or wanted["region"]:
+        return _select_offers(wanted, accelerator, book)
+    key = accelerator, str(wanted["pricing"])
+    if key not in book.eligible_by_kind:
+        book.eligible_by_kind[key] = _select_offers(wanted, accelerator, book)
+    return book.eligible_by_kind[key]
+
+
+def _select_offers(wanted: Mapping[str, Any], accelerator: str, book: PriceBook) -> list[Offer]:
+    """`find_eligible_offers` for a whole filter."""
     markets = ("list", "marketplace") if wanted["provider"] else ("list",)
     matching = [offer for offer in book.by_accelerator.get(accelerator, ()) if matches_filters(offer, wanted) and offer.market in markets]
     newest = newest_per_provider(matching, book)
@@ -140,22 +171,10 @@ def find_cheapest(offers: Iterable[Offer], count: int) -> Offer | None:
     return min(offers, key=order, default=None)
 
 
-def _offer_text(offer: Offer) -> str:
+def describe_offer(offer: Offer) -> str:
+    """Text that names an offer and its price."""
     per_hour = offer.usd_per_accelerator_hour.quantize(Decimal("0.0001"))
     return f"{offer.provider} {offer.region} {offer.instance_type} {offer.pricing} {per_hour} USD an accelerator-hour"
-
-
-def _choice_text(offers: Sequence[Offer], pricing: str) -> str:
-    """Text of how many offers were compared, with the median and highest of the providers' best prices."""
-    best: dict[str, Decimal] = {}
-    for offer in offers:
-        best[offer.provider] = min(best.get(offer.provider, offer.usd_per_accelerator_hour), offer.usd_per_accelerator_hour)
-    kind = f"the cheapest of {len(offers)} known {pricing} offers, the newest of each provider"
-    if len(best) == 1:
-        return kind
-    return (
-        f"{kind}; the cheapest of each of {len(best)} providers: median {median(best.values()):.2f}, dearest {max(best.values()):.2f} USD"
-    )
 
 
 def _no_offer(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> NoOffer:

@@ -11,6 +11,7 @@ import numpy as np
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, UnknownName
 from service.domain.quantities import Range
+from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.domain.serving.requirements import MeanRequest, ServingMachine, WeightFormat
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Transformer
@@ -36,7 +37,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import resolve_machine_in_book
 from service.usecases.resolution.price import Price, find_price
-from service.usecases.resolution.resolve import assemble_run
+from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.training import resolve_training
 from service.usecases.resolution.utilisation import resolve_utilisation
 
@@ -53,6 +54,8 @@ TIMED_SIZES = np.geomspace(1e6, 1e13, 36)
 LARGEST_SIZE_HALVINGS = 4
 # Hours over which cost is measured: long enough that rounding to cents does not matter.
 MEASURED_HOURS = 1e4
+# A typical run of a machine takes a month at this utilisation, with the tokens a parameter of Hoffmann et al. 2022.
+TYPICAL_SECONDS, USUAL_MFU, TOKENS_PER_PARAM = 30 * 86400, 0.4, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,16 @@ def resolve_setup(context: AppContext, request: Request, book: PriceBook, *, of_
     if "hardware" not in request:
         return None
     notes = AssumptionLog()
-    machine = resolve_machine_in_book(request, book, context.clock(), notes)
+    machine = resolve_machine_in_book(context, {**request, **_typical_run(request["hardware"])}, book, notes)
     return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
+
+
+def _typical_run(hardware: Request) -> Request:
+    """Model and data of a run that the machine is made for, to choose its offer by: the compute-optimal one of a month on it."""
+    peak = max(find_accelerator(hardware["accelerator"]).accelerator.peak_tflops.values()) * 1e12
+    flops = hardware["count"] * peak * USUAL_MFU * TYPICAL_SECONDS
+    params = (flops / (FLOPS_PER_PARAM_AND_TOKEN * TOKENS_PER_PARAM)) ** 0.5
+    return {"model": {"params": int(params)}, "data": {"tokens": int(TOKENS_PER_PARAM * params)}}
 
 
 def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCost:

@@ -9,13 +9,14 @@ from typing import Any
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
+from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.resolve import resolve_program
 from service.usecases.programs.runs import locate_problem, request_key, run_request
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.machine import resolve_machine
 from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.price import find_offers, find_stated_price
 from service.usecases.scenarios.registry import Body, Shape
 from service.usecases.scenarios.trial_models import count_runs
 from service.usecases.training.estimate import estimate
@@ -156,7 +157,10 @@ def _find(context: AppContext, part: str, request: Body) -> None:
     """Raises the DomainError of a part's names."""
     names = _names(request, part)
     if part == MACHINE:
-        resolve_machine(context, request, AssumptionLog())
+        price = request.get("price", {})
+        accelerator = find_accelerator(request["hardware"]["accelerator"]).accelerator.name
+        if find_stated_price(price, accelerator) is None:
+            find_offers(price, accelerator, context.book(price.get("snapshot")))
     elif part == MODEL:
         resolve_model(names, AssumptionLog())
     elif names is not None:

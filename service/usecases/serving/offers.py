@@ -10,11 +10,11 @@ from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
 from service.domain.prices import offer_key
 from service.domain.training.hardware import Accelerator
+from service.domain.training.run import TORUS
 from service.engine.serving.fleet import RentalUnit
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.serving import serving_defaults
 from service.prices.book import PriceBook
-from service.usecases.comparison.option_table import TORUS
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import ambiguity_text
 from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, find_eligible_offers

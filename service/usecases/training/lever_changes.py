@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +11,16 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model, Transformer
+from service.domain.training.run import Cluster
 from service.engine.training.parameters import total_parameters
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import region_of_offer
 from service.presets.training.levers import LeverKind
 from service.prices.catalog import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.offer_choice import choose_offer, connected_offers
 from service.usecases.resolution.price import find_cheapest, find_eligible_offers
 from service.usecases.resolution.training import stated_expert_ranks
 from service.usecases.training.estimate import EstimateAnswer
@@ -94,6 +97,15 @@ class LeverBase:
         """Offers of an accelerator that match the caller's filter with these changes."""
         return find_eligible_offers({**self.request.get("price", {}), **filters}, accelerator, self.book)
 
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The machine, in the data sheet's network."""
+        return resolve_cluster(find_accelerator(self.request["hardware"]["accelerator"]), self.request["hardware"], AssumptionLog())
+
+    def least_costly(self, offers: Sequence[Offer]) -> Offer:
+        """The offer on which the run costs least."""
+        return choose_offer(self.context, self.request, self.cluster, offers, self.book).offer
+
 
 Changes = Callable[[LeverBase, LeverKind], Iterator[Change]]
 
@@ -159,15 +171,15 @@ def _commitment(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
 
 
 def _region(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """The cheapest offer anywhere, and the cheapest on the cleanest grid."""
+    """The offer on which the run costs least anywhere, and that on the cleanest grid."""
     del kind
     if not base.rents:
         return
     offers = base.offers(base.accelerator.name, provider=None, region=None)
     grids = [region_of_offer(offer.provider, offer.region).grid_gco2_per_kwh for offer in offers]
     clean = [offer for offer, grid in zip(offers, grids, strict=True) if grid == min(grids)]
-    for offer in (find_cheapest(each, base.request["hardware"]["count"]) for each in (offers, clean)):
-        if offer is not None and (offer.provider, offer.region) != (base.answer.price.provider, base.answer.price.region):
+    for offer in (base.least_costly(each) for each in (offers, clean)):
+        if (offer.provider, offer.region) != (base.answer.price.provider, base.answer.price.region):
             yield {"price.provider": offer.provider, "price.region": offer.region} | base.unset(*REGION_FIELDS)
 
 
@@ -178,7 +190,7 @@ def _accelerator(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     precision, count = base.chosen("training.precision"), base.request["hardware"]["count"]
     rates: dict[str, tuple[float, float]] = {}
     for name, accelerator in load_accelerators().items():
-        offer = find_cheapest(base.offers(name), count)
+        offer = find_cheapest(connected_offers(base.offers(name), replace(base.cluster, accelerator=accelerator)), count)
         if offer is not None and name != base.accelerator.name and precision in accelerator.peak_tflops:
             peak = accelerator.peak_tflops[precision]
             rates[name] = (peak / float(offer.usd_per_accelerator_hour), peak)

@@ -22,7 +22,7 @@ from service.usecases.comparison.compare import MAX_WORK
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.price import Price
-from service.usecases.resolution.resolve import assemble_run, resolve_trained_model
+from service.usecases.resolution.run import assemble_run, resolve_trained_model
 from service.usecases.scenarios.optimisation.commitment import commitment_warnings, plan_commitment
 from service.usecases.scenarios.optimisation.options import (
     OWNED,

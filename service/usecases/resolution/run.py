@@ -1,0 +1,35 @@
+"""A run from the sections of a request: model, training, data and settings on a machine whose price is known.
+
+The parts are public because programs read equal sections of many requests once, and comparisons resolve one workload for many machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.context import AppContext
+from service.domain.training.model import Model
+from service.domain.training.run import Cluster, Run, Training
+from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.data import resolve_data
+from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.price import Price
+from service.usecases.resolution.run_settings import resolve_settings
+from service.usecases.resolution.training import resolve_training, stated_expert_ranks
+
+Request = Mapping[str, Any]
+
+
+def resolve_trained_model(context: AppContext, request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
+    """Model and training of a request (sections `model` and `training`). Raises DomainErrors, with pointers into it."""
+    training = request.get("training", {})
+    model, published_seq_len = resolve_model(request["model"], notes, expert_ranks=stated_expert_ranks(training))
+    return model, resolve_training(training, model, published_seq_len, cluster, context.clock().year, notes)
+
+
+def assemble_run(request: Request, model: Model, training: Training, cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:
+    """The run of a request whose model and training are resolved. Raises DomainErrors, with pointers into the request."""
+    data = resolve_data(request["data"], model, training.seq_len, notes)
+    settings = resolve_settings(request, cluster.accelerator, price, training.software_year, notes)
+    return Run(model=model, data=data, training=training, cluster=cluster, **settings)
