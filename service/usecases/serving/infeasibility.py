@@ -92,7 +92,7 @@ def _fitting(search: InfeasibleSearch) -> list[TimedReplicas]:
 
 def _distinct_prices(search: InfeasibleSearch) -> list[PricedAccelerator]:
     """One price of each accelerator with the same links."""
-    return list({(priced.accelerator.name, priced.rent.linked_accelerators): priced for priced in search.priced_accelerators}.values())
+    return list({(priced.accelerator, priced.rent.linked_accelerators): priced for priced in search.priced_accelerators}.values())
 
 
 def _describe_alternatives(request: Request, search: InfeasibleSearch, book: PriceBook) -> list[str]:

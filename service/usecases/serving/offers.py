@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
 from service.domain.prices import offer_key
 from service.domain.training.hardware import Accelerator
-from service.domain.training.run import TORUS
+from service.domain.training.run import TORUS, Cluster
 from service.engine.serving.fleet import RentalUnit
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.serving import serving_defaults
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import ambiguity_text
+from service.usecases.resolution.offer_choice import offer_gbit_per_s
 from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, find_eligible_offers
 
 Request = Mapping[str, Any]
@@ -87,15 +88,24 @@ def _stated_price(filters: Request, names: Sequence[str]) -> PricedAccelerator:
 
 
 def _cheapest_offers(filters: Request, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
-    """Cheapest offer of each provider and instance size."""
-    best: dict[tuple[str, int], Offer] = {}
+    """Cheapest offer of each provider, instance size and network, with the accelerator in that network."""
+    best: dict[tuple[str, int, float], Offer] = {}
+    node = Cluster(load_accelerators()[name], 1, load_accelerators()[name].accelerators_per_node, 0.0)
     for offer in find_eligible_offers(filters, name, book):
-        key = (offer.provider, offer.accelerator_count)
+        key = (offer.provider, offer.accelerator_count, offer_gbit_per_s(offer, node))
         best[key] = min(best.get(key, offer), offer, key=lambda candidate: (candidate.usd_per_accelerator_hour, offer_key(candidate)))
-    accelerator = load_accelerators()[name]
-    return [
-        PricedAccelerator(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer) for offer in best.values()
-    ]
+    return [_priced(_in_network(node.accelerator, rate), offer) for (_, _, rate), offer in best.items()]
+
+
+def _in_network(accelerator: Accelerator, gbit_per_s: float) -> Accelerator:
+    """The accelerator in a network of that rate; cards without a link of their own keep their data sheet's rate within a node."""
+    data_sheet = accelerator.internode_gbit_per_s
+    link = accelerator.link_gb_per_s or (data_sheet / 8 * 2 if data_sheet else None)
+    return replace(accelerator, internode_gbit_per_s=gbit_per_s or data_sheet, link_gb_per_s=link)
+
+
+def _priced(accelerator: Accelerator, offer: Offer) -> PricedAccelerator:
+    return PricedAccelerator(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer)
 
 
 def _rent(accelerator: Accelerator, offer: Offer) -> RentalUnit:

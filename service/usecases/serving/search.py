@@ -14,8 +14,8 @@ from service.engine.serving.model import ServedModel, ServingSetup
 from service.presets.serving import can_serve, serving_machine
 from service.usecases.serving.offers import PricedAccelerator
 
-ReplicaCache = dict[tuple[str, str], TimedReplicas]
-"""Every configuration of one model and its requests that was tried so far, by accelerator and format."""
+ReplicaCache = dict[tuple[Accelerator, str], TimedReplicas]
+"""Every configuration of one model and its requests that was tried so far, by accelerator in its network, and format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def search_configurations(
     for accelerator, weight_format in supported_pairs(priced_accelerators, requirements.formats):
         timed = replicas_on(requirements, accelerator, weight_format, cache)
         results += _best_of_prices(
-            timed, requirements.demand, [priced for priced in priced_accelerators if priced.accelerator.name == accelerator.name]
+            timed, requirements.demand, [priced for priced in priced_accelerators if priced.accelerator == accelerator]
         )
     return sorted(results, key=_sort_key)
 
@@ -67,7 +67,7 @@ def replicas_on(
     requirements: ServingRequirements, accelerator: Accelerator, weight_format: WeightFormat, cache: ReplicaCache
 ) -> TimedReplicas:
     """Every configuration on an accelerator in a format, computed once per `cache`."""
-    key = (accelerator.name, weight_format.name)
+    key = (accelerator, weight_format.name)
     if key not in cache:
         cache[key] = time_replicas(
             ServingSetup(requirements.model, weight_format, resolve_serving_machine(accelerator), requirements.mean_request)
@@ -114,5 +114,5 @@ def _provider(priced: PricedAccelerator) -> str:
 
 
 def _accelerators(priced_accelerators: Sequence[PricedAccelerator]) -> list[Accelerator]:
-    """Each accelerator once."""
-    return list({priced.accelerator.name: priced.accelerator for priced in priced_accelerators}.values())
+    """Each accelerator once in each network."""
+    return list(dict.fromkeys(priced.accelerator for priced in priced_accelerators))
