@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from service.config import Settings
+from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit
@@ -33,8 +32,9 @@ WITHIN = 1.2
 
 
 @pytest.fixture(scope="module")
-def context(module_settings: Settings) -> AppContext:
-    return build_context(module_settings)
+def context(tmp_path_factory: pytest.TempPathFactory) -> AppContext:
+    """The shipped prices, on an empty data directory."""
+    return build_context(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("data")), "OUTLAY_OFFLINE": "1"}))
 
 
 def asked(model: str, accelerator: str, count: int) -> dict[str, Any]:
@@ -65,10 +65,6 @@ def least_usd(context: AppContext, request: dict[str, Any]) -> float:
     return min(option.cost_usd.p50 for option in fresh if option.cost_usd)
 
 
-def questions() -> Iterator[tuple[str, str, int]]:
-    return ((model, *machine) for model, machine in itertools.product(MODELS, MACHINES))
-
-
 def answer(context: AppContext, request: dict[str, Any]) -> EstimateAnswer | None:
     """The estimate; None where the model does not fit on so few."""
     try:
@@ -77,7 +73,7 @@ def answer(context: AppContext, request: dict[str, Any]) -> EstimateAnswer | Non
         return None
 
 
-@pytest.mark.parametrize(("model", "accelerator", "count"), questions())
+@pytest.mark.parametrize(("model", "accelerator", "count"), [(model, *machine) for model, machine in itertools.product(MODELS, MACHINES)])
 def test_the_first_number_is_what_a_comparison_finds(context: AppContext, model: str, accelerator: str, count: int) -> None:
     """Within a fifth of the best option, on a machine whose nodes have a network between them."""
     request = asked(model, accelerator, count)
