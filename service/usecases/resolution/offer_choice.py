@@ -20,6 +20,7 @@ from service.engine.training.search.layout_search import choose_layouts
 from service.presets.hardware.networks import InstanceNetwork, find_network
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
+from service.prices.precedence import FILE_PROVIDER
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import data_sheet_inter_node_gbps
 from service.usecases.resolution.price import UNPRICED, describe_offer, find_cheapest
@@ -62,6 +63,8 @@ class _PricedOffers:
 def choose_offer(context: AppContext, request: Request, cluster: Cluster, offers: Sequence[Offer], book: PriceBook) -> OfferChoice:
     """The offer on which the request's run costs least at the median: fresh prices before stale, of equals the faster network.
 
+    A price of the caller's own files is as good as a fresh one: it is what was agreed, however old its file.
+
     Instances without a cluster network, and parts of nodes, are taken for a job on several nodes only where nothing else is offered.
     `cluster` is the machine in the data sheet's network; `offers` are eligible, at least one. Raises DomainErrors where the request
     has no run.
@@ -74,7 +77,7 @@ def choose_offer(context: AppContext, request: Request, cluster: Cluster, offers
     if priced is None:  # no layout fits: the estimate says so
         cheapest = find_cheapest(offers, cluster.count) or offers[0]
         return OfferChoice(cheapest, {cheapest.provider: 1.0}, 1.0, cheapest, len(offers))
-    stale = [book.is_stale(offer, now) for offer in priced.offers]
+    stale = [book.is_stale(offer, now) and book.source_provider(offer) != FILE_PROVIDER for offer in priced.offers]
     chosen = min(range(len(priced.offers)), key=lambda at: (stale[at], *_order(priced, at)))
     fastest = min(range(len(priced.offers)), key=lambda at: (float(priced.hours[at]), *_order(priced, at)))
     return OfferChoice(
