@@ -7,17 +7,17 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from service.cli.context import make_database, member_of, opened_context, report_errors
 from service.cli.options import FILE, json_option, settings_option, team_option
 from service.cli.request_io import build_request, load_request
-from service.cli.tables import columns
+from service.cli.scenario_result import render_result
 
 if TYPE_CHECKING:
     from service.context import AppContext
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from service.domain.teams import Principal
 
 POLL_S = 0.2
-STATISTICS = ("p10", "p50", "p90", "mean", "standard_error")
 TEAM = team_option("The team whose scenario it is.")
 JSON = json_option("Print the answer of GET /v1/scenarios/{id}.")
 
@@ -95,7 +94,7 @@ def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: b
     if as_json:
         click.echo(json.dumps(scenario_body(found), indent=2))
     elif found.result is not None:
-        click.echo(_render(found.result))
+        click.echo(render_result(found.result))
     if found.row.state != "succeeded":
         raise click.ClickException(f"scenario {found.row.id} is {found.row.state}{f': {found.row.error}' if found.row.error else ''}")
 
@@ -142,20 +141,3 @@ def _work_until(context: AppContext, over: threading.Event) -> None:
         maintain_scenarios(context)
         for job in context.store.open_jobs(KIND):
             run_job(context, job.id, JOB_KINDS, me)
-
-
-def _render(result: Mapping[str, Any]) -> str:
-    """The result as text: quantities in a table, single values, causes, statements and warnings."""
-    ranges = {name: value for name, value in result.items() if isinstance(value, Mapping) and "p50" in value}
-    table = [
-        ("", *STATISTICS),
-        *((name, *(_figure(value.get(column)) for column in STATISTICS)) for name, value in ranges.items()),
-    ]
-    figures = [f"{name}: {_figure(value)}" for name, value in result.items() if isinstance(value, int | float | str)]
-    causes = [f"{cause}: {share:.0%} of the variance" for cause, share in (result.get("drivers") or {}).items()]
-    texts = [line["text"] for line in result.get("statements") or ()] + list(result.get("warnings") or ())
-    return "\n".join([*([columns(table)] if ranges else []), *figures, *causes, *texts, "--json shows all of it"])
-
-
-def _figure(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, int | float) else "" if value is None else str(value)

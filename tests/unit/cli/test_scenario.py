@@ -77,6 +77,45 @@ def test_its_statements_are_sentences(settings: Settings, file: Path) -> None:
     assert any(line.startswith("if the budget is passed, in ") and line.endswith("largest cause") for line in shown.splitlines())
 
 
+def shown_lines(settings: Settings, file: Path, request: dict[str, Any]) -> list[str]:
+    """What the command prints of a scenario, by line."""
+    file.write_text(json.dumps(request))
+    return output_of(settings, "scenario", "run", str(file)).splitlines()
+
+
+def test_a_sensitivity_is_shown_as_a_tornado(settings: Settings, file: Path) -> None:
+    """A row for each input with the cost at its ends, the widest first, and the shares of the variance."""
+    inputs = {"price.usd_per_accelerator_hour": {"uniform": [1.5, 2.5]}, "data.tokens": {"uniform": [1.9e12, 2e12]}}
+    lines = shown_lines(settings, file, {"kind": "sensitivity", "base": EXAMPLE["base"], "inputs": inputs, "points": 16})
+    assert lines[0].split() == ["input", "low:", "cost", "high:", "cost", "swing"]
+    assert lines[1].startswith("price.usd_per_accelerator_hour  1.6")
+    assert lines[2].startswith("data.tokens ")
+    assert lines[1].count(" USD") == 3
+    assert any(line.startswith("variance of the cost by") for line in lines)
+
+
+def test_a_sweep_is_shown_row_by_row(settings: Settings, file: Path) -> None:
+    """The values that were set with what each costs; one without an answer says why."""
+    axes = {"hardware.count": [1, 512, 1024]}
+    lines = shown_lines(settings, file, {"kind": "sweep", "base": EXAMPLE["base"], "axes": axes})
+    assert lines[0].split() == ["hardware.count", "cost", "hours", "finish"]
+    assert [line.split()[0] for line in lines[1:4]] == ["1", "512", "1,024"]
+    assert "no layout fits" in lines[1]
+    assert all(" USD" in line for line in lines[2:4])
+    assert "infeasible: 1" in lines
+
+
+def test_an_optimisation_is_shown_with_its_best_option(settings: Settings, file: Path) -> None:
+    """First of the table, before the Pareto front: how many of what, from whom, at what cost."""
+    base = {**EXAMPLE["base"], "price": {}}
+    candidates = {"accelerators": ["A100-80GB"], "counts": [512, 1024]}
+    lines = shown_lines(settings, file, {"kind": "optimize", "base": base, "candidates": candidates})
+    assert lines[0].split() == ["accelerators", "from", "pricing", "model", "start", "cost", "hours"]
+    assert lines[1].startswith("best ")
+    assert " x NVIDIA-A100-80GB" in lines[1]
+    assert " USD" in lines[1]
+
+
 def test_one_that_was_cancelled_says_so(settings: Settings, file: Path) -> None:
     """To whoever watches it, with a status that a script sees."""
     output_of(settings, "scenario", "run", str(file))
