@@ -41,3 +41,15 @@ class Summary:
     bound: Annotated[str | None, Doc("What limits the speed or the result")] = None
     drivers: Annotated[tuple[Driver, ...], Doc("Assumptions that move the result most, the largest first", max_items=3)] = ()
     comparable: Annotated[ComparableRun | None, Doc("The published run most like it; null where none is near")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSummary:
+    """The cheapest way to serve in a sentence, with what a month and a million tokens cost."""
+
+    text: Annotated[str, Doc("The answer in one or two sentences", max_length=1000)]
+    p50_usd_per_month: Annotated[float | None, Doc("Median cost of the fleet; null where no rate is stated", "USD per month")]
+    p80_usd_per_month: Annotated[float | None, Doc("The same, kept with a probability of 80 %", "USD per month")]
+    p50_usd_per_million_tokens: Annotated[float, Doc("Median price of tokens as they come", "USD per million tokens")]
+    p80_usd_per_million_tokens: Annotated[float, Doc("The same, kept with a probability of 80 %", "USD per million tokens")]
+    bound: Annotated[str, Doc("What limits the speed of a replica")]

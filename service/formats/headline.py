@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
+
 from service.domain.quantities import Range
 
+COUNT_SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 HOURS_PER_DAY = 24.0
 HOURS_PER_YEAR = 8760.0
 # Units of a duration with the hours from which they are used: two of them at least.
 UNITS = ((2 * HOURS_PER_YEAR, HOURS_PER_YEAR, "years"), (2 * HOURS_PER_DAY, HOURS_PER_DAY, "days"), (2.0, 1.0, "h"), (0.0, 1 / 60, "min"))
+
+_VENDOR = re.compile(r"^[^-]+-")
+_FORM = re.compile(r"-SXM\d*$")
 
 
 def money(usd: float) -> str:
@@ -37,6 +44,24 @@ def duration_range(hours: Range) -> str:
     size, unit = _unit(hours.p50)
     low, middle, high = (_plain(value / size) for value in (hours.p10, hours.p50, hours.p90))
     return f"{middle} {unit}" if low == high else f"{middle} {unit} ({low}–{high})"
+
+
+def count(value: float) -> str:
+    """A count with three figures and a suffix: 70B, 15T."""
+    for scale, suffix in COUNT_SCALES:
+        if three_figures(value) >= scale:
+            return f"{_plain(value / scale)}{suffix}"
+    return _plain(value)
+
+
+def day(moment: date) -> str:
+    """A date as text: 21 Nov 2026."""
+    return f"{moment.day} {moment:%b %Y}"
+
+
+def short_name(accelerator: str) -> str:
+    """Canonical name of an accelerator without vendor and form factor: H100-80GB."""
+    return _FORM.sub("", _VENDOR.sub("", accelerator, count=1))
 
 
 def three_figures(value: float) -> float:

@@ -21,6 +21,7 @@ def present_program(answer: ProgramAnswer) -> Body:
     # Equal runs share their estimate, which is converted once.
     estimates = _present_estimates({id(estimate): estimate for estimate in answer.estimates.values()})
     return {
+        **_fields(answer, "summary"),
         "name": plan.name,
         "outcome": _outcome(answer),
         **_fields(plan, "total_usd", "expected_usd", "completion_probability", "envelope"),

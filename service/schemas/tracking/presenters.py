@@ -13,6 +13,7 @@ from service.serialization import to_builtins
 from service.usecases.tracking.baseline import effective_gate
 from service.usecases.tracking.report import ProgramReport
 from service.usecases.tracking.status import StatusResult
+from service.usecases.tracking.summary import summarise_status
 
 Body = dict[str, Any]
 PLANNED = tuple(PlannedSchema().fields)
@@ -50,7 +51,8 @@ def status_body(tracked: StatusResult) -> dict[str, Any]:
     """A program's status as its JSON object."""
     body: dict[str, Any] = to_builtins(tracked.status)
     body["runs"] = [{"id": record.id, **run} for record, run in zip(tracked.runs, body["runs"], strict=True)]
-    return {**body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}
+    summary = to_builtins(summarise_status(tracked.baseline, tracked.status))
+    return {"summary": summary, **body, "price_snapshot": tracked.program.body.get("price_snapshot"), "engine_version": engine_version()}
 
 
 def report_body(report: ProgramReport) -> dict[str, Any]:

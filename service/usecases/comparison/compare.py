@@ -19,6 +19,7 @@ from service.domain.answer_fields import Doc
 from service.domain.comparison.options import BreakEvenVerdict, Constraints, Objective, Option, OwnedClusterCost, VariantSummary
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Assumption
+from service.domain.summary import Summary
 from service.engine.comparison.pareto import pareto_front, rank_options
 from service.presets.comparison.defaults import default_horizon_days
 from service.presets.version import engine_version
@@ -57,6 +58,7 @@ from service.usecases.comparison.shortlist import (
     select_rivals,
     summarise_variants,
 )
+from service.usecases.comparison.summary import summarise_comparison
 from service.usecases.comparison.timed_configurations import (
     TimedConfiguration,
     Workload,
@@ -87,6 +89,7 @@ DEFAULT_OBJECTIVE: Objective = "cost"
 class Comparison:
     """The options in order, how many were considered, and what ruled the others out. `prices_as_of`: the oldest price shown."""
 
+    summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
     options: Annotated[tuple[Option, ...], Doc("Options, the best first")]
     considered: Annotated[int, Doc("Options that were considered")]
     infeasible: Annotated[dict[str, int], Doc("How many options each reason rules out; one may be ruled out by several")]
@@ -131,12 +134,14 @@ def compare(context: AppContext, request: Request) -> Comparison:
     table = apply_constraints(join_tables(tables, constraints), configurations, book, constraints, notes)
     owned_offers = [make_owned_offer(hardware) for hardware in owned_hardware]
     compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, owned_offers)
-    order = _rank(request.get("objective", DEFAULT_OBJECTIVE), table)
+    objective: Objective = request.get("objective", DEFAULT_OBJECTIVE)
+    order = _rank(objective, table)
     shown, messages = _select_shown(request, compared, order, workloads)
     front = _pareto_front(table)
     options = make_options(shown, order, compared, front)
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     return Comparison(
+        summary=summarise_comparison(objective, options, table.infeasible, len(table.row), configurations),
         options=options,
         considered=len(table.row),
         infeasible=table.infeasible,

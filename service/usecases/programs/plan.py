@@ -16,6 +16,7 @@ from service.domain.programs.spending import SpendChoices
 from service.domain.programs.tokens import ProgramTokens
 from service.domain.quantities import Assumption
 from service.domain.schedule import BurnWeek
+from service.domain.summary import Summary
 from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
@@ -26,6 +27,7 @@ from service.usecases.programs.network import plan_reports
 from service.usecases.programs.resolve import draw_durations, resolve_program
 from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
 from service.usecases.programs.schedule import date_gates, date_midpoint, plan_schedule, plan_spending
+from service.usecases.programs.summary import summarise_program
 from service.usecases.programs.tokens import plan_tokens, rank_spend_choices
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
@@ -40,6 +42,7 @@ class ProgramAnswer:
     `estimates`: of every run, by tier and name; `gates`: their dates by tier.
     """
 
+    summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
     plan: Annotated[ProgramPlan, MERGED]
     request: Annotated[Request, HIDDEN]
     estimates: Annotated[Mapping[tuple[str, str], EstimateAnswer], HIDDEN]
@@ -82,10 +85,12 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     reports = plan_reports(request, schedule.start, schedule.finish.p50, notes)
     snapshot = common_price_snapshot(resolved.runs, notes)
     warn_of_low_development_share(plan, notes)
+    answers = {key: estimated.answer for key, estimated in resolved.runs.items()}
     return ProgramAnswer(
+        summary=summarise_program(plan, schedule, answers),
         plan=plan,
         request=request,
-        estimates={key: estimated.answer for key, estimated in resolved.runs.items()},
+        estimates=answers,
         schedule=schedule,
         gates=date_gates(resolved, timed),
         midpoint=date_midpoint(resolved, timed, weeks),

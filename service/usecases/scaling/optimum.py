@@ -27,6 +27,7 @@ from service.domain.scaling.optimum import (
     PublishedPlan,
     SmallerModel,
 )
+from service.domain.summary import Summary
 from service.engine.scaling.laws import loss as predict_loss
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -43,6 +44,7 @@ from service.usecases.scaling.optimum_search import (
     range_over_draws,
     search_optimum,
 )
+from service.usecases.scaling.summary import summarise_optimum
 from service.usecases.training.estimate import EstimateAnswer
 
 Request = Mapping[str, Any]
@@ -56,6 +58,7 @@ FREE_EPOCHS = 4.0
 class OptimalAnswer:
     """The optimum, the models around it, and its costs; `estimate` has its own assumptions and warnings."""
 
+    summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
     params: Annotated[Range, Doc("Size of the optimum", "parameters")]
     tokens: Annotated[Range, Doc("Training tokens of the optimum", "tokens")]
     loss: Annotated[float | None, Doc("Predicted loss; null where the law knows none", "nats per token", maximum=1e100)]
@@ -100,6 +103,7 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
     curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
     _warn(resolved, costs, result, chosen, notes)
     return OptimalAnswer(
+        summary=summarise_optimum(chosen, resolved.law.name, run),
         params=_range_by_law("params", chosen, draws),
         tokens=_range_by_law("tokens", chosen, draws),
         loss=None if chosen.loss is None else float(chosen.loss),

@@ -21,6 +21,7 @@ from service.engine.scenarios.trials import Sampler
 from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.usecases.scenarios.registry import PreparedScenario
+from service.usecases.scenarios.summary import summarise_trials
 from service.usecases.scenarios.trial_models import TrialModel
 
 LEAST_CAUSE_SHARE = 0.005
@@ -50,7 +51,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
     names = {field["path"]: field["name"] for field in prepared.request["fields"]}
     deadline, deadline_error = _probability(aggregate, "in_time")
     budget, budget_error = _probability(aggregate, "within_budget")
-    return {
+    result = {
         "trials_done": aggregate.trials,
         "trials": prepared.units,
         **quantities,
@@ -73,6 +74,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
         "assumptions": [*prepared.request["assumptions"], *to_builtins(model.assumptions)],
         "warnings": [*prepared.request["warnings"], *_tail_warnings(aggregate), *model.warnings],
     }
+    return {"summary": to_builtins(summarise_trials(result)), **result}
 
 
 def _present_finish(aggregate: Aggregate, start: date) -> dict[str, Any]:

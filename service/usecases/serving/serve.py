@@ -15,6 +15,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.serving.answer import ServingLever, ServingLifetime
 from service.domain.serving.requirements import MeanRequest, WeightFormat
+from service.domain.summary import ServingSummary
 from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.domain.training.model import Transformer
 from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, mean_requests_per_s
@@ -37,6 +38,7 @@ from service.usecases.serving.search import (
     resolve_serving_machine,
     search_configurations,
 )
+from service.usecases.serving.summary import summarise_serving
 from service.usecases.training.estimate import MAX_ACCELERATOR_HOURS, MAX_USD, estimate
 
 Request = Mapping[str, Any]
@@ -52,6 +54,7 @@ REPORTED_ELSEWHERE = ("serving.load_factor", "serving.kv_heads", "serving.traini
 class ServingAnswer:
     """The cheapest option that fits and keeps the latencies, and the best of each other provider, accelerator and format."""
 
+    summary: Annotated[ServingSummary, Doc("The answer in a sentence with its figures")]
     best: Annotated[ServingOption, Doc("Cheapest option that fits and keeps the latencies")]
     lifetime: Annotated[ServingLifetime | None, Doc("Cost over the model's life; null: no lifetime is stated")]
     alternatives: Annotated[tuple[ServingOption, ...], Doc("Best option of each other provider, accelerator and format")]
@@ -91,6 +94,7 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     _check_magnitude(best, lifetime)
     _warn(request, requirements, shown[0], best, notes)
     return ServingAnswer(
+        summary=summarise_serving(best),
         best=best,
         lifetime=lifetime,
         alternatives=tuple(others),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 
 from service.domain.quantities import Range
 from service.domain.summary import ComparableRun, Driver, Summary
@@ -15,7 +13,7 @@ from service.domain.training.run import Run
 from service.engine.numerics.ranges import percentile
 from service.engine.training.parameters import total_parameters
 from service.engine.training.run_time import run_over_step_speed
-from service.formats.headline import duration_range, money, money_range
+from service.formats.headline import day, duration_range, money, money_range, short_name
 from service.presets.training.comparable_runs import find_comparable_run, model_kind
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.price import Price
@@ -23,10 +21,10 @@ from service.usecases.resolution.price import Price
 KEPT_WITH = 0.8
 MAX_DRIVERS = 3
 PRICE_CHANGE = 0.1
+# A range of time narrower than this share of its median moves nothing worth telling.
+LEAST_WIDTH = 0.002
 STATE_PRICE = "what it costs is not known, nobody is known to sell it: state price.usd_per_accelerator_hour"
 COMPARABLE_METHODS = ("pretrain", "continued_pretrain")
-_VENDOR = re.compile(r"^[^-]+-")
-_FORM = re.compile(r"-SXM\d*$")
 
 
 def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, other_sellers: str = "") -> Summary:
@@ -67,16 +65,6 @@ def price_phrase(price: Price) -> str:
     return f"at {price.provider}{read}{' (stale)' if price.stale else ''}"
 
 
-def day(moment: datetime) -> str:
-    """A date as text: 21 Nov 2026."""
-    return f"{moment.day} {moment:%b %Y}"
-
-
-def short_name(accelerator: str) -> str:
-    """Canonical name without vendor and form factor: H100-80GB."""
-    return _FORM.sub("", _VENDOR.sub("", accelerator, count=1))
-
-
 def shifted(hours: Range, by_hours: float) -> Range:
     """The range some hours later."""
     return Range(*(value + by_hours for value in (hours.p10, hours.p50, hours.p90)))
@@ -94,9 +82,14 @@ def comparable_run(run: Run) -> ComparableRun | None:
 def _drivers(run: Run, found: Estimate, price: Price | None) -> tuple[Driver, ...]:
     """The causes with the widest 80 % range of cost, or of time without a price; a price is weighed by a tenth more and less."""
     causes = [cause if price else replace(cause, total_usd=None) for cause in found.spread_causes]
-    weighed = [(_width(cause), _cause_driver(run, found, cause)) for cause in causes]
+    weighed = [(_width(cause), _cause_driver(run, found, cause)) for cause in causes if _matters(cause)]
     weighed += _price_drivers(found, price)
     return tuple(driver for _, driver in sorted(weighed, key=lambda pair: -pair[0])[:MAX_DRIVERS])
+
+
+def _matters(cause: CauseOfSpread) -> bool:
+    hours = cause.wall_clock_hours
+    return hours.p90 - hours.p10 > LEAST_WIDTH * hours.p50
 
 
 def _width(cause: CauseOfSpread) -> float:

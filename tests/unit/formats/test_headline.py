@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from service.domain.quantities import Range
-from service.formats.headline import duration, duration_range, money, money_range
+from service.formats.headline import count, day, duration, duration_range, money, money_range, short_name
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,13 @@ def test_a_range_has_the_unit_of_its_median_and_no_ends_where_it_is_certain() ->
     assert duration_range(Range.exactly(48.0)) == "2 days"
     assert money_range(Range(13e6, 22e6, 29e6)) == "$22.0M (likely $13.0M–$29.0M)"
     assert money_range(Range.exactly(100.0)) == "$100"
+
+
+@pytest.mark.parametrize(("name", "short"), [("NVIDIA-H100-80GB-SXM", "H100-80GB"), ("Google-TPU-v5p", "TPU-v5p")])
+def test_a_name_is_shown_without_vendor_and_form(name: str, short: str) -> None:
+    assert short_name(name) == short
+
+
+def test_counts_and_days_are_short() -> None:
+    assert [count(value) for value in (70e9, 15e12, 671.2e9, 512, 1500)] == ["70B", "15T", "671B", "512", "1.5K"]
+    assert day(date(2026, 9, 5)) == "5 Sep 2026"

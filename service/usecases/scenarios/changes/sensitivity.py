@@ -38,6 +38,7 @@ from service.usecases.scenarios.changes.request_paths import (
 )
 from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
 from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
+from service.usecases.scenarios.summary import summarise_sensitivity
 
 OUTPUTS = ("cost_usd", "wall_clock_hours", "accelerator_hours", "hours_to_finish", "tco2e")
 MOST_EVALUATIONS = {"estimate": 100_000, "program": 10_000}
@@ -121,9 +122,11 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
         raise InvalidRequest(f"the base request has no answer: {problems[0]}", "/base")
     first_of_design = _tornado_evaluations(task["inputs"], task["swung"])
     sobol, warnings = _present_sobol(task, np.array(rows[first_of_design:]), problems)
+    base, tornado = _by_output(rows[0]), _tornado(task, rows[1:first_of_design])
     return {
-        "base": _by_output(rows[0]),
-        "tornado": _tornado(task, rows[1:first_of_design]),
+        "summary": to_builtins(summarise_sensitivity(base, tornado)),
+        "base": base,
+        "tornado": tornado,
         "sobol": sobol,
         "price_snapshot": prepared.snapshot,
         "engine_version": engine_version(),

@@ -25,6 +25,7 @@ from service.usecases.scenarios.changes.request_paths import (
     with_values,
 )
 from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
+from service.usecases.scenarios.summary import summarise_sweep
 
 MOST_CELLS = {"estimate": 20_000, "program": 2_000}
 # A cell whose layout is searched anew takes some 10 ms, a program with its schedule ten times that.
@@ -71,6 +72,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
     del context
     rows = [row for tally in tallies for row in tally["rows"]]
     return {
+        "summary": to_builtins(summarise_sweep(rows)),
         "paths": list(prepared.request["columns"]),
         "rows": rows,
         "cells": len(rows),

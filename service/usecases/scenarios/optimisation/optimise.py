@@ -14,6 +14,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.presets.version import engine_version
+from service.serialization import to_builtins
 from service.usecases.comparison.offer_selection import resolve_accelerators
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
@@ -32,6 +33,7 @@ from service.usecases.scenarios.optimisation.options import (
 )
 from service.usecases.scenarios.optimisation.refinement import refine_best, with_checkpoint_interval
 from service.usecases.scenarios.registry import Body, PreparedScenario, ScenarioKind, ScenarioRequest, Step
+from service.usecases.scenarios.summary import summarise_optimisation
 
 OBJECTIVES = ("expected_cost", "cost_quantile", "time")
 MOST_CHUNKS = 1000
@@ -126,10 +128,16 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
     }
     if not rows:
         empty: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
-        return answer | empty | {"warnings": ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]}
+        warnings = ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]
+        return _summed_up(None, answer | empty | {"warnings": warnings})
     context, task = at_time(context, prepared.request["now"]), prepared.request
     front = [with_checkpoint_interval(context, task, row) for row in sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]]
-    return answer | refine_best(context, task, Goal(**task["goal"]), min(rows, key=sort_key)) | {"pareto_front": front}
+    found = refine_best(context, task, Goal(**task["goal"]), min(rows, key=sort_key))
+    return _summed_up(found["best"], answer | found | {"pareto_front": front})
+
+
+def _summed_up(best: OptionRow | None, answer: dict[str, Any]) -> dict[str, Any]:
+    return {"summary": to_builtins(summarise_optimisation(best, answer["considered"])), **answer}
 
 
 def _goal(context: AppContext, request: ScenarioRequest) -> dict[str, Any]:

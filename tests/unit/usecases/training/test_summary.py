@@ -15,7 +15,7 @@ from service.domain.quantities import Range
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.summary import STATE_PRICE, estimate_text, short_name
+from service.usecases.training.summary import STATE_PRICE, estimate_text
 from tests.unit.usecases.market import offer, open_context, sell
 
 REQUEST: dict[str, Any] = {
@@ -113,8 +113,3 @@ def test_a_stale_price_is_said_to_be_stale() -> None:
     price = Price(2.0, "a sheet", stale=True, provider="nebius", observed_at=datetime(2026, 11, 21, tzinfo=UTC))
     text = estimate_text(Range(13e6, 22e6, 29e6), Range(118 * 24.0, 146 * 24.0, 171 * 24.0), "2,048 H100", price)
     assert text == ("About $22.0M (likely $13.0M–$29.0M) and 146 days (118–171) on 2,048 H100 at nebius, price of 21 Nov 2026 (stale).")
-
-
-@pytest.mark.parametrize(("name", "short"), [("NVIDIA-H100-80GB-SXM", "H100-80GB"), ("Google-TPU-v5p", "TPU-v5p")])
-def test_a_name_is_shown_without_vendor_and_form(name: str, short: str) -> None:
-    assert short_name(name) == short

@@ -1,0 +1,66 @@
+"""The summary of a comparison: its best option, and the next provider's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from service.domain.comparison.options import Objective, Option
+from service.domain.summary import Summary
+from service.engine.numerics.ranges import percentile
+from service.formats.headline import day, duration_range, money, money_range, short_name
+from service.usecases.comparison.timed_configurations import TimedConfiguration
+from service.usecases.training.summary import KEPT_WITH, comparable_run
+
+SUPERLATIVES: Mapping[Objective, str] = {"cost": "Cheapest", "time": "Earliest done", "carbon": "Lowest in carbon"}
+
+
+def summarise_comparison(
+    objective: Objective, options: Sequence[Option], infeasible: Mapping[str, int], considered: int, timed: Sequence[TimedConfiguration]
+) -> Summary:
+    """The best feasible option; without one, what rules most out."""
+    feasible = [option for option in options if option.feasible]
+    if not feasible:
+        most = max(infeasible, key=lambda reason: infeasible[reason], default="")
+        why = f"; what rules most of them out: {most}" if most else ""
+        return Summary(text=f"None of {considered:,} options keeps to the constraints{why}.")
+    best = feasible[0]
+    if best.cost_usd is None or best.time is None:
+        raise ValueError(f"option {best.id} is feasible but has no cost or time")
+    hours = best.time.wall_clock_hours
+    run = next((known.run for known in timed if known.run and known.workload.name == best.variant and _same_machine(known, best)), None)
+    return Summary(
+        text=" ".join(filter(None, (_best_text(objective, best, considered), _next_text(best, feasible)))),
+        p50_usd=best.cost_usd.p50,
+        p80_usd=percentile(best.cost_usd, KEPT_WITH),
+        p50_finish_days=hours.p50 / 24,
+        p80_finish_days=percentile(hours, KEPT_WITH) / 24,
+        bound=best.throughput.bound_by if best.throughput else None,
+        comparable=None if run is None else comparable_run(run),
+    )
+
+
+def _same_machine(timed: TimedConfiguration, option: Option) -> bool:
+    return timed.run is not None and timed.run.cluster.accelerator.name == option.offer.accelerator
+
+
+def _best_text(objective: Objective, best: Option, considered: int) -> str:
+    if best.cost_usd is None or best.time is None:
+        return ""
+    machine = f"{best.count:,} {short_name(best.offer.accelerator)} at {_where(best)}"
+    figures = f"about {money_range(best.cost_usd)} and {duration_range(best.time.wall_clock_hours)} on {machine}"
+    return f"{SUPERLATIVES[objective]} of {considered:,} options: {figures}."
+
+
+def _where(option: Option) -> str:
+    offer = option.offer
+    price = "" if offer.observed_at is None else f", price of {day(offer.observed_at)}{' (stale)' if offer.stale else ''}"
+    return f"{offer.provider}, {offer.pricing.replace('_', ' ')}{price}"
+
+
+def _next_text(best: Option, feasible: Sequence[Option]) -> str:
+    """The first option of another provider among those shown; empty where there is none."""
+    other = next((option for option in feasible if option.offer.provider != best.offer.provider), None)
+    if other is None or other.cost_usd is None or best.cost_usd is None or not best.cost_usd.p50:
+        return ""
+    change = other.cost_usd.p50 / best.cost_usd.p50 - 1
+    return f"Next is {other.offer.provider} at {money(other.cost_usd.p50)} ({change:+.0%})."
