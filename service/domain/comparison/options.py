@@ -119,6 +119,9 @@ class Option:
     energy: Annotated[OptionEnergy | None, Doc("Energy and emissions; null where it cannot run")]
     feasible: Annotated[bool, Doc("Whether it runs and keeps all constraints")]
     reasons: Annotated[tuple[str, ...], Doc("What rules it out", max_items=20, max_length=5000)]
+    needs_contract: Annotated[
+        str | None, Doc("Where a provider lets fewer accelerators at its list prices: how many; null: none needed", max_length=5000)
+    ]
     on_pareto_front: Annotated[bool, Doc("No feasible option is as good in cost, finish and carbon and better in one")]
 
 

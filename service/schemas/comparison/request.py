@@ -45,6 +45,15 @@ def _names(description: str) -> Items:
     return Items(Text(), max_items=MOST_NAMES, min_items=1, allow_none=True, description=description)
 
 
+class QuotaSchema(Schema):
+    """Accelerators that may be rented of a provider; all quotas that hold for an offer count."""
+
+    provider = Text(required=True, description="Name of the provider, as in GET /v1/offers")
+    region = Text(allow_none=True, description="Left out: all its regions, each for itself")
+    accelerator = Text(allow_none=True, description="Name or alias of the accelerator; left out: each of them")
+    count = Count(required=True, minimum=0, maximum=MAX_ACCELERATORS, description="Most accelerators of one job, spares among them")
+
+
 class CandidatesSchema(Schema):
     """Offers to compare; null or left out: all.
 
@@ -63,6 +72,13 @@ class CandidatesSchema(Schema):
     providers = _names("Names of providers, as in GET /v1/offers")
     regions = _names("Names of regions, as in GET /v1/offers")
     pricing = Items(Choice(PRICINGS), max_items=len(PRICINGS), min_items=1, allow_none=True, description="Kinds of pricing; left out: all")
+    quotas = Items(
+        Part(QuotaSchema),
+        max_items=MOST_NAMES,
+        min_items=1,
+        allow_none=True,
+        description="Quotas that were granted; options above them are not feasible (`over_quota`), those within need no contract",
+    )
     max_age_days = Number(above=0.0, maximum=36500.0, allow_none=True, description="Only prices read within this number of days")
 
 
@@ -89,7 +105,8 @@ class ConstraintsSchema(Schema):
         " a place of unknown country unknown_jurisdiction",
     )
     require_available = Flag(
-        description="Only offers that a source confirms can be ordered: availability offered or live; owned hardware always"
+        description="Only offers that a source confirms can be ordered: availability offered or live, and no more accelerators than the"
+        " provider lets without a contract (`needs_contract`); owned hardware always"
     )
 
 

@@ -25,6 +25,13 @@ from service.presets.comparison.defaults import default_horizon_days
 from service.presets.version import engine_version
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Flags, Ints
+from service.usecases.comparison.capacity import (
+    apply_capacity,
+    capacity_limits,
+    resolve_quotas,
+    warn_contracts,
+    warn_unmatched_quotas,
+)
 from service.usecases.comparison.constraints import apply_constraints
 from service.usecases.comparison.empty_result import check_names_known, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
@@ -35,6 +42,7 @@ from service.usecases.comparison.offer_selection import (
     resolve_accelerators,
     resolve_countries,
     resolve_counts,
+    warn_unsold_pricing,
     without_stock,
 )
 from service.usecases.comparison.option_table import OfferGroup, OptionTable, evaluate_offers, group_offers, join_tables
@@ -108,6 +116,8 @@ def compare(context: AppContext, request: Request) -> Comparison:
     """All options for a validated request. Raises DomainErrors with pointers into the request."""
     notes, now = AssumptionLog(), context.clock()
     book, candidates = _book(context, request), request.get("candidates", {})
+    quotas = resolve_quotas(candidates)
+    warn_unmatched_quotas(book.columns, quotas, notes)
     accelerators = resolve_accelerators(candidates, book.columns, notes)
     check_names_known(candidates, book, notes)
     constraints = resolve_constraints(context, request, notes)
@@ -121,6 +131,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
     offered = {group.accelerator for group in offer_groups}
     note_candidates(candidates, sorted(offered), notes)
     _note_stock(constraints, book, rows, notes)
+    warn_unsold_pricing(candidates, book.columns, rows, notes)
     note_networks(book.columns, rows, notes)
     _note_surroundings(request, notes)
     _note_measured(workloads, offered | {hardware.cluster.accelerator for hardware in owned_hardware}, notes)
@@ -132,13 +143,16 @@ def compare(context: AppContext, request: Request) -> Comparison:
         tables.append(evaluate_owned(configuration, len(configurations), owned_hardware[position], position))
         configurations.append(configuration)
     table = apply_constraints(join_tables(tables, constraints), configurations, book, constraints, notes)
+    limits = capacity_limits(book.columns, quotas)
+    table = apply_capacity(table, configurations, limits, require_available=constraints.require_available)
     owned_offers = [make_owned_offer(hardware) for hardware in owned_hardware]
-    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, owned_offers)
+    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, owned_offers)
     objective: Objective = request.get("objective", DEFAULT_OBJECTIVE)
     order = _rank(objective, table)
     shown, messages = _select_shown(request, compared, order, workloads)
     front = _pareto_front(table)
     options = make_options(shown, order, compared, front)
+    warn_contracts(options, notes)
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     return Comparison(
         summary=summarise_comparison(objective, options, table.infeasible, len(table.row), configurations),

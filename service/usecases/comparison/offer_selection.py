@@ -100,6 +100,18 @@ def note_candidates(candidates: Request, accelerators: Sequence[str], notes: Ass
             notes.assume(f"candidates.{name}", "all", "not stated")
 
 
+def warn_unsold_pricing(candidates: Request, columns: OfferColumns, rows: Ints, notes: AssumptionLog) -> None:
+    """Warns of each stated kind of pricing that no offer of some of the compared accelerators has."""
+    compared = set(columns.accelerator.met(rows))
+    for pricing in sorted(candidates.get("pricing") or ()):
+        sold = rows[columns.pricing.among([pricing])[rows]]
+        missing = sorted(columns.accelerator.names[code] for code in compared.difference(columns.accelerator.met(sold)))
+        if missing:
+            notes.warn(
+                f"no {pricing} price of {', '.join(missing)} is known among these candidates: a vendor's quote is needed to compare it"
+            )
+
+
 def filter_columns(columns: OfferColumns) -> dict[str, CodedColumn]:
     """Columns that candidates are filtered by, by field name."""
     return {"providers": columns.provider, "regions": columns.region, "pricing": columns.pricing}

@@ -30,6 +30,8 @@ REASONS = (
     "too_much_carbon",
     "outside_jurisdictions",
     "unknown_jurisdiction",
+    "over_quota",
+    "needs_contract",
     "not_available",
 )
 

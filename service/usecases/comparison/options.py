@@ -13,8 +13,11 @@ from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import probability_below
 from service.engine.training.cost import overhead_share, paid_hours, spare_accelerators
 from service.engine.training.estimate import date_after, effective_mfu, effective_tokens_per_s, mfu, step_time_s
+from service.presets.hardware.accelerators import load_accelerators
+from service.presets.hardware.capacity import capacity_band, describe_capacity
 from service.prices.book import PriceBook
-from service.prices.offer_table import Flags
+from service.prices.offer_table import Flags, Floats
+from service.usecases.comparison.capacity import CapacityLimits, rented_accelerators
 from service.usecases.comparison.option_table import OptionTable, deadline_hours
 from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_infeasible
 from service.usecases.resolution.price import find_country
@@ -30,6 +33,7 @@ class ComparedOptions:
     constraints: Constraints
     table: OptionTable
     configurations: Sequence[TimedConfiguration]
+    limits: CapacityLimits
     owned: Sequence[OptionOffer] = ()
     figures: dict[int, ConfigurationFigures] = field(default_factory=dict)
 
@@ -69,6 +73,7 @@ class Exclusion:
     finish_hours: float
     tco2e: float
     infeasible_reason: str
+    quota: float
 
 
 def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool) -> Option:
@@ -90,8 +95,16 @@ def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool
         energy=OptionEnergy(float(table.mwh[at]), float(table.tco2e[at])) if figures.time else None,
         feasible=not ruled_out,
         reasons=_reasons(at, compared, ruled_out),
+        needs_contract=_contract_text(configuration, offer, compared.limits.uncontracted, int(table.row[at])),
         on_pareto_front=on_front,
     )
+
+
+def _contract_text(configuration: TimedConfiguration, offer: OptionOffer, uncontracted: Floats, row: int) -> str | None:
+    """How many accelerators the provider lets without a contract, where the option takes more."""
+    if row < 0 or rented_accelerators(configuration) <= uncontracted[row]:
+        return None
+    return describe_capacity(offer.provider, capacity_band(offer.provider, load_accelerators()[offer.accelerator]))
 
 
 def _reasons(at: int, compared: ComparedOptions, ruled_out: Sequence[str]) -> tuple[str, ...]:
@@ -110,6 +123,7 @@ def _reasons(at: int, compared: ComparedOptions, ruled_out: Sequence[str]) -> tu
         finish_hours=float(table.finish_hours[at]),
         tco2e=float(table.tco2e[at]),
         infeasible_reason=figures.infeasible_reason,
+        quota=float(compared.limits.quota[row]) if row >= 0 else math.inf,
     )
     return tuple(_REASON_TEXTS[reason](exclusion) for reason in ruled_out)
 
@@ -242,5 +256,12 @@ _REASON_TEXTS: dict[str, Callable[[Exclusion], str]] = {
     "too_much_carbon": lambda exclusion: f"emits {_compare_to_limit(exclusion.tco2e, exclusion.constraints.max_tco2e, ' tCO2e')}",
     "outside_jurisdictions": _describe_jurisdiction,
     "unknown_jurisdiction": lambda exclusion: f"the country of {exclusion.offer.provider} {exclusion.offer.region} is not known",
+    "over_quota": lambda exclusion: (
+        f"{rented_accelerators(exclusion.configuration):,} accelerators are more than the quota of {exclusion.quota:,.0f} at"
+        f" {exclusion.offer.provider} {exclusion.offer.region}"
+    ),
+    "needs_contract": lambda exclusion: describe_capacity(
+        exclusion.offer.provider, capacity_band(exclusion.offer.provider, load_accelerators()[exclusion.offer.accelerator])
+    ),
     "not_available": lambda exclusion: f"no source confirms that it can be ordered now: its availability is {exclusion.offer.availability}",
 }

@@ -17,6 +17,8 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
+from service.engine.training.cost import spare_accelerators
+from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, describe_capacity
 from service.presets.training.utilisation import plan_calibration
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -86,12 +88,22 @@ def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price
         notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
     if price.provider is not None and run.energy.usd_per_kwh:
         notes.warn("a cloud's price contains its power, usd_per_kwh adds it again: state price.usd_per_accelerator_hour for owned hardware")
+    _warn_of_capacity(run, price, notes)
     years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
     if years > 1:
         notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
     params = request["model"].get("params")
     if params is not None and params < MIN_PLAUSIBLE_PARAMS:
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
+
+
+def _warn_of_capacity(run: Run, price: Price, notes: AssumptionLog) -> None:
+    """Warn of more accelerators than the provider lets at its list price."""
+    if price.provider is None or price.pricing not in UNCONTRACTED:
+        return
+    band = capacity_band(price.provider, run.cluster.accelerator)
+    if run.cluster.count + spare_accelerators(run) > band.most:
+        notes.warn(f"{describe_capacity(price.provider, band)}: its list price is that of fewer, state your quote's ({band.source})")
 
 
 def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
