@@ -33,6 +33,14 @@ def money_range(usd: Range) -> str:
     return middle if low == high else f"{middle} (likely {low}–{high})"
 
 
+def short_count(count: float) -> str:
+    """A count with three figures and a suffix: 13.9B, 1.4T."""
+    for scale, suffix in SCALES:
+        if three_figures(count) >= scale:
+            return f"{_plain(three_figures(count) / scale)}{suffix}"
+    return _plain(count)
+
+
 def duration(hours: float) -> str:
     """A duration in the largest unit of which it has at least two: 146 days, 5.2 h."""
     size, unit = _unit(hours)

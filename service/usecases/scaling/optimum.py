@@ -29,6 +29,7 @@ from service.domain.scaling.optimum import (
 )
 from service.domain.summary import Summary
 from service.engine.scaling.laws import loss as predict_loss
+from service.presets.scaling.optimum import warning_threshold
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling import neighbourhood
@@ -50,8 +51,6 @@ from service.usecases.training.estimate import EstimateAnswer
 Request = Mapping[str, Any]
 
 MOST_PARAMS, MOST_TOKENS = 1e15, 1e18
-# Up to four epochs repeated tokens are worth nearly as much as new ones (Muennighoff et al. 2023, arXiv 2305.16264, abstract).
-FREE_EPOCHS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +170,9 @@ def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, ch
             " there, see other_laws; labs fit one anew on runs of their own data before they train (Llama 3, arXiv"
             " 2407.21783, section 3.2.1)"
         )
-    if resolved.limit is not None and (epochs := float(chosen.tokens) / resolved.limit.unique_tokens) > FREE_EPOCHS:
-        notes.warn(f"the unique tokens are repeated {epochs:.1f} times: beyond {FREE_EPOCHS:g} repeats are worth less and less")
+    free_epochs = warning_threshold("free_epochs")
+    if resolved.limit is not None and (epochs := float(chosen.tokens) / resolved.limit.unique_tokens) > free_epochs:
+        notes.warn(f"the unique tokens are repeated {epochs:.1f} times: beyond {free_epochs:g} repeats are worth less and less")
     if costs.table is not None and resolved.budget.kind != "flops" and float(result.bought.params) > 0.98 * costs.table.largest:
         notes.warn("the machine's memory, not the law, limits the size: more accelerators would hold a better model")
     if result.joint is not None:

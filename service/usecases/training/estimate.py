@@ -24,6 +24,7 @@ from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import ResolvedRun, resolve
+from service.usecases.training.data_warnings import data_warnings
 from service.usecases.training.summary import summarise_estimate
 
 Request = Mapping[str, Any]
@@ -76,6 +77,7 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _note_patches(request["data"], run, notes)
     _note_layout(run, found, notes)
     _warn_of_surprises(request, run, found, machine.price, notes)
+    notes.warn(*data_warnings(run, found.cost.total_usd.p50))
     warnings = (*notes.warnings, *found.warnings)
     summary = summarise_estimate(run, found, machine.price)
     return EstimateAnswer(summary, found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
