@@ -120,8 +120,17 @@ def _present_slice(part: Slice) -> dict[str, Any]:
     }
 
 
-def commitment_warnings(mix: Body | None) -> Sequence[str]:
-    """Warnings about a mix."""
-    if mix is None or not any(part["supply_option"] == "spot" for part in mix["slices"]):
+def commitment_warnings(mix: Body | None, asked: Sequence[str] | None) -> Sequence[str]:
+    """Warnings about a mix of the asked kinds of pricing, or of all: reservations that nobody sells, and spot taken as always there."""
+    if mix is None:
         return ()
-    return ("the mix counts on spot capacity whenever it is needed: leave spot out of candidates.pricing where it is not",)
+    warnings = []
+    sold = {option["supply_option"] for option in mix["supply_options"]}
+    missing = [pricing for pricing, term in TERM_HOURS.items() if term and pricing in (asked or TERM_HOURS) and pricing not in sold]
+    if missing:
+        warnings.append(
+            f"no {' or '.join(missing)} price of {mix['accelerator']} is known: the mix cannot commit to it; a vendor's quote is needed"
+        )
+    if any(part["supply_option"] == "spot" for part in mix["slices"]):
+        warnings.append("the mix counts on spot capacity whenever it is needed: leave spot out of candidates.pricing where it is not")
+    return warnings

@@ -66,7 +66,7 @@ def refine_best(context: AppContext, task: Body, goal: Goal, best: OptionRow) ->
         "gap": {"share": sum(gaps.values()), "by": gaps, "basis": BASIS if gaps else BASIS_OWNED},
         "commitment": mix,
         "assumptions": to_builtins([*_search_assumptions(task, goal), *comparison.assumptions]),
-        "warnings": [*_law_warnings(task), *commitment_warnings(mix), *comparison.warnings],
+        "warnings": [*_law_warnings(task), *commitment_warnings(mix, task["candidates"].get("pricing")), *comparison.warnings],
     }
 
 

@@ -203,6 +203,21 @@ def test_a_demand_in_steps_is_committed_to_exactly(context: AppContext) -> None:
     assert optimised(context, candidates=candidates, demand=demand)["commitment"]["committed_accelerators"] == 60
 
 
+def test_reservations_that_nobody_sells_are_said(context: AppContext) -> None:
+    """Of all kinds where none are asked for, else of those; one that is sold is not missed."""
+    demand = {"accelerators": {"uniform": [0, 100]}}
+
+    def missing(**candidates: object) -> list[str]:
+        asked = {"accelerators": ["H100"], "counts": [64]} | candidates
+        return [warning for warning in optimised(context, candidates=asked, demand=demand)["warnings"] if "cannot commit" in warning]
+
+    (everything,) = missing()
+    assert everything.startswith(f"no reserved_3y price of {H100} is known")
+    (asked,) = missing(pricing=["on_demand", "reserved_3y"])
+    assert asked == everything
+    assert missing(pricing=["on_demand", "reserved_1y"]) == []
+
+
 def test_owned_hardware_is_an_option_and_a_way(context: AppContext) -> None:
     """Where it is the cheapest it is the best, and carries what is always needed."""
     cheap = DC | {"capex_usd_per_accelerator": 1000.0}
