@@ -99,4 +99,5 @@ def serving_assumptions(machine: ServingMachine) -> tuple[Assumption, ...]:
 
 def _achieved(row: Mapping[str, Any]) -> ServingRates:
     times = {f"{name}_s": row[f"{name}_us"] * 1e-6 for name in ("layer", "hop", "host")}
-    return build(ServingRates, row, **times, spread=Range(*row["spread"]), routed_spread=Range(*row["routed_spread"]))
+    spreads = {name: Range(*row[name]) for name in ("spread", "routed_spread", "many_experts_spread")}
+    return build(ServingRates, row, **times, **spreads)

@@ -74,8 +74,8 @@ class ServingRates:
         Of the link bandwidth [1].
     layer_s, hop_s, host_s : float
         Fixed times of a layer's kernels, of an all-reduce for each doubling of its ranks, and of a step [s].
-    spread, routed_spread : Range
-        Measured over predicted throughput of dense models and of mixtures of experts [1].
+    spread, routed_spread, many_experts_spread : Range
+        Measured over predicted throughput of dense models, of mixtures of few experts and of those of many [1].
     """
 
     family: str
@@ -88,6 +88,7 @@ class ServingRates:
     host_s: float
     spread: Range
     routed_spread: Range
+    many_experts_spread: Range
     source: str
 
 

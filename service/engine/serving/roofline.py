@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # An expert's input is sent in 8 bits, its output comes back in 16 (DeepSeek-V3, arXiv 2412.19437, section 3.2.2).
 EXCHANGED_BYTES = 3.0
+# Mixtral has 8 experts a layer; Llama 4, Qwen3 and DeepSeek have 16 to 384, whose uneven load and small products are measured apart.
+MANY_EXPERTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ def replica_speed(setup: ServingSetup, replicas: Replicas) -> ReplicaSpeed:
 def throughput_spread(setup: ServingSetup) -> Range:
     """Measured over predicted throughput for the setup's kind of model on its machine's family [1]."""
     achieved = setup.machine.achieved
+    if np.any(np.greater_equal(setup.model.experts, MANY_EXPERTS)):
+        return achieved.many_experts_spread
     return achieved.routed_spread if np.any(np.greater(setup.model.weights.routed, 0)) else achieved.spread
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-import numpy as np
-
 from service.context import AppContext
 from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError, InvalidRequest
@@ -253,8 +251,6 @@ def _warn(
     if resolve_serving_machine(result.priced.accelerator).achieved.family == BORROWED:
         name = best.configuration.accelerator
         notes.warn(f"no serving throughput of {name} is published: that of other accelerators is used, with a wider range")
-    if np.greater(requirements.model.weights.routed, 0):
-        notes.warn("mixtures of many narrow experts reach half to three quarters of what is predicted: take the low end of the range")
     missed = [name for name, limit in request.get("latency", {}).items() if getattr(best.latency, name).p90 > limit]
     if missed:
         notes.warn(f"{' and '.join(missed)} keep to their limit at the median and not at the slow end of the range")

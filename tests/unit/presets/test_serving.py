@@ -41,7 +41,9 @@ def test_engines_reach_a_part_of_the_data_sheet(family: str) -> None:
     assert 1e-6 < found.hop_s < 1e-4
     assert 1e-4 < found.host_s < 1e-2
     assert found.spread.p10 < found.spread.p50 < found.spread.p90
-    assert found.routed_spread.p90 / found.routed_spread.p10 > found.spread.p90 / found.spread.p10
+    widths = [spread.p90 / spread.p10 for spread in (found.spread, found.routed_spread, found.many_experts_spread)]
+    assert widths[0] < 1.05 * widths[1]
+    assert widths[1] < widths[2]
     assert len(found.source) > 20
 
 

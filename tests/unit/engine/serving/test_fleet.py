@@ -30,7 +30,7 @@ from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import prefill_s, replica_speed
 from tests.unit.engine.builders import H100
 
-USUAL = ServingRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), "")
+USUAL = ServingRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), Range(0.4, 0.8, 1.2), "")
 LLAMA_8B = Transformer(32, 4096, 32, 8, 128, 14_336, 128_256)
 MIXTRAL = Transformer(32, 4096, 32, 8, 128, 14_336, 32_000, experts=Experts(8, 2, 14_336))
 NODES = RentalUnit(8, float("inf"))

@@ -58,8 +58,8 @@ BF16 = WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
 FP8 = WeightFormat("fp8", 8, 1.0, 1.0, 2.0, ("fp8", "bf16"), "")
 INT4 = WeightFormat("int4", 4, 0.52, 2.0, 2.0, ("bf16",), "")
 EXACTLY = Range(1.0, 1.0, 1.0)
-PERFECT = ServingRates("any", 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, EXACTLY, EXACTLY, "")
-USUAL = ServingRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, EXACTLY, Range(0.5, 0.9, 1.1), "")
+PERFECT = ServingRates("any", 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, EXACTLY, EXACTLY, EXACTLY, "")
+USUAL = ServingRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, EXACTLY, Range(0.5, 0.9, 1.1), Range(0.4, 0.6, 0.8), "")
 LIMITS = EngineLimits(0.9, 2e9, 2048, 8192, 64)
 LLAMA_8B = Transformer(32, 4096, 32, 8, 128, 14_336, 128_256)
 LLAMA_70B = Transformer(80, 8192, 64, 8, 128, 28_672, 128_256)
@@ -246,8 +246,9 @@ def test_stages_add_latency_and_keep_throughput() -> None:
 
 
 def test_mixtures_have_their_own_range() -> None:
-    """How well mixtures are predicted is measured on mixtures."""
+    """How well mixtures are predicted is measured on mixtures, those of many experts apart."""
     assert throughput_spread(service(MIXTRAL)) == USUAL.routed_spread
+    assert throughput_spread(service(DEEPSEEK)) == USUAL.many_experts_spread
     assert throughput_spread(service()) == USUAL.spread
 
 

@@ -40,7 +40,7 @@ PART = accelerator(
 MEMORY, MULTIPLY, SIXTEEN_BIT, LINK, NETWORK = 5e11, 1e14, 5e13, 2e11, 2.5e10
 RATES = ServingRates(
     "any", bandwidth_share=0.5, compute_share=0.5, routed_share=0.8, link_share=0.5, layer_s=1e-4, hop_s=1e-5, host_s=1e-3,
-    spread=EXACTLY, routed_spread=EXACTLY, source="",
+    spread=EXACTLY, routed_spread=EXACTLY, many_experts_spread=EXACTLY, source="",
 )  # fmt: skip
 LIMITS = EngineLimits(cache_share=0.9, reserve_bytes=2e9, max_batch=100, chunk_tokens=300, max_accelerators=64)
 # One byte a cache element, two a matrix weight, four a table's.
