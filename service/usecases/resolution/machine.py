@@ -13,7 +13,7 @@ from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.offer_choice import choose_offer, note_choice
-from service.usecases.resolution.price import Price, find_offers, find_stated_price, note_offer_price
+from service.usecases.resolution.price import Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
 
 Request = Mapping[str, Any]
 
@@ -45,7 +45,9 @@ def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBo
     if stated is not None:
         return Machine(resolve_cluster(found, hardware, notes, stated), stated, book.name, {})
     offers = find_offers(filters, found.accelerator.name, book)
-    choice = choose_offer(context, request, resolve_cluster(found, hardware, AssumptionLog()), offers, book)
+    filtered = filters.get("provider") or filters.get("region")
+    others = find_eligible_offers({"pricing": filters.get("pricing")}, found.accelerator.name, book) if filtered else ()
+    choice = choose_offer(context, request, resolve_cluster(found, hardware, AssumptionLog()), offers, book, others)
     price = note_offer_price(choice.offer, book, context.clock(), notes)
     cluster = resolve_cluster(found, hardware, notes, price)
     note_choice(choice, cluster, hardware.get("inter_node_gbps"), notes)

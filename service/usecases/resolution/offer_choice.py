@@ -39,7 +39,8 @@ CONTRADICTION = 1.25
 class OfferChoice:
     """The offer a run is priced with, and what others would cost.
 
-    `cost_by_provider` is the least cost of the run at each provider over that at the chosen offer [1], the chosen provider's first.
+    `cost_by_provider` is the least cost of the run at each provider over that at the chosen offer [1], the chosen provider's first; stale
+    prices are left out unless the chosen one is stale.
     `slowdown` is the run's time on the chosen offer over that on the offer of the fastest network, `fastest` [1].
     """
 
@@ -60,29 +61,31 @@ class _PricedOffers:
     usd: FloatArray
 
 
-def choose_offer(context: AppContext, request: Request, cluster: Cluster, offers: Sequence[Offer], book: PriceBook) -> OfferChoice:
+def choose_offer(
+    context: AppContext, request: Request, cluster: Cluster, offers: Sequence[Offer], book: PriceBook, others: Sequence[Offer] = ()
+) -> OfferChoice:
     """The offer on which the request's run costs least at the median: fresh prices before stale, of equals the faster network.
 
-    A price of the caller's own files is as good as a fresh one: it is what was agreed, however old its file.
+    A price of the caller's own files is as good as a fresh one: it is what was agreed, however old its file. Instances without a cluster
+    network, and parts of nodes, are taken for a job on several nodes only where nothing else is offered.
 
-    Instances without a cluster network, and parts of nodes, are taken for a job on several nodes only where nothing else is offered.
-    `cluster` is the machine in the data sheet's network; `offers` are eligible, at least one. Raises DomainErrors where the request
-    has no run.
+    `cluster` is the machine in the data sheet's network; `offers` are eligible, at least one; `others` are only compared with, where the
+    caller's filter leaves them out. Raises DomainErrors where the request has no run.
     """
     notes, now = AssumptionLog(), context.clock()
     model, training = resolve_trained_model(context, request, cluster, notes)
     run = assemble_run(request, model, training, cluster, UNPRICED, notes)
-    stated_gbps = request["hardware"].get("inter_node_gbps")
-    priced = _price(context, run, connected_offers(offers, cluster), stated_gbps)
+    stated_gbps, own = request["hardware"].get("inter_node_gbps"), connected_offers(offers, cluster)
+    priced = _price(context, run, [*own, *(connected_offers(others, cluster) if others else ())], stated_gbps)
     if priced is None:  # no layout fits: the estimate says so
         cheapest = find_cheapest(offers, cluster.count) or offers[0]
         return OfferChoice(cheapest, {cheapest.provider: 1.0}, 1.0, cheapest, len(offers))
     stale = [book.is_stale(offer, now) and book.source_provider(offer) != FILE_PROVIDER for offer in priced.offers]
-    chosen = min(range(len(priced.offers)), key=lambda at: (stale[at], *_order(priced, at)))
+    chosen = min(range(len(own)), key=lambda at: (stale[at], *_order(priced, at)))
     fastest = min(range(len(priced.offers)), key=lambda at: (float(priced.hours[at]), *_order(priced, at)))
     return OfferChoice(
         offer=priced.offers[chosen],
-        cost_by_provider=_cost_by_provider(priced, chosen),
+        cost_by_provider=_cost_by_provider(priced, chosen, [at for at, old in enumerate(stale) if not old or stale[chosen]]),
         slowdown=float(priced.hours[chosen] / priced.hours[fastest]),
         fastest=priced.offers[fastest],
         offers=len(offers),
@@ -118,15 +121,15 @@ def _order(priced: _PricedOffers, at: int) -> tuple[Any, ...]:
     return (round(float(priced.usd[at]), 2), -float(priced.gbit_per_s[at]), -offer.observed_at.timestamp(), offer_key(offer))
 
 
-def _cost_by_provider(priced: _PricedOffers, chosen: int) -> dict[str, float]:
-    """Least cost of each provider over the chosen offer's, the chosen provider first, then by cost."""
-    least: dict[str, float] = {}
-    for offer, usd in zip(priced.offers, priced.usd.tolist(), strict=True):
-        least[offer.provider] = min(least.get(offer.provider, usd), usd)
-    own = priced.offers[chosen].provider
-    rising = sorted(least, key=lambda provider: (provider != own, least[provider]))
-    whole = float(priced.usd[chosen]) or 1.0
-    return {provider: least[provider] / whole for provider in rising}
+def _cost_by_provider(priced: _PricedOffers, chosen: int, compared: Sequence[int]) -> dict[str, float]:
+    """Least cost of each provider among the compared offers over the chosen offer's, the chosen provider first, then by cost."""
+    own, whole = priced.offers[chosen].provider, float(priced.usd[chosen]) or 1.0
+    least = {own: 1.0}
+    for at in compared:
+        provider, ratio = priced.offers[at].provider, float(priced.usd[at]) / whole
+        if provider != own:
+            least[provider] = min(least.get(provider, ratio), ratio)
+    return dict(sorted(least.items(), key=lambda item: (item[0] != own, item[1])))
 
 
 def note_choice(choice: OfferChoice, cluster: Cluster, stated_gbps: float | None, notes: AssumptionLog) -> None:

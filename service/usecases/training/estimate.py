@@ -79,7 +79,7 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _warn_of_surprises(request, run, found, machine.price, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd.p50))
     warnings = (*notes.warnings, *found.warnings)
-    summary = summarise_estimate(run, found, machine.price)
+    summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider)
     return EstimateAnswer(summary, found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from service.domain.quantities import Range
 from service.domain.summary import ComparableRun, Driver, Summary
@@ -19,6 +20,7 @@ from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.price import Price
 
 KEPT_WITH = 0.8
+NO_OTHERS: Mapping[str, float] = MappingProxyType({})
 MAX_DRIVERS = 3
 PRICE_CHANGE = 0.1
 # A range of time narrower than this share of its median moves nothing worth telling.
@@ -27,17 +29,17 @@ STATE_PRICE = "what it costs is not known, nobody is known to sell it: state pri
 COMPARABLE_METHODS = ("pretrain", "continued_pretrain")
 
 
-def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, other_sellers: str = "") -> Summary:
+def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, cost_by_provider: Mapping[str, float] = NO_OTHERS) -> Summary:
     """The summary of a run's estimate; without a price nothing in it is in dollars.
 
-    The p80 is that of a log-normal quantity through its p50 and p90. `other_sellers` says what the run would cost at other providers,
-    as a sentence of its own; empty where that is not known.
+    The p80 is that of a log-normal quantity through its p50 and p90. `cost_by_provider` is the least cost of the run at each provider over
+    that at the price [1], the price's own first.
     """
     usd = None if price is None else found.cost.total_usd
     hours = shifted(found.time.wall_clock_hours, run.schedule.queue_hours)
     machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
     fits = "" if found.memory.fits else "It does not fit in the memory."
-    sentences = [estimate_text(usd, hours, machine, price), other_sellers, fits]
+    sentences = [estimate_text(usd, hours, machine, price), other_sellers_text(usd, cost_by_provider), fits]
     return Summary(
         text=" ".join(sentence for sentence in sentences if sentence),
         p50_usd=None if usd is None else usd.p50,
@@ -55,6 +57,17 @@ def estimate_text(usd: Range | None, hours: Range, machine: str, price: Price | 
     if usd is None or price is None:
         return f"{_capital(duration_range(hours))} on {machine}; {STATE_PRICE}."
     return f"About {money_range(usd)} and {duration_range(hours)} on {machine} {price_phrase(price)}."
+
+
+def other_sellers_text(usd: Range | None, cost_by_provider: Mapping[str, float]) -> str:
+    """What the run would cost at the other providers; empty where there are none."""
+    others = sorted(list(cost_by_provider.items())[1:], key=lambda item: item[1])
+    if usd is None or not others:
+        return ""
+    (cheapest, least), (dearest, most) = others[0], others[-1]
+    if len(others) == 1:
+        return f"At {cheapest}: {money(least * usd.p50)}."
+    return f"At {len(others)} other providers: {money(least * usd.p50)} ({cheapest}) to {money(most * usd.p50)} ({dearest})."
 
 
 def price_phrase(price: Price) -> str:

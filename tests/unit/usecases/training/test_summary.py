@@ -15,7 +15,7 @@ from service.domain.quantities import Range
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.summary import STATE_PRICE, estimate_text
+from service.usecases.training.summary import STATE_PRICE, estimate_text, other_sellers_text
 from tests.unit.usecases.market import offer, open_context, sell
 
 REQUEST: dict[str, Any] = {
@@ -113,3 +113,13 @@ def test_a_stale_price_is_said_to_be_stale() -> None:
     price = Price(2.0, "a sheet", stale=True, provider="nebius", observed_at=datetime(2026, 11, 21, tzinfo=UTC))
     text = estimate_text(Range(13e6, 22e6, 29e6), Range(118 * 24.0, 146 * 24.0, 171 * 24.0), "2,048 H100", price)
     assert text == ("About $22.0M (likely $13.0M–$29.0M) and 146 days (118–171) on 2,048 H100 at nebius, price of 21 Nov 2026 (stale).")
+
+
+def test_the_sentence_names_what_other_providers_would_cost() -> None:
+    """The least and the most of them, as dollars of the same run; nothing where there is no other, or no price."""
+    usd = Range(0.8e6, 1e6, 1.3e6)
+    named = {"crusoe": 1.0, "aws": 2.5, "nebius": 1.1}
+    assert other_sellers_text(usd, named) == "At 2 other providers: $1.10M (nebius) to $2.50M (aws)."
+    assert other_sellers_text(usd, {"crusoe": 1.0, "aws": 2.5}) == "At aws: $2.50M."
+    for ranged, alone in ((usd, {"crusoe": 1.0}), (usd, {}), (None, named)):
+        assert other_sellers_text(ranged, alone) == ""
