@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -99,16 +100,16 @@ def capacity_limits(columns: OfferColumns, quotas: Sequence[Quota]) -> CapacityL
         at = _rows_of(columns, entry)
         quota[at] = np.minimum(quota[at], entry.count)
     free = columns.pricing.among(UNCONTRACTED) & np.isinf(quota)
-    return CapacityLimits(quota, np.where(free, _bands(columns), np.inf))
+    bands = _band_table(columns.provider.names, columns.accelerator.names)[columns.provider.codes, columns.accelerator.codes]
+    return CapacityLimits(quota, np.where(free, bands, np.inf))
 
 
-def _bands(columns: OfferColumns) -> Floats:
-    """Accelerators that the provider of each offer lets without a contract."""
-    pairs = np.stack([columns.provider.codes, columns.accelerator.codes])
-    unique, at = np.unique(pairs, axis=1, return_inverse=True)
-    names = ((columns.provider.names[provider], columns.accelerator.names[accelerator]) for provider, accelerator in unique.T.tolist())
-    most = [capacity_band(provider, load_accelerators()[accelerator]).most for provider, accelerator in names]
-    return np.array(most, dtype=np.float64)[at.ravel()]
+@functools.lru_cache(maxsize=4)
+def _band_table(providers: tuple[str, ...], accelerators: tuple[str, ...]) -> Floats:
+    """Accelerators that each provider lets without a contract, by accelerator."""
+    parts = [load_accelerators()[name] for name in accelerators]
+    most = [[capacity_band(provider, part).most for part in parts] for provider in providers]
+    return np.array(most, dtype=np.float64).reshape(len(providers), len(parts))
 
 
 def warn_unmatched_quotas(columns: OfferColumns, quotas: Sequence[Quota], notes: AssumptionLog) -> None:
