@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -11,12 +11,14 @@ import numpy as np
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.training.model import Model
-from service.domain.training.run import Axes, Cluster, Training
+from service.domain.training.run import Axes, Cluster, Method, Training
 from service.engine.training.layouts import base_layouts, memory_option_grid
 from service.engine.training.memory import memory_use
 from service.engine.training.search.layout_search import LayoutChoice
 
 LARGEST_MACHINE = 2**17
+# As lora_rank's default.
+ADVISED_RANK = 16
 NO_MACHINE = (
     f"no machine that was tried, up to {LARGEST_MACHINE:,} of these accelerators, holds it at this sequence length: take accelerators"
     " with more memory"
@@ -36,9 +38,23 @@ def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[
             f"{larger}{left_open}" if larger else NO_MACHINE,
             f"{_accelerators(cluster.count)} with at least {math.ceil(leaner / 1e9)} GB each{left_open}",
         ]
-    if training.method == "full_finetune":
-        advice.append('method "lora" or "qlora" trains with a fraction of this memory')
+        advice += [
+            f"{change} on this machine{left_open}"
+            for change, leaner_training in _leaner_trainings(training)
+            if _leanest_bytes(model, leaner_training, cluster) <= capacity
+        ]
     return tuple(advice)
+
+
+def _leaner_trainings(training: Training) -> Iterator[tuple[str, Training]]:
+    """Changes of optimizer, adapters and method that take less memory, each by itself."""
+    if training.optimizer == "adamw":
+        yield 'optimizer "adamw_8bit"', replace(training, optimizer="adamw_8bit")
+    if training.lora_rank > ADVISED_RANK:
+        yield f"lora_rank {ADVISED_RANK}", replace(training, lora_rank=ADVISED_RANK)
+    methods: dict[Method, tuple[Method, ...]] = {"full_finetune": ("lora", "qlora"), "lora": ("qlora",)}
+    for method in methods.get(training.method, ()):
+        yield f'method "{method}"', replace(training, method=method, lora_rank=training.lora_rank or ADVISED_RANK)
 
 
 def _accelerators(count: int) -> str:

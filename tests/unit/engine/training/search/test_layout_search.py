@@ -166,6 +166,19 @@ def test_advice_holds_when_it_is_taken(model: Model, machine: Cluster, batch: in
     assert "qlora" in refusal.message
 
 
+def test_leaner_trainings_are_named_where_they_fit() -> None:
+    """A lower rank, 8-bit states and a quantised base, each tried as it is said; what does not fit either is not named."""
+    wide = training(method="lora", lora_rank=512, global_batch=1)
+    assert "lora_rank 16 on this machine" in what_would_fit(LLAMA_2_70B, wide, cluster(2))
+    assert choose_layout(LLAMA_2_70B, replace(wide, lora_rank=16), cluster(2), utilisation()).fits
+    whole = training(method="full_finetune", global_batch=1)
+    advice = " ".join(what_would_fit(LLAMA_2_70B, whole, cluster(1)))
+    assert 'method "qlora" on this machine' in advice
+    assert 'method "lora" on this machine' not in advice
+    assert not choose_layout(LLAMA_2_70B, replace(whole, method="lora", lora_rank=16), cluster(1), utilisation()).fits
+    assert choose_layout(LLAMA_2_70B, replace(whole, method="qlora", lora_rank=16), cluster(1), utilisation()).fits
+
+
 def test_the_memory_that_would_do_does() -> None:
     """As many accelerators of the size the refusal names do hold the model."""
     machine, chosen = cluster(8), training(global_batch=8)
