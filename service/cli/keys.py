@@ -71,7 +71,7 @@ def _entry(key: Key, now: datetime) -> dict[str, Any]:
     from service.serialization import to_builtins
 
     times = {"created": key.created_at, "expires": key.expires_at, "revoked": key.revoked_at}
-    state = "revoked" if key.revoked_at else "expired" if key.trouble(now) else "good"
+    state = "revoked" if key.revoked_at else "expired" if key.invalid_reason(now) else "good"
     return {"id": key.id, "team": key.team_name, "name": key.name, "scopes": ",".join(key.scopes), **to_builtins(times), "state": state}
 
 

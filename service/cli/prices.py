@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROWS_NAMED = 5
 """Rejected and quarantined rows shown; `--json` has the first hundred of each."""
-SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh_at", "lacks", "last_error")
+SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh_at", "missing", "last_error")
 
 
 @click.group()
@@ -111,7 +111,7 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> str:
             "quarantined": "{quarantined[count]}",
             "last success": lambda entry: (entry["last_success_at"] or "")[:16],
             "next": lambda entry: (entry["next_refresh_at"] or "")[:16],
-            "lacks, last error or warning": lambda entry: clip(entry["lacks"] or entry["last_error"] or "".join(entry["warnings"][:1])),
+            "missing, last error or warning": lambda entry: clip(entry["missing"] or entry["last_error"] or "".join(entry["warnings"][:1])),
         },
     )
 

@@ -5,31 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Annotated
 
-from providers.offer import Offer
+from providers.offer import PRICINGS, Offer
+from service.domain.answer_fields import HIDDEN, Doc
 
 
 @dataclass(frozen=True, slots=True)
 class PriceChange:
-    """A row of price history: the price from `observed_at` on, None where it was not sold any more. `asked` is the provider that stated it.
+    """Price of a thing from `observed_at` on. `asked`: the provider that was fetched."""
 
-    `usd_per_hour_before` is the price in the previous row of the same thing, None where there is none [USD per hour].
-    """
-
-    id: int
-    asked: str
-    provider: str
-    region: str
-    instance_type: str
-    accelerator: str
-    accelerator_count: int
-    pricing: str
-    market: str
-    usd_per_hour: Decimal | None
-    availability: str
-    observed_at: datetime
-    source: str
-    usd_per_hour_before: Decimal | None
+    id: Annotated[int, HIDDEN]
+    asked: Annotated[str, HIDDEN]
+    provider: Annotated[str, Doc("Name of the provider")]
+    region: Annotated[str, Doc("Region as the provider names it")]
+    instance_type: Annotated[str, Doc("Instance type as the provider names it")]
+    accelerator: Annotated[str, Doc("Canonical name of the accelerator")]
+    accelerator_count: Annotated[int, Doc("Accelerators of the instance", minimum=1)]
+    pricing: Annotated[str, Doc("Kind of pricing", choices=PRICINGS)]
+    market: Annotated[str, Doc("Kind of market")]
+    usd_per_hour: Annotated[Decimal | None, Doc("Price of the whole instance; null: no longer sold", "USD per hour")]
+    availability: Annotated[str, Doc("What is known of its availability")]
+    observed_at: Annotated[datetime, Doc("When the price was read")]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]
+    usd_per_hour_before: Annotated[Decimal | None, Doc("Price in the previous row of the same thing; null: there is none", "USD per hour")]
 
     @property
     def own(self) -> bool:

@@ -40,7 +40,7 @@ class Key:
     expires_at: datetime | None
     revoked_at: datetime | None
 
-    def trouble(self, now: datetime) -> str:
+    def invalid_reason(self, now: datetime) -> str:
         """Why the key is not good any more; empty while it is."""
         if self.revoked_at is not None:
             return f"was revoked at {self.revoked_at:%Y-%m-%d %H:%M} UTC"

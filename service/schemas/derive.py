@@ -50,6 +50,11 @@ Parts = Mapping[str, type[Schema]]
 Extra = Mapping[str, Field[Any]]
 
 
+def schema_of(kind: type) -> type[Schema]:
+    """The schema that was derived of a dataclass before, else one of its own name."""
+    return _derived.get(kind) or derive(kind)
+
+
 def derive(
     kind: type,
     name: str = "",
@@ -63,8 +68,11 @@ def derive(
     """The schema of a dataclass, described by the dataclass's docstring. It is called `name` in the specification, or as the dataclass.
 
     Dataclasses below it have the schema that was derived of them before, else one with their own name; its ranges have `ranges`. `more` is
-    a dataclass whose members follow, `extra` are members that a presenter adds. Raises TypeError for a type that has no form in JSON.
+    a dataclass whose members follow, `extra` are members that a presenter adds. Raises TypeError for a type that has no form in JSON,
+    ValueError for a dataclass that has a schema already.
     """
+    if kind in _derived:
+        raise ValueError(f"{kind.__name__} has a schema already; derive it before the answers that hold it")
     members: dict[str, Field[Any]] = {}
     for field, hint, doc in (*_members(kind), *(_members(more) if more else ())):
         known = replace(doc, **limits.get(field, EMPTY))
@@ -107,7 +115,7 @@ def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None 
     if part is not None:
         return Part(part, **options)
     if isinstance(kind, type) and is_dataclass(kind):
-        return Part(ranges if kind is Range else _derived.get(kind) or derive(kind), **options)
+        return Part(ranges if kind is Range else schema_of(kind), **options)
     return _leaf(kind, doc, options)
 
 

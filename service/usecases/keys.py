@@ -98,9 +98,8 @@ class Authenticator:
         if token is None:
             raise AuthenticationError("This needs an API key: send it as Authorization: Bearer, followed by the key.", shown=False)
         key = self._known(token)
-        trouble = key.trouble(self._context.clock())
-        if trouble:
-            raise AuthenticationError(f"This API key {trouble}; `outlay keys create` makes another.", shown=True)
+        if reason := key.invalid_reason(self._context.clock()):
+            raise AuthenticationError(f"This API key {reason}; `outlay keys create` makes another.", shown=True)
         return Principal(key.team, key.id, key.scopes, key.team_name)
 
     def _known(self, token: str) -> Key:

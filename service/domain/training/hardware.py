@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
+
+from service.domain.answer_fields import HIDDEN, Doc
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8")
@@ -13,73 +15,51 @@ SIXTEEN_BIT: tuple[Precision, ...] = ("bf16", "fp16")
 
 @dataclass(frozen=True)
 class DataSheet:
-    """What an accelerator is and where its figures come from; `verified`: read in the source."""
+    """What an accelerator is and where its figures come from."""
 
-    name: str
-    vendor: str
-    family: str
-    release_year: int
-    source: str
-    verified: bool
+    name: Annotated[str, Doc("Canonical name")]
+    vendor: Annotated[str, Doc("Name of the vendor")]
+    family: Annotated[str, Doc("Architecture family, which measured rates are shared in")]
+    release_year: Annotated[int, Doc("Year of release", minimum=1)]
+    source: Annotated[str, Doc("Data sheet", max_length=1000)]
+    verified: Annotated[bool, Doc("Whether the figures were checked against the data sheet")]
 
 
 @dataclass(frozen=True)
 class DeviceRates:
-    """Memory, arithmetic and power of one device.
+    """Memory, arithmetic and power of one device. `usable_memory_bytes`: what a program may allocate [B]."""
 
-    Attributes
-    ----------
-    memory_gb : float
-        Memory by the data sheet [GB].
-    usable_memory_bytes : float
-        Memory that a program may allocate [B].
-    memory_bandwidth_gb_per_s : float
-        [GB/s].
-    peak_tflops : mapping of str to float
-        Dense peak by precision, without sparsity [TFLOP/s].
-    tdp_w : float, optional
-        Thermal design power [W]; None where the vendor publishes none.
-    """
-
-    memory_gb: float
-    usable_memory_bytes: float
-    memory_bandwidth_gb_per_s: float
-    peak_tflops: MappingProxyType[str, float] = field(hash=False)
-    tdp_w: float | None
+    memory_gb: Annotated[
+        float,
+        Doc(
+            "Nominal, as the data sheet prints it, to tell parts apart: nearly all sheets count 2^30 bytes to their GB of memory. "
+            "What a program may allocate is usable_memory_gb, or usable_memory_gib in the usual unit of the sheets"
+        ),
+    ]
+    usable_memory_bytes: Annotated[float, HIDDEN]
+    memory_bandwidth_gb_per_s: Annotated[float, Doc("1e9 bytes a second")]
+    peak_tflops: Annotated[MappingProxyType[str, float], Doc("Dense peak by precision, without sparsity, 1e12 FLOP a second")] = field(
+        hash=False
+    )
+    tdp_w: Annotated[float | None, Doc("Thermal design power of one accelerator, W; null where none is published")]
 
 
 @dataclass(frozen=True)
 class Interconnect:
-    """Links of one device.
+    """Links of one device."""
 
-    Attributes
-    ----------
-    link_gb_per_s : float, optional
-        Link between the devices of a node, the sum of both directions [GB/s].
-    internode_gbit_per_s : float, optional
-        Network of one device in one direction [Gbit/s].
-    accelerators_per_node : int
-        Devices of a node.
-    """
-
-    link: str
-    link_gb_per_s: float | None
-    internode_gbit_per_s: float | None
-    accelerators_per_node: int
+    link: Annotated[str, Doc("What joins the accelerators of a node (or pod)", min_length=0)]
+    link_gb_per_s: Annotated[float | None, Doc("That link, the sum of both directions of one accelerator, 1e9 bytes a second")]
+    internode_gbit_per_s: Annotated[float | None, Doc("Usual network of one accelerator beyond it, one direction, 1e9 bits a second")]
+    accelerators_per_node: Annotated[int, Doc("Usual accelerators of one node", minimum=1)]
 
 
 @dataclass(frozen=True)
 class Accelerator(DataSheet, DeviceRates, Interconnect):
-    """One schedulable device: a GPU, a TPU chip, a GCD, a Trainium chip.
+    """One schedulable device: a GPU, a TPU chip, a GCD, a Trainium chip. GB are 1e9 bytes everywhere but in `memory_gb`."""
 
-    Attributes
-    ----------
-    aliases : tuple of str
-        Other names.
-    link_domain : int
-        Accelerators that the fast link joins where that is more than a node (a rack, a pod).
-    """
-
-    aliases: tuple[str, ...] = ()
-    notes: str = ""
-    link_domain: int = 1
+    aliases: Annotated[tuple[str, ...], Doc("Other names that requests may use", max_items=100)] = ()
+    notes: Annotated[str, Doc("Remarks; empty: none", min_length=0, max_length=2000)] = ""
+    link_domain: Annotated[
+        int, Doc("Accelerators the fast link joins where that is more than a node (a rack, a pod), else 1", minimum=1)
+    ] = 1

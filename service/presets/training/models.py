@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.errors import UnknownName
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.presets.documents import build, load_document
@@ -33,18 +34,20 @@ class ModelPreset:
     released model is made for, None where that is not another.
     """
 
-    name: str
-    architecture: Architecture
-    model: Model
-    params: float
-    year: int
-    developer: str
-    source: str
-    aliases: tuple[str, ...] = ()
-    active_params: float | None = None
-    seq_len: int | None = None
-    context_tokens: int | None = None
-    context_source: str | None = None
+    name: Annotated[str, Doc("Canonical name")]
+    architecture: Annotated[Architecture, Doc("Kind of network")]
+    model: Annotated[Model, HIDDEN]
+    params: Annotated[float, Doc("Parameters of the model", "parameters")]
+    year: Annotated[int, Doc("Year of publication", minimum=1)]
+    developer: Annotated[str, Doc("Who published the model")]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]
+    aliases: Annotated[tuple[str, ...], Doc("Other names that requests may use", max_items=100)] = ()
+    active_params: Annotated[float | None, Doc("Parameters that work on a token; null where all do", "parameters")] = None
+    seq_len: Annotated[int | None, Doc("Tokens of a training sequence; null where not published", minimum=1)] = None
+    context_tokens: Annotated[
+        int | None, Doc("Tokens of the longest request the released model is made for; null: as seq_len", minimum=1)
+    ] = None
+    context_source: Annotated[str | None, Doc("Where context_tokens comes from; null without it", max_length=1000)] = None
 
     @property
     def serving_context(self) -> int | None:

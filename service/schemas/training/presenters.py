@@ -51,12 +51,12 @@ def offer_entry(offer: Offer, *, stale: bool) -> dict[str, Any]:
 def accelerator_entry(accelerator: Accelerator) -> dict[str, Any]:
     """An accelerator as listings show it."""
     body: dict[str, Any] = to_builtins(accelerator)
-    usable_bytes = body.pop("usable_memory_bytes")
+    usable_bytes = accelerator.usable_memory_bytes
     return body | {"usable_memory_gb": usable_bytes / 1e9, "usable_memory_gib": usable_bytes / 2**30}
 
 
 def model_entry(preset: ModelPreset) -> dict[str, Any]:
     """A model as listings show it: its shape without what it does not have."""
     body: dict[str, Any] = to_builtins(preset)
-    shape = body.pop("model")
+    shape = to_builtins(preset.model)
     return body | {"shape": {name: value for name, value in shape.items() if value is not None and name not in ("params", "active_params")}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.schemas.derive import derive
+from service.schemas.derive import derive, schema_of
 from service.schemas.fields import NotNegative, Part, Schema, Text
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.training import reprice as usecase
@@ -22,4 +22,4 @@ class RepriceRequestSchema(Schema):
 
 
 derive(usecase.MoveCause, limits={"changes": {"max_items": MAX_CHANGES}})
-RepriceAnswerSchema = derive(usecase.RepriceAnswer)
+RepriceAnswerSchema = schema_of(usecase.RepriceAnswer)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from providers.offer import ProviderError
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError, UnknownName
 from service.domain.jobs import ignore_progress
 from service.domain.teams import DEFAULT_TEAM
@@ -29,7 +30,6 @@ from service.usecases.prices.provider_access import (
 from service.usecases.prices.refresh import KIND, refresh_prices, request_refresh
 
 Condition = Literal["ok", "stale", "failing", "not_configured", "offline", "never_asked", "off"]
-CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 MAX_EXAMPLES_SHOWN = 20
 ROW_KINDS = ("rejected", "quarantined", "suspicious")
 """Kinds of rows that an operator should check."""
@@ -55,33 +55,39 @@ class NotAsked(DomainError):
 class RowCount:
     """Rows of the newest answer that did not become offers: their number and the first of them."""
 
-    count: int
-    examples: Sequence[Mapping[str, Any]]
+    count: Annotated[int, Doc("Number of rows")]
+    examples: Annotated[Sequence[Mapping[str, Any]], Doc("The first rows: row, reason and content", max_items=MAX_EXAMPLES_SHOWN)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
-    """One provider as listings show it. `lacks`: reason why it cannot be fetched; `refresh`: state of a running refresh."""
+    """What is known of one price source."""
 
-    name: str
-    state: Condition
-    credentials: tuple[str, ...] = ()
-    lacks: str | None
-    fresh_for_hours: float | None = None
-    snapshot: str | None
-    offers: int
-    last_success_at: datetime | None
-    last_attempt_at: datetime | None
-    last_error: str | None
-    last_error_at: datetime | None
-    next_refresh_at: datetime | None = None
-    breaker_open_until: datetime | None = None
-    refresh: str | None
-    rejected: RowCount
-    skipped: Mapping[str, int]
-    quarantined: RowCount
-    suspicious: RowCount
-    warnings: Sequence[str]
+    name: Annotated[str, Doc("Name of the provider")]
+    state: Annotated[
+        Condition,
+        Doc(
+            "ok; stale: not fetched for longer than fresh_for_hours; failing: the last fetch failed; not_configured: see missing; "
+            "offline: OUTLAY_OFFLINE is set; never_asked: not fetched yet; off: not named in OUTLAY_PROVIDERS"
+        ),
+    ]
+    credentials: Annotated[tuple[str, ...], Doc("Environment variables it needs", max_items=20)] = ()
+    missing: Annotated[str | None, Doc("What is missing to fetch from it; no error", max_length=1000)]
+    fresh_for_hours: Annotated[float | None, Doc("How long its prices count as fresh", "h")] = None
+    snapshot: Annotated[str | None, Doc("Newest good snapshot; a name for price_snapshot")]
+    offers: Annotated[int, Doc("Offers in the newest snapshot")]
+    last_success_at: Annotated[datetime | None, Doc("Last successful fetch; null: never")]
+    last_attempt_at: Annotated[datetime | None, Doc("Last fetch; null: never")]
+    last_error: Annotated[str | None, Doc("Error of the last fetch; null: none", max_length=2000)]
+    last_error_at: Annotated[datetime | None, Doc("Time of that error; null: none")]
+    next_refresh_at: Annotated[datetime | None, Doc("Time of the next fetch; null where there is none")] = None
+    breaker_open_until: Annotated[datetime | None, Doc("It failed and is not fetched until then")] = None
+    refresh: Annotated[str | None, Doc("State of a running refresh; null: none", choices=("queued", "running"))]
+    rejected: Annotated[RowCount, Doc("Rows that could not be parsed")]
+    skipped: Annotated[Mapping[str, int], Doc("Number of rows without a wanted accelerator, by reason")]
+    quarantined: Annotated[RowCount, Doc("Implausible prices that are not served: jumps, placeholders, spot above on-demand")]
+    suspicious: Annotated[RowCount, Doc("Implausible prices of your own files, which are served: check them")]
+    warnings: Annotated[Sequence[str], Doc("Discounts that match no offer", max_length=1000, max_items=100)]
 
 
 def list_providers(context: AppContext, *, operator: bool = False) -> list[ProviderEntry]:
@@ -103,7 +109,7 @@ def find_provider(context: AppContext, name: str) -> ProviderEntry:
 def teams_without_key(context: AppContext, teams: Iterable[str]) -> list[str]:
     """A warning for each of these teams that has no usable API key: its name may be misspelt."""
     now = context.clock()
-    keyed = {DEFAULT_TEAM, *(key.team_name for key in context.store.keys() if not key.trouble(now))}  # noqa: SIM118 - no dictionary
+    keyed = {DEFAULT_TEAM, *(key.team_name for key in context.store.keys() if not key.invalid_reason(now))}  # noqa: SIM118 - no dictionary
     return [f"no usable API key is of a team called {team}: its price book is not used" for team in teams if team not in keyed]
 
 
@@ -118,7 +124,7 @@ def refresh_now(context: AppContext, name: str, *, accept_jumps: bool = False) -
     if entry.state in ("off", "offline"):
         setting = "OUTLAY_PROVIDERS leaves it out" if entry.state == "off" else "OUTLAY_OFFLINE is set"
         raise NotAsked(f"{name} is not asked: {setting}", "/name")
-    if entry.lacks is not None:
+    if entry.missing is not None:
         _check_askable(context, name)
     job = request_refresh(context, name, by_hand=True, accept_jumps=accept_jumps)
     return replace(entry, refresh=job.state)
@@ -153,16 +159,16 @@ def _entry(context: AppContext, state: ProviderState, refresh: str | None) -> Pr
     try:
         provider = load_configured(context, state.provider)
     except (NotConfigured, ProviderError) as error:
-        return _make_entry(state, "not_configured", refresh, lacks=str(error))
-    now, lacks = context.clock(), _missing(context, state)
+        return _make_entry(state, "not_configured", refresh, missing=str(error))
+    now, missing = context.clock(), _missing(context, state)
     bar = disabled_reason(context, provider)
-    condition = bar or _condition(state, lacks, now)
-    asked = bar is None and lacks is None
+    condition = bar or _condition(state, missing, now)
+    asked = bar is None and missing is None
     return _make_entry(
         state,
         condition,  # type: ignore[arg-type]  # "off" and "offline" are conditions
         refresh,
-        lacks=lacks,
+        missing=missing,
         credentials=provider.credentials,
         fresh_for_hours=provider.fresh_for.total_seconds() / 3600,
         next_refresh_at=(due_at(state, provider, now) or now) if asked else None,
@@ -207,8 +213,8 @@ def _missing(context: AppContext, state: ProviderState) -> str | None:
     return None
 
 
-def _condition(state: ProviderState, lacks: str | None, now: datetime) -> Condition:
-    if lacks:
+def _condition(state: ProviderState, missing: str | None, now: datetime) -> Condition:
+    if missing:
         return "not_configured"
     if state.failures:
         return "failing"
@@ -217,11 +223,11 @@ def _condition(state: ProviderState, lacks: str | None, now: datetime) -> Condit
     return "stale" if is_stale(state.verified_at, now, timedelta(seconds=state.fresh_for_s or 0)) else "ok"
 
 
-def _make_entry(state: ProviderState, condition: Condition, refresh: str | None, *, lacks: str | None, **more: Any) -> ProviderEntry:
+def _make_entry(state: ProviderState, condition: Condition, refresh: str | None, *, missing: str | None, **more: Any) -> ProviderEntry:
     return ProviderEntry(
         name=state.provider,
         state=condition,
-        lacks=lacks,
+        missing=missing,
         snapshot=state.snapshot,
         offers=state.offers if state.snapshot else 0,
         last_success_at=state.verified_at,

@@ -164,7 +164,7 @@ class TestProviders:
         """It says what is missing; that is no error and nothing is due."""
         client.application.extensions["context"] = replace(context, providers=replace(context.providers, env={}))
         entry = got(client, "/v1/providers/nimbus")
-        assert (entry["state"], entry["lacks"], entry["last_error"]) == ("not_configured", "not set: NIMBUS_KEY", None)
+        assert (entry["state"], entry["missing"], entry["last_error"]) == ("not_configured", "not set: NIMBUS_KEY", None)
         assert entry["next_refresh_at"] is None
         assert entry["credentials"] == ["NIMBUS_KEY"]
 

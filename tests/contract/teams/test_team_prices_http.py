@@ -117,9 +117,9 @@ class TestEveryRoute:
     def test_price_history_is_the_teams_own_too(self, story: Mapping[str, Seen]) -> None:
         """What it was from the book's first reading, and that it is gone, with the price before."""
         rows = story["vision without"].body("/v1/offers/history?provider=aws&accelerator=H100")["items"]
-        own = [(row["usd_per_hour"], row["usd_per_hour_before"]) for row in rows if row["asked"] == "file"]
+        own = [(row["usd_per_hour"], row["usd_per_hour_before"]) for row in rows if row["fetched_from"] == "file"]
         assert sorted(own, key=str) == [(0.8888, None), (None, 0.8888)]
-        rest = [row for row in rows if row["asked"] != "file"]
+        rest = [row for row in rows if row["fetched_from"] != "file"]
         assert rest == story["plain with"].body("/v1/offers/history?provider=aws&accelerator=H100")["items"]
 
     def test_a_teams_price_files_are_counted_for_itself(self, story: Mapping[str, Seen]) -> None:

@@ -80,7 +80,7 @@ def test_what_is_known_is_shown_as_a_table_as_csv_and_as_json(environment: dict[
     assert [row["name"] for row in rows] == [entry["name"] for entry in entries]
     shown = {entry["name"]: entry for entry in entries}
     assert (shown["file"]["state"], shown["lambda"]["state"], shown["aws"]["state"]) == ("ok", "failing", "off")
-    assert table.splitlines()[0].endswith("lacks, last error or warning")
+    assert table.splitlines()[0].endswith("missing, last error or warning")
     failing = next(line for line in table.splitlines() if line.startswith("lambda"))
     assert "failing" in failing
     assert "500" in failing

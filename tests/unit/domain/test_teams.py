@@ -16,11 +16,11 @@ KEY = Key("00ff00ff00ff00ff", "t", "vision", "ci", ("read",), NOW, NOW + timedel
 
 def test_a_key_is_good_until_it_expires_or_is_revoked() -> None:
     """At the very moment it expires it is no good any more; a revocation counts from when it was made."""
-    assert KEY.trouble(NOW) == ""
-    assert KEY.trouble(NOW + timedelta(days=90, microseconds=-1)) == ""
-    assert KEY.trouble(NOW + timedelta(days=90)) == "expired at 2027-04-04 12:00 UTC"
-    assert replace(KEY, expires_at=None).trouble(NOW + timedelta(days=9000)) == ""
-    assert replace(KEY, revoked_at=NOW).trouble(NOW) == "was revoked at 2027-01-04 12:00 UTC"
+    assert KEY.invalid_reason(NOW) == ""
+    assert KEY.invalid_reason(NOW + timedelta(days=90, microseconds=-1)) == ""
+    assert KEY.invalid_reason(NOW + timedelta(days=90)) == "expired at 2027-04-04 12:00 UTC"
+    assert replace(KEY, expires_at=None).invalid_reason(NOW + timedelta(days=9000)) == ""
+    assert replace(KEY, revoked_at=NOW).invalid_reason(NOW) == "was revoked at 2027-01-04 12:00 UTC"
 
 
 def test_no_scope_includes_another() -> None:

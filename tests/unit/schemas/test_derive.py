@@ -13,7 +13,7 @@ from apispec import APISpec
 from service.api.http.openapi import Plugin
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
 from service.domain.quantities import Range
-from service.schemas.derive import derive
+from service.schemas.derive import derive, schema_of
 from service.schemas.fields import Schema
 from service.serialization import to_builtins
 
@@ -48,7 +48,7 @@ class Whole:
     notes: Annotated[str | None, Doc("Left out where there are none", optional=True)] = None
 
 
-WholeSchema = derive(Whole)
+WholeSchema = schema_of(Whole)
 
 
 def properties(schema: type[Schema]) -> dict[str, object]:
@@ -116,3 +116,10 @@ def test_a_type_without_a_form_is_an_error() -> None:
 @dataclass(frozen=True, slots=True)
 class Unknown:
     content: bytes
+
+
+def test_a_dataclass_has_one_schema() -> None:
+    """Whichever answer is read first: a second one with other bounds is an error."""
+    assert schema_of(Whole) is WholeSchema
+    with pytest.raises(ValueError, match="Part has a schema already"):
+        derive(Part, limits={"name": {"max_length": 5}})

@@ -8,18 +8,17 @@ from typing import Any
 import marshmallow as ma
 from flask import Request, Response
 
-from providers.offer import PRICINGS
 from service.api.http.auth import needs, team_context
 from service.api.http.blueprint import Blueprint, StrictParser, json_response
 from service.api.http.errors import response_name
 from service.api.http.paging import cursor_of, page_of, paginate
 from service.domain.errors import InvalidRequest
 from service.domain.prices import PriceChange
-from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, Number, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema, page_schema
+from service.schemas.prices import HistoryQuerySchema, PriceChangeSchema, ProviderSchema, RefreshSchema
 from service.serialization import to_builtins
 from service.usecases.prices.catalog import find_price_changes
-from service.usecases.prices.providers import CONDITIONS, MAX_EXAMPLES_SHOWN, find_provider, list_providers, refresh_now
+from service.usecases.prices.providers import find_provider, list_providers, refresh_now
 
 
 class OptionalBodyParser(StrictParser):
@@ -40,82 +39,6 @@ blueprint = ProvidersBlueprint("providers", __name__, description="Price sources
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-
-
-class RowCountSchema(Schema):
-    """Rows of the newest answer that did not become offers."""
-
-    count = Count(required=True, minimum=0, suffixes=False, description="Number of rows")
-    examples = Items(FreeObject(), max_items=MAX_EXAMPLES_SHOWN, required=True, description="The first rows: row, reason and content")
-
-
-class ProviderSchema(Schema):
-    """What is known of one price source."""
-
-    name = Text(required=True, description="Name of the provider")
-    state = Choice(
-        CONDITIONS,
-        required=True,
-        description="ok; stale: not fetched for longer than fresh_for_hours; failing: the last fetch failed; not_configured: see lacks; "
-        "offline: OUTLAY_OFFLINE is set; never_asked: not fetched yet; off: not named in OUTLAY_PROVIDERS",
-    )
-    credentials = Items(Text(), max_items=20, required=True, description="Environment variables it needs")
-    lacks = Text(required=True, allow_none=True, max_length=1000, description="What is missing to fetch from it; no error")
-    fresh_for_hours = Number(required=True, allow_none=True, description="How long its prices count as fresh [h]")
-    snapshot = Text(required=True, allow_none=True, description="Newest good snapshot; a name for price_snapshot")
-    offers = Count(required=True, minimum=0, suffixes=False, description="Offers in the newest snapshot")
-    last_success_at = Moment(required=True, allow_none=True, description="Last successful fetch; null: never")
-    last_attempt_at = Moment(required=True, allow_none=True, description="Last fetch; null: never")
-    last_error = Text(required=True, allow_none=True, max_length=2000, description="Error of the last fetch; null: none")
-    last_error_at = Moment(required=True, allow_none=True, description="Time of that error; null: none")
-    next_refresh_at = Moment(required=True, allow_none=True, description="Time of the next fetch; null where there is none")
-    breaker_open_until = Moment(required=True, allow_none=True, description="It failed and is not fetched until then")
-    refresh = Choice(("queued", "running"), required=True, allow_none=True, description="State of a running refresh; null: none")
-    rejected = Part(RowCountSchema, required=True, description="Rows that could not be parsed")
-    skipped = FreeObject(required=True, description="Number of rows without a wanted accelerator, by reason")
-    quarantined = Part(
-        RowCountSchema, required=True, description="Implausible prices that are not served: jumps, placeholders, spot above on-demand"
-    )
-    suspicious = Part(RowCountSchema, required=True, description="Implausible prices of your own files, which are served: check them")
-    warnings = Items(Text(max_length=1000), max_items=100, required=True, description="Discounts that match no offer")
-
-
-class RefreshSchema(Schema):
-    """What an operator says about a refresh."""
-
-    accept_jumps = Flag(description="Accept prices that moved tenfold since the last good ones", load_default=False)
-
-
-class HistoryQuerySchema(PageQuerySchema):
-    """Filters of price history."""
-
-    accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
-    provider = Text(description="As in /v1/offers")
-    region = Text(description="As in /v1/offers")
-    instance_type = Text(description="As in /v1/offers")
-    pricing = Choice(PRICINGS, description="Kind of pricing")
-    since = Moment(description="Changes from this time on")
-    until = Moment(description="Changes before this time")
-
-
-class PriceChangeSchema(Schema):
-    """Price of a thing from `observed_at` on."""
-
-    asked = Text(required=True, description="The provider that was fetched; it need not be the seller")
-    provider = Text(required=True, description="Name of the provider")
-    region = Text(required=True, description="Region as the provider names it")
-    instance_type = Text(required=True, description="Instance type as the provider names it")
-    accelerator = Text(required=True, description="Canonical name of the accelerator")
-    accelerator_count = Count(required=True, suffixes=False, description="Accelerators of the instance")
-    pricing = Choice(PRICINGS, required=True, description="Kind of pricing")
-    market = Text(required=True, description="Kind of market")
-    usd_per_hour = Number(required=True, allow_none=True, description="Price of the whole instance [USD per hour]; null: no longer sold")
-    usd_per_accelerator_hour = Number(required=True, allow_none=True, description="New price of one accelerator [USD per accelerator-hour]")
-    usd_per_hour_before = Number(required=True, allow_none=True, description="Price in the previous row of the same thing [USD per hour]")
-    change = Number(required=True, allow_none=True, description="Relative change from that price [1]: -0.25 is a quarter cheaper")
-    availability = Text(required=True, description="What is known of its availability")
-    observed_at = Moment(required=True, description="When the price was read")
-    source = Text(required=True, max_length=1000, description="Where this comes from")
 
 
 @blueprint.route("/v1/providers")
@@ -178,7 +101,7 @@ def _moment(microseconds: int) -> datetime:
 
 def _change(row: PriceChange) -> dict[str, Any]:
     body: dict[str, Any] = to_builtins(row)
-    del body["id"]
+    body["fetched_from"] = row.asked
     price, before = row.usd_per_hour, row.usd_per_hour_before
     body["usd_per_accelerator_hour"] = None if price is None else float(price / row.accelerator_count)
     body["change"] = None if price is None or before is None else float(price / before - 1)

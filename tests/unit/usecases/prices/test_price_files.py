@@ -122,7 +122,7 @@ class TestPriceFiles:
         """Whatever the last attempt found: what is missing is missing now."""
         bare = replace(sheets, providers=replace(sheets.providers, env={}))
         read(bare)
-        assert find_provider(bare, "file").lacks == "not set: OUTLAY_PRICE_FILES"
+        assert find_provider(bare, "file").missing == "not set: OUTLAY_PRICE_FILES"
         assert (find_provider(sheets, "file").state, find_provider(sheets, "file").next_refresh_at) == ("never_asked", world.now)
         assert "file" in {job.payload["provider"] for job in refresh_due(sheets)}
         world.answer = ProviderError("a.csv cannot be read")
