@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import InvalidOperation
 from typing import Annotated, Any
 
 from service.context import AppContext
 from service.domain.answer_fields import MERGED, Doc
-from service.domain.errors import InvalidRequest
+from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.summary import Summary
 from service.domain.training.estimate import Estimate, EstimateLever
@@ -33,6 +33,9 @@ Request = Mapping[str, Any]
 BATCH_ROUNDING_WARNING = 0.1
 HOURS_PER_YEAR = 8760
 MIN_PLAUSIBLE_PARAMS = 100_000
+# Predicted memory is off published measurements by up to a seventh in the median (tests/accuracy/test_memory.py): less room is none.
+TIGHT_MEMORY_SHARE = 0.95
+IDLE_GAIN = 0.02
 
 # Several times the world's yearly product (about 1.1e14 USD, World Bank 2024); a century of every accelerator made (some 1e7).
 MAX_USD = 1e15
@@ -77,6 +80,8 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _note_patches(request["data"], run, notes)
     _note_layout(run, found, notes)
     _warn_of_surprises(request, run, found, machine.price, notes)
+    _warn_of_tight_memory(found, notes)
+    _warn_of_idle_gain(run, resolved.utilisation, found, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd.p50))
     warnings = (*notes.warnings, *found.warnings)
     summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider)
@@ -106,6 +111,41 @@ def _warn_of_capacity(run: Run, price: Price, notes: AssumptionLog) -> None:
     band = capacity_band(price.provider, run.cluster.accelerator)
     if run.cluster.count + spare_accelerators(run) > band.most:
         notes.warn(f"{describe_capacity(price.provider, band)}: its list price is that of fewer, state your quote's ({band.source})")
+
+
+def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:
+    """Warn where less memory is free than the memory model is wrong by."""
+    memory = found.memory
+    share = memory.per_accelerator_gb / memory.capacity_gb
+    if memory.fits and share > TIGHT_MEMORY_SHARE:
+        notes.warn(
+            f"the layout fills {share:.1%} of the memory, and predictions are off by more than what is free: a smaller"
+            " training.micro_batch, more training.activation_recompute or more accelerators leave room"
+        )
+
+
+def _warn_of_idle_gain(run: Run, utilisation: Utilisation, found: Estimate, notes: AssumptionLog) -> None:
+    """Warn where fewer nodes, in a number that divides into more layouts, train faster than all of them."""
+    cluster = run.cluster
+    fewer = _rounder_nodes(cluster.count // cluster.accelerators_per_node) * cluster.accelerators_per_node
+    if fewer in (0, cluster.count) or run.training.axes.mesh_stated or run.efficiency.stated or not found.memory.fits:
+        return
+    try:
+        part = engine.estimate(replace(run, cluster=replace(cluster, count=fewer)), utilisation, plan_calibration())
+    except DoesNotFit:
+        return
+    gain = part.throughput.tokens_per_s / found.throughput.tokens_per_s - 1
+    if part.memory.fits and gain > IDLE_GAIN:
+        notes.warn(
+            f"{fewer:,} of the {cluster.count:,} accelerators train {gain:.0%} faster than all of them, as their number divides into more"
+            f" layouts: use {fewer:,} and leave {cluster.count - fewer:,} idle"
+        )
+
+
+def _rounder_nodes(nodes: int) -> int:
+    """The largest number up to `nodes` of at most three significant binary digits: 8, 10, 12, 14, 16, 20, …"""
+    step: int = 1 << max(0, nodes.bit_length() - 3)
+    return nodes // step * step
 
 
 def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:

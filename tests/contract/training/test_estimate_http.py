@@ -253,6 +253,30 @@ def test_adapters_on_every_expert_take_what_their_number_says(client: FlaskClien
     assert held["experts"] - held["all_linear"] == pytest.approx(1.02 * 10 * weights / 1e9, rel=0.05)
 
 
+def warnings_of(client: FlaskClient, preset: str, count: int, **training: Any) -> list[str]:
+    """Warnings of a run of a trillion tokens on H100."""
+    request = {"model": {"preset": preset}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": count},
+               "training": training, "price": {"usd_per_accelerator_hour": 2}}  # fmt: skip
+    return list(ask(client, request)["warnings"])
+
+
+def test_a_layout_that_fills_the_memory_is_warned_of(client: FlaskClient) -> None:
+    """Beyond 95 % of what is usable, whoever chose the layout; not below."""
+    assert any("fills 99" in warning for warning in warnings_of(client, "llama-3-70b", 128))
+    assert not any("fills" in warning for warning in warnings_of(client, "llama-3-8b", 64))
+
+
+@pytest.mark.parametrize("preset", ["deepseek-v3", "llama-3.1-405b"])
+def test_one_node_more_that_loses_throughput_is_better_left_idle(client: FlaskClient, preset: str) -> None:
+    """257 nodes divide into few layouts: 256 of them train faster, and the warning says how many to use; 256 have none."""
+    warned = [warning for warning in warnings_of(client, preset, 2056) if "idle" in warning]
+    assert len(warned) == 1
+    assert warned[0].startswith("2,048 of the 2,056 accelerators train 1")
+    assert warned[0].endswith("use 2,048 and leave 8 idle")
+    assert not any("idle" in warning for warning in warnings_of(client, preset, 2048))
+    assert not any("idle" in warning for warning in warnings_of(client, preset, 2056, parallelism={"pipeline": 1}))
+
+
 BAD = [
     ("hardware.accelerator", "H1000", 422, "/hardware/accelerator", "H100"),
     ("model", {"params": "70B", **SHAPE}, 422, "/model/params", "parameters"),
