@@ -101,7 +101,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         price_snapshot=snapshot,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
-        warnings=(*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs.values())),
+        warnings=(*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.training.data_warnings import FAR_FROM_OPTIMAL
 from service.usecases.training.estimate import EstimateAnswer
 
 # Sections that a program may state as a whole; its runs then get these values instead of their own.
@@ -25,6 +26,7 @@ PROGRAM_SECTIONS: Mapping[str, Mapping[str, float]] = {
     "overhead": {"evaluation": 0.0, "debugging": 0.0, "reruns": 0.0},
 }
 REQUIRED_FIELDS = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
+FINAL_TIER = "production"
 MAX_RUN_WARNINGS = 20
 MAX_NAMED_RUNS = 10
 MAX_RUNS_PER_ENTRY = 10_000_000
@@ -89,12 +91,16 @@ def common_price_snapshot(runs: Mapping[tuple[str, str], EstimatedRun], notes: A
     return common
 
 
-def collect_run_warnings(runs: Iterable[EstimatedRun]) -> list[str]:
-    """Different warnings of the runs' estimates, each with the first run that has it."""
+def collect_run_warnings(runs: Mapping[tuple[str, str], EstimatedRun]) -> list[str]:
+    """Different warnings of the runs' estimates by tier and name, each with the first run that has it.
+
+    Only final runs are meant to be near compute-optimal: those before them are short on purpose.
+    """
     by_text: dict[str, str] = {}
-    for estimated in runs:
+    for (tier, name), estimated in runs.items():
         for warning in estimated.answer.warnings:
-            by_text.setdefault(warning, f"{estimated.run.name}: {warning}")
+            if tier == FINAL_TIER or not warning.startswith(FAR_FROM_OPTIMAL):
+                by_text.setdefault(warning, f"{name}: {warning}")
     warnings = list(by_text.values())
     left = len(warnings) - MAX_RUN_WARNINGS
     return warnings[:MAX_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])

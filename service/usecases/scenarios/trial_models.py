@@ -138,7 +138,7 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
         Targets(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
         _planned(plan.total_usd.p50, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
         notes.assumptions,
-        (*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs.values())),
+        (*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
     )
 
 

@@ -19,6 +19,7 @@ from service.presets.scaling.laws import default_law, repetition_decay
 from service.presets.scaling.optimum import warning_threshold
 
 PRETRAINING = ("pretrain", "continued_pretrain")
+FAR_FROM_OPTIMAL = "far from compute-optimal"
 
 
 def data_warnings(run: Run, total_usd: float) -> Iterator[str]:
@@ -61,7 +62,7 @@ def _optimality_warnings(comparison: PlanAgainstOptimum, source: str, total_usd:
         else "the long training pays only where the smaller model is served much: state lifetime_inference_tokens to POST /v1/optimal"
     )
     yield (
-        f"far from compute-optimal: {planned} are {distance}."
+        f"{FAR_FROM_OPTIMAL}: {planned} are {distance}."
         f" The predicted loss of {float(plan.loss or 0.0):.3f} is {comparison.loss_excess:.3f} above the best for the same arithmetic;"
         f" {same_loss} reach it for about {cost_share:.0%} of the cost{priced}: {advice} ({source})"
     )

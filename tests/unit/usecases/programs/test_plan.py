@@ -246,6 +246,17 @@ def test_a_plan_that_spends_little_beside_its_last_runs_is_warned_of(context: Ap
     )
 
 
+def test_final_runs_far_from_compute_optimal_are_warned_of_and_trial_runs_are_not(context: AppContext) -> None:
+    """An ablation is short on purpose."""
+    few_tokens = {"model": {"params": 7_000_000_000}, "data": {"tokens": 1_000_000_000}}
+    counts = []
+    for tier in (0, len(EXAMPLE["tiers"]) - 1):
+        run = EXAMPLE["tiers"][tier]["runs"][0]
+        warnings = planned(context, with_run(tier, name="short run", estimate=run["estimate"] | few_tokens)).warnings
+        counts.append(sum("short run: far from compute-optimal" in warning for warning in warnings))
+    assert counts == [0, 1]
+
+
 def test_runs_priced_by_another_snapshot_are_named(context: AppContext) -> None:
     """The answer's own is the one that is used where none is pinned, whichever run comes first."""
     older, current = sell(context, "november", offer(2.0)), sell(context, "december", offer(2.5), at=later(30))
