@@ -100,6 +100,7 @@ def main() -> None:
     workers()
     report("web_idle_memory", estimate["idle_mb"], "MB for master and 2 workers", "flask_smorest_echo", smorest["idle_mb"])
     worst_case()
+    offer_choice()
     program_of_200_runs()
     tracking_service()
     start_up()
@@ -168,6 +169,18 @@ def worst_case() -> None:
         batch_s, _ = post_cpu_s(client, "/v1/estimate/batch", {"requests": [EXAMPLE] * 1000})
     report("estimate_worst_case.cpu_ms", max(spent_s) * 1e3, "ms")
     report("estimate_batch_of_1000.cpu_ms", batch_s * 1e3, "ms")
+
+
+def offer_choice() -> None:
+    """CPU time of an estimate whose price is chosen among all offers, from cache, over one whose price is stated."""
+    request = {"model": {"preset": "llama-3-70b"}, "data": {"tokens": "15T"}, "hardware": {"accelerator": "h100", "count": 2048}}
+    with offline_client() as client:
+
+        def cpu_ms(asked: dict[str, Any]) -> float:
+            return 1000 * statistics.median(post_cpu_s(client, "/v1/estimate", asked)[0] for _ in range(100))
+
+        stated = cpu_ms({**request, "price": {"usd_per_accelerator_hour": 2.0}})
+        report("estimate_without_price.cpu_ms", cpu_ms(request), "ms", "estimate_with_price", stated)
 
 
 def program_of_200_runs() -> None:
