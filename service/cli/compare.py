@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from service.cli import tables
-from service.cli.options import BRIEF, OPTIONAL_FILE, PRICINGS, field, json_option, settings_option, split_list, workload_fields
+from service.cli.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, settings_option, split_list, workload_fields
 from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
@@ -53,10 +53,10 @@ FIGURES = 6
 @field("--limit", "limit", "Options shown; default: 50.", type=click.IntRange(1, 1000))
 @field("--snapshot", "snapshot", "The price_snapshot of an earlier answer.")
 @settings_option("workload.training.zero_stage=3")
-@BRIEF
+@VERBOSE
 @click.option("--csv", "as_csv", is_flag=True, help="The options as CSV; costs and break-even of owned hardware are in --json.")
 @json_option()
-def compare(file: Path | None, settings: Sequence[str], *, brief: bool, as_csv: bool, as_json: bool) -> None:
+def compare(file: Path | None, settings: Sequence[str], *, verbose: bool, as_csv: bool, as_json: bool) -> None:
     """The same workload on every matching offer, from flags, or from a JSON or YAML FILE as sent to POST /v1/compare."""
     from service.schemas.comparison.request import CompareRequestSchema
     from service.usecases.comparison.compare import compare as usecase
@@ -64,10 +64,10 @@ def compare(file: Path | None, settings: Sequence[str], *, brief: bool, as_csv: 
     if as_csv and as_json:
         raise click.UsageError("take --csv or --json: an answer has one form")
     answer = answer_to(usecase, load_request(CompareRequestSchema(), build_request(file, settings)))
-    show(answer, lambda: format_csv(answer["options"]) if as_csv else table(answer, brief=brief), as_json=as_json)
+    show(answer, lambda: format_csv(answer["options"]) if as_csv else table(answer, verbose=verbose), as_json=as_json)
 
 
-def table(answer: Entry, *, brief: bool) -> str:
+def table(answer: Entry, *, verbose: bool) -> str:
     """The options in order, their number, the variants, the costs of owned hardware, and warnings.
 
     Where nothing is feasible, that comes first, with the nearest option.
@@ -87,7 +87,7 @@ def table(answer: Entry, *, brief: bool) -> str:
     parts += [f"stale prices: {', '.join(answer['stale_providers'])}"] if answer["stale_providers"] else []
     parts += _describe_variants(answer["variants"])
     parts += [line for cluster in answer["on_prem"] for line in _describe_owned(cluster, answer["break_even"])]
-    return tables.report(parts, {**answer, "warnings": warnings}, brief=brief)
+    return tables.report(parts, {**answer, "warnings": warnings}, verbose=verbose)
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ from service.cli import options, tables
 from service.cli.options import field
 from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry, figure, percent, scaled, spread
+from service.formats.headline import money
 
 
 @click.command()
@@ -21,20 +22,66 @@ from service.cli.tables import Entry, figure, percent, scaled, spread
 @field("--pricing", "price.pricing", "Kind of price.", type=click.Choice(options.PRICINGS))
 @options.settings_option("failures.restart_minutes=10")
 @click.option("--levers", is_flag=True, help="Show the single changes worth making, with what each saves and risks.")
-@options.BRIEF
+@options.VERBOSE
 @options.json_option()
-def estimate(file: Path | None, settings: Sequence[str], *, levers: bool, brief: bool, as_json: bool) -> None:
+def estimate(file: Path | None, settings: Sequence[str], *, levers: bool, verbose: bool, as_json: bool) -> None:
     """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
     from service.schemas.training.presenters import answered
     from service.schemas.training.request import EstimateRequestSchema
 
     request = build_request(file, settings) | ({"levers": True} if levers else {})
     answer = answer_to(answered, load_request(EstimateRequestSchema(), request))
-    show(answer, lambda: table(answer, brief=brief), as_json=as_json)
+    show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
 
 
-def table(answer: Entry, *, brief: bool) -> str:
-    """The estimate, its cost lines, warnings and, unless `brief`, assumptions."""
+def table(answer: Entry, *, verbose: bool) -> str:
+    """The answer in a sentence with what it rests on, or everything behind it too."""
+    return _details(answer) if verbose else _headline(answer)
+
+
+def _headline(answer: Entry) -> str:
+    """The sentence and at most twelve lines: cost, time, hours, what limits, what moves it, a published run, the first warning."""
+    summary, time, warnings = answer["summary"], answer["time"], answer["warnings"]
+    fits = "" if answer["memory"]["fits"] else "; DOES NOT FIT in the memory"
+    days = f"{figure(summary['p50_finish_days'])}, with 80% at most {figure(summary['p80_finish_days'])}"
+    rows = [
+        ("dollars", _dollars(summary)),
+        ("days", days),
+        ("accelerator-hours", f"{spread(time['accelerator_hours'], figure)}; {figure(time['wall_clock_hours']['p50'])} h on the clock"),
+        ("limited by", f"{summary['bound']}, MFU {spread(answer['throughput']['mfu'], percent)}{fits}"),
+        ("finish", _finish(time)),
+        *(
+            (name, f"{driver['field']}: {driver['effect']}")
+            for name, driver in zip(("moved by", " ", " "), summary["drivers"], strict=False)
+        ),
+        ("published run", _comparable(summary["comparable"])),
+    ]
+    levers = levers_table(answer["levers"]) if "levers" in answer else []
+    first = [f"warning: {warnings[0]}"] if warnings else []
+    more = f"{max(0, len(warnings) - 1)} more warnings and {len(answer['assumptions'])} assumed values: -v shows them"
+    return "\n".join([*tables.headline(answer), tables.summary(rows), *levers, *first, more])
+
+
+def _drivers(drivers: Sequence[Entry]) -> list[tuple[str, str]]:
+    heads = ["moved by", *[" "] * len(drivers)]
+    return [(head, f"{driver['field']}: {driver['effect']}") for head, driver in zip(heads, drivers, strict=False)]
+
+
+def _dollars(summary: Entry) -> str:
+    if summary["p50_usd"] is None:
+        return "not known: state --usd-per-hour"
+    return f"{money(summary['p50_usd'])}, with 80% at most {money(summary['p80_usd'])}"
+
+
+def _comparable(run: Entry | None) -> str:
+    if run is None:
+        return ""
+    hours = figure(run["reported_accelerator_hours"])
+    return f"{run['run']} took {hours} accelerator-hours, planned at {run['planned_over_reported']:.2f} of that"
+
+
+def _details(answer: Entry) -> str:
+    """Every block of the estimate, its cost lines, warnings and assumptions."""
     throughput, memory, time, energy = (answer[name] for name in ("throughput", "memory", "time", "energy"))
     unit = answer["tokens"]["unit"]
     whole_run = f"{figure(throughput['effective_tokens_per_s'])} tokens/s, MFU {percent(throughput['effective_mfu'])}"
@@ -58,11 +105,12 @@ def table(answer: Entry, *, brief: bool) -> str:
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
     parts = [
+        *tables.headline(answer),
         tables.summary(rows),
         *(levers_table(answer["levers"]) if "levers" in answer else ()),
         *tables.warning_lines(answer),
         *(f"would fit: {advice}" for advice in memory.get("would_fit", ())),
-        *tables.assumptions(answer, brief=brief),
+        *tables.assumptions(answer, verbose=True),
     ]
     return "\n".join(parts)
 

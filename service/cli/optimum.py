@@ -36,9 +36,9 @@ HOURS_PER_DAY = 24
 @field("--tokens", "plan.tokens", "Your own plan's training tokens.", read=parse_value)
 @options.settings_option("training.precision=fp8")
 @options.plot_option("Draw the curves of equal cost and equal loss")
-@options.BRIEF
+@options.VERBOSE
 @options.json_option()
-def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, brief: bool, as_json: bool) -> None:
+def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, verbose: bool, as_json: bool) -> None:
     """What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal."""
     from service.schemas.scaling.optimum_request import OptimalRequestSchema
     from service.usecases.scaling.optimum import optimal as usecase
@@ -48,10 +48,10 @@ def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, br
         from service.formats.documents.charts import optimal_chart, svg
 
         write_svg(plot, lambda: svg(optimal_chart(answer)))
-    show(answer, lambda: table(answer, brief=brief), as_json=as_json)
+    show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
 
 
-def table(answer: Entry, *, brief: bool) -> str:
+def table(answer: Entry, *, verbose: bool) -> str:
     """The optimum, its costs, and what lies around it."""
     rows = [
         ("parameters", tables.spread(answer["params"], tables.scaled)),
@@ -69,7 +69,7 @@ def table(answer: Entry, *, brief: bool) -> str:
     estimate = answer["estimate"] or {"warnings": [], "assumptions": []}
     both = {name: [*answer[name], *estimate[name]] for name in ("warnings", "assumptions")}
     both["warnings"] = list(dict.fromkeys(both["warnings"]))
-    return tables.report([tables.summary(rows), *_other_laws(answer)], both, brief=brief)
+    return tables.report([tables.summary(rows), *_other_laws(answer)], {**answer, **both}, verbose=verbose)
 
 
 def _training(answer: Entry) -> list[tuple[str, str]]:

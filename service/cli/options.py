@@ -85,7 +85,7 @@ def workload_fields(section: str = "") -> Decorator:
 
 FILE = click.argument("file", type=IN_FILE)
 OPTIONAL_FILE = click.argument("file", type=IN_FILE, required=False)
-BRIEF = click.option("--brief", is_flag=True, help="Leave out the list of what was assumed.")
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show everything behind the answer, with what was assumed.")
 MACHINE_FIELDS = combined(
     field("--accelerator", "hardware.accelerator", "Such as H100 (see `outlay accelerators`)."),
     field("--count", "hardware.count", "Accelerators.", read=parse_value),

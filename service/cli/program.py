@@ -10,7 +10,7 @@ import click
 
 from service.cli import tables
 from service.cli.context import report_errors
-from service.cli.options import BRIEF, FILE, IN_FILE, OUT_FILE, settings_option
+from service.cli.options import FILE, IN_FILE, OUT_FILE, VERBOSE, settings_option
 from service.cli.request_io import answer_to, build_request, load_request, read_request, show, write_output
 from service.cli.tables import Entry
 
@@ -24,8 +24,8 @@ PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 @click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
 @click.option("--out", type=OUT_FILE, help="Write to this file; default: standard output.")
 @click.option("--before", type=IN_FILE, help="Say only why FILE costs more than this one.")
-@BRIEF
-def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, before: Path | None, brief: bool) -> None:
+@VERBOSE
+def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, before: Path | None, verbose: bool) -> None:
     """Plan the whole training program of a JSON or YAML FILE as sent to POST /v1/estimate/program."""
     from service.schemas.programs.presenters import present_program
     from service.schemas.programs.request import ProgramRequestSchema
@@ -36,7 +36,7 @@ def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, be
         return
     loaded = load_request(ProgramRequestSchema(), build_request(file, settings))
     answer = answer_to(lambda context, request: present_program(plan_program(context, request)), loaded)
-    write_output(_written(answer, form, brief=brief), out)
+    write_output(_written(answer, form, verbose=verbose), out)
 
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
@@ -49,7 +49,7 @@ def difference(before: Path, after: Path, *, as_json: bool) -> None:
     show(answer, lambda: str(answer["headline"]), as_json=as_json)
 
 
-def table(answer: Entry, *, brief: bool) -> str:
+def table(answer: Entry, *, verbose: bool) -> str:
     """Budget, tiers and gates, calendar, risks and warnings as text."""
     parts = [
         f"{answer['name']}",
@@ -64,7 +64,7 @@ def table(answer: Entry, *, brief: bool) -> str:
         *_deadline_options(answer["schedule"]),
         *_risks(answer["risks"]),
     ]
-    return tables.report(parts, answer, brief=brief)
+    return tables.report(parts, answer, verbose=verbose)
 
 
 def _summary(answer: Entry) -> list[tuple[str, str]]:
@@ -164,9 +164,9 @@ def _dollars(usd: float) -> str:
     return f"{usd:,.2f}"
 
 
-def _written(answer: Entry, form: str, *, brief: bool) -> bytes:
+def _written(answer: Entry, form: str, *, verbose: bool) -> bytes:
     if form == "table":
-        return f"{table(answer, brief=brief)}\n".encode()
+        return f"{table(answer, verbose=verbose)}\n".encode()
     if form == "json":
         return f"{json.dumps(answer, indent=2)}\n".encode()
     from service.formats.documents.render import render

@@ -27,10 +27,10 @@ LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 @field("--bootstraps", "bootstraps", "Resamples for intervals; default: 200.", type=int)
 @field("--seed", "seed", "Of the resamples; default: 0.", type=int)
 @options.plot_option("Draw runs, curves of equal FLOPs and predictions")
-@options.BRIEF
+@options.VERBOSE
 @options.json_option()
 def fit(
-    file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, brief: bool, as_json: bool
+    file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, verbose: bool, as_json: bool
 ) -> None:
     """A scaling law from FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
     from service.schemas.scaling.law_fit import LawFitRequestSchema
@@ -47,7 +47,7 @@ def fit(
     answer = answer_to(lambda _, runs: fit_scaling_law(runs), loaded)
     if plot is not None:
         draw_fit(loaded["points"], answer, plot)
-    show(answer, lambda: format_law(answer, brief=brief), as_json=as_json)
+    show(answer, lambda: format_law(answer, verbose=verbose), as_json=as_json)
 
 
 @click.command()
@@ -63,16 +63,16 @@ def fit(
 @field("--params", "model.params", "Parameters, such as 7B, in place of a preset.", read=parse_value)
 @options.MACHINE_FIELDS
 @options.settings_option("schedule.relaxation_tokens=1B")
-@options.BRIEF
+@options.VERBOSE
 @options.json_option()
-def loss_curve(file: Path, settings: Sequence[str], *, brief: bool, as_json: bool) -> None:
+def loss_curve(file: Path, settings: Sequence[str], *, verbose: bool, as_json: bool) -> None:
     """Where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
     from service.schemas.scaling.loss_curves import CurveRequestSchema
     from service.usecases.scaling.loss_curves import extrapolate_curve
 
     request = override(_request(file, CURVE_COLUMNS), settings)
     answer = answer_to(extrapolate_curve, load_request(CurveRequestSchema(), request))
-    show(answer, lambda: format_curve(answer, brief=brief), as_json=as_json)
+    show(answer, lambda: format_curve(answer, verbose=verbose), as_json=as_json)
 
 
 def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
@@ -86,7 +86,7 @@ def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
     write_svg(file, lambda: svg(fit_chart(runs, answer, to_builtins(iso_flop_curves(answer["law"], flops)))))
 
 
-def format_law(answer: Entry, *, brief: bool) -> str:
+def format_law(answer: Entry, *, verbose: bool) -> str:
     """The law's parameters with their intervals, predictions, runs to make next, and warnings."""
     head = ("", "best fit", "interval of 80 %", "standard error")
     rows = [
@@ -103,10 +103,10 @@ def format_law(answer: Entry, *, brief: bool) -> str:
         *_next_runs(answer["design"]),
         f"engine {answer['engine_version']}; --json has the law with its resamples, as `law` of POST /v1/optimal takes it",
     ]
-    return tables.report(parts, answer, brief=brief)
+    return tables.report(parts, answer, verbose=verbose)
 
 
-def format_curve(answer: Entry, *, brief: bool) -> str:
+def format_curve(answer: Entry, *, verbose: bool) -> str:
     """The advice, the loss and cost of each end, and warnings."""
     advice, plan = answer["advice"], answer["against_plan"]
     head = ("", "tokens", "loss", "above the plan's end", "at the planned loss", "USD left", "saves USD")
@@ -119,7 +119,7 @@ def format_curve(answer: Entry, *, brief: bool) -> str:
         parts.append(f"planned {plan['planned_loss']:g}: reached with probability {plan['probability']:.0%}")
     parts.append(tables.columns([head, *(_option(option) for option in answer["options"])]))
     parts += [f"prices {answer['price_snapshot']}, {tables.price_text(answer['price'])}"] if answer["price"] else []
-    return tables.report([*parts, f"engine {answer['engine_version']}"], answer, brief=brief)
+    return tables.report([*parts, f"engine {answer['engine_version']}"], answer, verbose=verbose)
 
 
 def _request(file: Path, names: Sequence[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.cli.tables import columns, figure, percent, scaled
+from service.cli.tables import columns, figure, headline, percent, scaled
 
 Body = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ def render_result(result: Body) -> str:
     figures = [f"{name}: {_cell(value)}" for name, value in result.items() if isinstance(value, int | float | str)]
     causes = [f"{cause}: {share:.0%} of the variance" for cause, share in (result.get("drivers") or {}).items()]
     texts = [line["text"] for line in result.get("statements") or ()] + list(result.get("warnings") or ())
-    return "\n".join([*(table for table in tables if table), *figures, *causes, *texts, "--json shows all of it"])
+    return "\n".join([*headline(result), *(table for table in tables if table), *figures, *causes, *texts, "--json shows all of it"])
 
 
 def _ranges(result: Body) -> str:

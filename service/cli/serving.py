@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from service.cli import tables
-from service.cli.options import BRIEF, OPTIONAL_FILE, PRICINGS, field, parse_value, plot_option, settings_option, split_list
+from service.cli.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, parse_value, plot_option, settings_option, split_list
 from service.cli.request_io import answer_to, build_request, load_request, show, write_svg
 from service.cli.tables import Entry
 
@@ -44,10 +44,10 @@ CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits
 @field("--limit", "limit", "Alternatives shown; default: 10.", type=click.IntRange(1, 100))
 @settings_option("model.kv_heads=8")
 @plot_option("Write a chart of the options' cost and latency")
-@BRIEF
+@VERBOSE
 @click.option("--csv", "form", flag_value="csv", help="The options as CSV.")
 @click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
-def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, brief: bool, form: str | None) -> None:
+def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, verbose: bool, form: str | None) -> None:
     """What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving."""
     from service.schemas.serving import ServingRequestSchema
     from service.usecases.serving.serve import serve
@@ -59,15 +59,15 @@ def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, br
 
         limit_ms = loaded.get("latency", {}).get("time_per_output_token_ms")
         write_svg(plot, lambda: svg(serving_chart(answer, limit_ms)))
-    show(answer, lambda: format_csv(answer) if form == "csv" else table(answer, brief=brief), as_json=form == "json")
+    show(answer, lambda: format_csv(answer) if form == "csv" else table(answer, verbose=verbose), as_json=form == "json")
 
 
-def table(answer: Entry, *, brief: bool) -> str:
+def table(answer: Entry, *, verbose: bool) -> str:
     """The best option, the others, levers, and warnings."""
     parts = [tables.summary(_best(answer))]
     parts += [_options(answer)] if answer["alternatives"] else []
     parts += _levers(answer["levers"]) if answer["levers"] else []
-    return tables.report(parts, answer, brief=brief)
+    return tables.report(parts, answer, verbose=verbose)
 
 
 def format_csv(answer: Entry) -> str:

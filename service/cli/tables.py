@@ -21,20 +21,25 @@ def summary(rows: Sequence[tuple[str, str]]) -> str:
     return columns([row for row in rows if row[1]])
 
 
+def headline(answer: Entry) -> list[str]:
+    """The answer's sentence, where it has one."""
+    return [answer["summary"]["text"]] if "summary" in answer else []
+
+
 def warning_lines(answer: Entry) -> list[str]:
     """A line for each warning."""
     return [f"warning: {warning}" for warning in answer["warnings"]]
 
 
-def report(parts: Iterable[str], answer: Entry, *, brief: bool) -> str:
-    """The parts, then the answer's warnings and assumptions."""
-    return "\n".join([*parts, *warning_lines(answer), *assumptions(answer, brief=brief)])
+def report(parts: Iterable[str], answer: Entry, *, verbose: bool) -> str:
+    """The answer in a sentence, the parts, then its warnings, and its assumptions where they are asked for."""
+    return "\n".join([*headline(answer), *parts, *warning_lines(answer), *assumptions(answer, verbose=verbose)])
 
 
-def assumptions(answer: Entry, *, brief: bool) -> list[str]:
+def assumptions(answer: Entry, *, verbose: bool) -> list[str]:
     """The assumptions, or only their number."""
-    if brief:
-        return [f"{len(answer['assumptions'])} values were assumed; without --brief they are listed"]
+    if not verbose:
+        return [f"{len(answer['assumptions'])} values were assumed; -v lists them"]
     items = [f"  {item['field']} = {format_value(item['value'])}: {clip(item['source'])}" for item in answer["assumptions"]]
     return ["assumed (p10 - p50 - p90 are shown as ranges):", *items]
 

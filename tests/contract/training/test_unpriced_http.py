@@ -85,9 +85,9 @@ def test_programs_and_scenarios_refuse_it_and_say_what_to_state(client: FlaskCli
 
 
 def test_the_command_line_says_that_the_price_is_not_known(tmp_path: Path) -> None:
-    """In the table, beside all the rest."""
-    arguments = ["estimate", "--model", "llama-3-8b", "--tokens", "1T", "--accelerator", "H800", "--count", "256", "--brief"]
+    """In the sentence and beside its cost."""
+    arguments = ["estimate", "--model", "llama-3-8b", "--tokens", "1T", "--accelerator", "H800", "--count", "256"]
     shown = CliRunner().invoke(main, arguments, env={"OUTLAY_DATA_DIR": str(tmp_path), "OUTLAY_OFFLINE": "1"})
     assert shown.exit_code == 0, shown.output
-    assert "not known: state a price" in shown.stdout
+    assert "not known: state --usd-per-hour" in shown.stdout
     assert STATED in shown.stdout

@@ -125,11 +125,22 @@ class TestEstimate:
         found = answered(environment, "estimate", *FLAGS, "--tokens", tokens)
         assert found["tokens"]["trained"] == trained
 
-    def test_the_table_has_the_figures_and_what_was_assumed(self, environment: dict[str, str]) -> None:
-        """Cost, time, memory, price, carbon, and every assumption with its source."""
-        result = outlay(environment, "estimate", *FLAGS)
+    def test_the_sentence_comes_first_and_at_most_twelve_lines_follow(self, environment: dict[str, str]) -> None:
+        """Dollars, days, hours, what limits and the first warning; the rest is asked for."""
+        found, lines = answered(environment, "estimate", *FLAGS), outlay(environment, "estimate", *FLAGS).stdout.splitlines()
+        assert lines[0] == found["summary"]["text"]
+        assert len(lines) <= 1 + 12
+        for label in ("dollars ", "days ", "accelerator-hours ", "limited by ", "moved by ", "published run "):
+            assert any(line.startswith(label) for line in lines), label
+        assert f"warning: {found['warnings'][0]}" in lines
+        assert f"{len(found['assumptions'])} assumed values: -v shows them" in lines[-1]
+
+    def test_everything_behind_it_is_shown_where_it_is_asked_for(self, environment: dict[str, str]) -> None:
+        """Cost, time, memory, price, carbon, every warning, and every assumption with its source."""
+        result = outlay(environment, "estimate", *FLAGS, "-v")
         assert result.exit_code == 0
         found = answered(environment, "estimate", *FLAGS)
+        assert result.stdout.startswith(found["summary"]["text"])
         for word in ("compute ", "MFU ", "goodput", "tCO2e", "2.0000 USD an accelerator-hour, yours", found["price_snapshot"], "2T tokens"):
             assert word in result.stdout, word
         for item in found["assumptions"]:

@@ -66,8 +66,9 @@ def test_the_table_has_a_line_an_option(settings: Settings, tmp_path: Path) -> N
     file = tmp_path / "compare.json"
     file.write_text(json.dumps(EXAMPLE), encoding="utf-8")
     whole = json.loads(printed(settings, str(file), "--json"))
-    text = printed(settings, str(file), "--brief")
-    lines = text.splitlines()
+    text = printed(settings, str(file))
+    sentence, *lines = text.splitlines()
+    assert sentence == whole["summary"]["text"]
     assert re.split(r"  +", lines[0].strip())[:7] == ["USD", "days", "p90 days", "finish", "in time", "tCO2e", "provider"]
     for line, option in zip(lines[1 : len(whole["options"]) + 1], whole["options"], strict=True):
         offer, cost = option["offer"], option["cost_usd"]
@@ -86,14 +87,15 @@ def test_the_table_has_a_line_an_option(settings: Settings, tmp_path: Path) -> N
     for pricing in (r"(on_demand|reserved_\dy)", "spot"):
         verdict = rf"^on_prem:dc1: against \d+\.\d{{4}} USD \({pricing}\) of .* wins with probability \d+%$"
         assert len(re.findall(verdict, text, re.MULTILINE)) == 1
-    assert "without --brief they are listed" in text
-    assert "  candidates.providers = all" in printed(settings, str(file))
+    assert "-v lists them" in text
+    assert "  candidates.providers = all" in printed(settings, str(file), "-v")
 
 
 def test_what_is_ruled_out_says_why(settings: Settings) -> None:
     """Nothing feasible stands first; what cannot run has no rank and no figures, and its reasons are whole."""
     text = printed(settings, "--model", "llama-3.1-405b", "--tokens", "1T", "--accelerators", "A100-80GB", "--counts", "8", "--limit", "2")
-    lines = text.splitlines()
+    sentence, *lines = text.splitlines()
+    assert sentence.startswith("None of ")
     assert lines[0].startswith("No option meets these constraints; nearest: ")
     first = re.split(r"  +", lines[2])
     assert first[:2] == ["-", "-"]
@@ -128,7 +130,7 @@ def test_a_reservation_shows_how_much_of_it_is_used(settings: Settings) -> None:
     (option,) = json.loads(printed(settings, *asked, "--json"))["options"]
     commitment = option["commitment"]
     assert 0 < commitment["used_share"] < 1
-    assert f"uses {commitment['used_share']:.0%} of what is reserved" in printed(settings, *asked).splitlines()[1]
+    assert f"uses {commitment['used_share']:.0%} of what is reserved" in printed(settings, *asked).splitlines()[2]
     (row,) = csv.DictReader(io.StringIO(printed(settings, *asked, "--csv")))
     assert {name: float(row[name]) for name in commitment} == pytest.approx(commitment, rel=1e-5)
 

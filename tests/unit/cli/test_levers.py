@@ -23,7 +23,7 @@ def outlay(folder: Path, *arguments: str) -> str:
 def test_levers_are_shown_with_what_they_change_and_risk(tmp_path: Path) -> None:
     """In their order, each with its fields and its risk on lines of their own."""
     answer: dict[str, Any] = json.loads(outlay(tmp_path, "--levers", "--json"))
-    shown = outlay(tmp_path, "--levers", "--brief")
+    shown = outlay(tmp_path, "--levers")
     places = [shown.index(f"\n{lever['title']} ") for lever in answer["levers"]]
     assert places
     for place, lever in zip(places, answer["levers"], strict=True):

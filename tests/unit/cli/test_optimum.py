@@ -50,16 +50,16 @@ def test_the_table_tells_the_optimum_and_what_stands_beside(settings: Settings) 
     text = printed(settings, *FLAGS)
     for word in ("parameters", "USD by the law", "layers", "saves", "1% more", "your plan", "hoffmann-1", "warning:", "assumed"):
         assert word in text
-    assert "values were assumed" in printed(settings, *FLAGS, "--brief")
+    assert "values were assumed" in printed(settings, *FLAGS)
 
 
 def test_flops_alone_need_no_machine(settings: Settings) -> None:
     """And name no dollars."""
-    text = printed(settings, "--flops", "1e23", "--brief")
+    text = printed(settings, "--flops", "1e23")
     assert "nats a token" in text
     assert "USD" not in text
-    assert "saves" in printed(settings, "--flops", "1e23", "--inference-tokens", "1T", "--brief")
-    assert "nats a token" not in printed(settings, "--flops", "1e23", "--law", "llama-3", "--brief")
+    assert "saves" in printed(settings, "--flops", "1e23", "--inference-tokens", "1T")
+    assert "nats a token" not in printed(settings, "--flops", "1e23", "--law", "llama-3")
 
 
 @pytest.mark.parametrize(("flags", "drawn"), [(FLAGS, "USD"), (["--flops", "1e23", "--inference-tokens", "1T"], "FLOPs")])

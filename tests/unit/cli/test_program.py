@@ -36,14 +36,14 @@ def test_a_file_answers_what_http_answers(client: FlaskClient, settings: Setting
 
 def test_the_table_tells_the_budget_and_why(settings: Settings) -> None:
     """Lines down to the total, tiers with what is decided, the calendar, the deadline and what buys it back, risks."""
-    table = printed(settings, str(next(file for file in EXAMPLES if "70b" in file.stem)), "--brief")
+    table = printed(settings, str(next(file for file in EXAMPLES if "70b" in file.stem)))
     for said in (
         *("budget", "expected", "exploration", "FLOPs a point", "contingency", "total", "cost to decide", "gate: production"),
         *("is met with probability", "accelerators instead of", "loss spike needs a rollback", "values were assumed"),
     ):
         assert said in table, said
     assert "USD are spent to decide whether to spend" in table
-    assert "schedule.common_share" in printed(settings, str(EXAMPLES[0]))
+    assert "schedule.common_share" in printed(settings, str(EXAMPLES[0]), "-v")
 
 
 def test_settings_lie_over_the_file(settings: Settings) -> None:

@@ -74,7 +74,7 @@ def test_a_request_file_answers_what_http_answers(client: FlaskClient, settings:
 def test_the_law_is_told_with_its_intervals(settings: Settings, runs: Path) -> None:
     """A line a parameter, the exponents of the optimum, each prediction, each run to make next, and the warnings."""
     whole = json.loads(printed(settings, "fit", str(runs), *FIT_FLAGS, "--json"))
-    text = printed(settings, "fit", str(runs), *FIT_FLAGS, "--brief")
+    text = printed(settings, "fit", str(runs), *FIT_FLAGS)
     for name, (low, high) in whole["intervals"].items():
         assert f"{low:.5g} - {high:.5g}" in next(line for line in text.splitlines() if line.startswith(f"{name} "))
     run = whole["predictions"][0]
@@ -83,7 +83,7 @@ def test_the_law_is_told_with_its_intervals(settings: Settings, runs: Path) -> N
     assert "optimal params grow with compute" in text
     assert "warning: 9 runs for five parameters" in text
     assert "5 values were assumed" in text
-    assert "  seed = 0" in printed(settings, "fit", str(runs))
+    assert "  seed = 0" in printed(settings, "fit", str(runs), "-v")
 
 
 def test_a_curve_as_csv_answers_what_http_answers(client: FlaskClient, settings: Settings, curve: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_curve_as_csv_answers_what_http_answers(client: FlaskClient, settings:
 def test_the_end_is_told_with_advice_and_every_option(settings: Settings, curve: Path) -> None:
     """Advice first; then where the run is, how likely the planned loss is, and a line an end with loss and dollars."""
     whole = json.loads(printed(settings, "loss-curve", str(curve), *CURVE_FLAGS, "--json"))
-    lines = printed(settings, "loss-curve", str(curve), *CURVE_FLAGS, "--brief").splitlines()
+    lines = printed(settings, "loss-curve", str(curve), *CURVE_FLAGS).splitlines()
     assert lines[0].startswith(f"{whole['advice']['action']} to ")
     assert "60% of the plan" in lines[1]
     assert any(f"reached with probability {whole['against_plan']['probability']:.0%}" in line for line in lines)
@@ -144,7 +144,7 @@ def test_mistakes_are_told_where_they_are(settings: Settings, tmp_path: Path, te
 def test_runs_and_law_are_drawn(settings: Settings, runs: Path, tmp_path: Path) -> None:
     """Curves of equal FLOPs with their bands, a point a run, a diamond a run foretold; a folder that is not there holds no file."""
     file = tmp_path / "fit.svg"
-    text = printed(settings, "fit", str(runs), "--predict", "13B:257B", "--brief", "--plot", str(file))
+    text = printed(settings, "fit", str(runs), "--predict", "13B:257B", "--plot", str(file))
     assert "best fit" in text
     drawn = ET.fromstring(file.read_text(encoding="utf-8"))
     words = " ".join(element.text for element in drawn.iter() if element.text)

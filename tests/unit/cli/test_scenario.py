@@ -78,9 +78,11 @@ def test_its_statements_are_sentences(settings: Settings, file: Path) -> None:
 
 
 def shown_lines(settings: Settings, file: Path, request: dict[str, Any]) -> list[str]:
-    """What the command prints of a scenario, by line."""
+    """What the command prints of a scenario below its sentence, by line."""
     file.write_text(json.dumps(request))
-    return output_of(settings, "scenario", "run", str(file)).splitlines()
+    sentence, *lines = output_of(settings, "scenario", "run", str(file)).splitlines()
+    assert "$" in sentence
+    return lines
 
 
 def test_a_sensitivity_is_shown_as_a_tornado(settings: Settings, file: Path) -> None:

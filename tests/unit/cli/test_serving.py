@@ -61,8 +61,9 @@ def test_a_file_answers_what_http_answers(client: FlaskClient, settings: Setting
 def test_the_table_tells_the_best_the_others_and_the_levers(settings: Settings) -> None:
     """The replica with what it takes and gives, a line an option, a line a lever, warnings and what was assumed."""
     whole = json.loads(printed(settings, *FLAGS, "--json"))
-    text = printed(settings, *FLAGS, "--brief")
-    best, lines = whole["best"], text.splitlines()
+    text = printed(settings, *FLAGS)
+    best, (sentence, *lines) = whole["best"], text.splitlines()
+    assert sentence == whole["summary"]["text"]
     configuration = best["configuration"]
     assert lines[0].startswith("replica ")
     assert f"{configuration['accelerators']} x {configuration['accelerator']} in {configuration['format']}" in lines[0]
@@ -74,8 +75,8 @@ def test_the_table_tells_the_best_the_others_and_the_levers(settings: Settings) 
         assert {option["price"]["provider"], option["price"]["observed_at"][:10]} <= set(shown)
     assert f"{1 + len(whole['alternatives'])} of {whole['considered']} options" in lines
     assert sum(line.startswith(lever["title"]) for lever in whole["levers"] for line in lines) >= len(whole["levers"])
-    assert "without --brief they are listed" in text
-    assert "  utilisation = 0.6" in printed(settings, *FLAGS)
+    assert "-v lists them" in text
+    assert "  utilisation = 0.6" in printed(settings, *FLAGS, "-v")
 
 
 def test_what_is_not_asked_is_not_shown(settings: Settings) -> None:
