@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+from service.domain.programs.plan import RunBlock, TierBlock
 from service.domain.programs.program import (
     GateCriteria,
     MidpointGate,
@@ -64,7 +65,7 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
         **{name: to_builtins(getattr(found, name)) for name in ("name", "total_usd", "expected_usd", "completion_probability", "envelope")},
         **{name: to_builtins(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
         "outcome": _outcome(asked, to_builtins(found.outcome)),
-        "tiers": [_tier(to_builtins(block), at) for at, block in enumerate(found.tiers)],
+        "tiers": [_tier(block, at) for at, block in enumerate(found.tiers)],
         "risks": to_builtins(found.risks),
         "midpoint_gate": None if found.midpoint is None else _midpoint(to_builtins(found.midpoint)),
         "schedule": _schedule(asked),
@@ -89,14 +90,15 @@ def _midpoint(block: dict[str, Any]) -> dict[str, Any]:
     return {**block.pop("gate"), **block, "date": "2027-02-01", "tier": "validation"}
 
 
-def _tier(block: dict[str, Any], at: int) -> dict[str, Any]:
+def _tier(tier: TierBlock, at: int) -> dict[str, Any]:
+    block = to_builtins(tier)
     gate = block["gate"]
     dated = None if gate is None else {**gate, "earliest": _day(at + 1, -9), "date": _dates(at)}
-    return {**block, "gate": dated, "runs": [_run(run) for run in block["runs"]]}
+    return {**block, "gate": dated, "runs": [_run(run) for run in tier.runs]}
 
 
-def _run(block: dict[str, Any]) -> dict[str, Any]:
-    run = block.pop("run")
+def _run(block: RunBlock) -> dict[str, Any]:
+    run = to_builtins(block.run)
     use = run["use"]
     hours, compute = use["accelerator_hours"]["p50"], run["lines"][0]["usd"]
     estimate = {
@@ -106,8 +108,7 @@ def _run(block: dict[str, Any]) -> dict[str, Any]:
     }
     repetition = run["repetition"]
     return {
-        **block,
-        **block.pop("use"),
+        **to_builtins(block),
         "name": run["name"],
         "repeat": repetition["repeat"],
         "runs": 1,
