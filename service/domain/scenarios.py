@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.answer_fields import HIDDEN, MERGED, Doc
 from service.domain.jobs import JobState
 from service.domain.quantities import Range
 from service.domain.schedule import ActivityNetwork
@@ -258,28 +259,28 @@ class Aggregate:
 class ScenarioRecord:
     """A stored scenario's state. `number` counts a team's scenarios; `review_at`: number of chunks before the next stopping check."""
 
-    id: str
-    team: str
-    number: int
-    kind: str
-    state: JobState
-    units: int
-    units_done: int
-    chunks: int
-    chunks_begun: int
-    review_at: int
-    price_snapshot: str
-    engine_version: str
-    error: str | None
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None
+    id: Annotated[str, Doc("Id of the scenario")]
+    team: Annotated[str, HIDDEN]
+    number: Annotated[int, HIDDEN]
+    kind: Annotated[str, Doc("Kind of evaluation")]
+    state: Annotated[JobState, Doc("State, which never goes back: queued, running, then one of the others")]
+    units: Annotated[int, HIDDEN]
+    units_done: Annotated[int, HIDDEN]
+    chunks: Annotated[int, HIDDEN]
+    chunks_begun: Annotated[int, HIDDEN]
+    review_at: Annotated[int, HIDDEN]
+    price_snapshot: Annotated[str, Doc("Price snapshot of all its evaluations")]
+    engine_version: Annotated[str, Doc("Version of the engine and its data")]
+    error: Annotated[str | None, Doc("Why it failed", max_length=2000)]
+    created_at: Annotated[datetime, Doc("Time of submission")]
+    updated_at: Annotated[datetime, Doc("Time of the last change")]
+    expires_at: Annotated[datetime | None, Doc("Time of deletion, 30 days after its end")]
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioDetail:
     """A scenario's record with its request and, once it has succeeded, its result."""
 
-    row: ScenarioRecord
-    request: Body
-    result: Body | None
+    row: Annotated[ScenarioRecord, MERGED]
+    request: Annotated[Body, Doc("Request as sent")]
+    result: Annotated[Body | None, Doc("Null until it has succeeded; see docs/scenarios.md")]

@@ -74,48 +74,42 @@ class OwnedCluster:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Smallest and largest plausible value of an input, both included."""
+    """Smallest and largest plausible value of an input, both included, and its meaning with unit."""
 
     low: float
     high: float
+    text: str
 
 
-_SHARE = Bounds(0.0, 1.0)
-_PART = Bounds(0.0, 0.45)  # network and storage together stay below the whole
-_DECLINE = Bounds(0.0, 0.95)
-_DUTY = Bounds(0.001, 1.0)
-_USD = Bounds(0.0, 1e7)
-_USD_OF_PLANT = Bounds(0.0, 1e12)
-
-# Every input that a value, a range or a search may be set for.
+# Every input that a value, a range or a search may be set for. Network and storage together stay below the whole.
 BOUNDS: Mapping[str, Bounds] = MappingProxyType(
     {
-        "years": Bounds(0.25, 30.0),
-        "utilisation": _DUTY,
-        "capex_usd_per_accelerator": _USD,
-        "network_share": _PART,
-        "storage_share": _PART,
-        "installation_share": _SHARE,
-        "depreciation_years": Bounds(0.25, 30.0),
-        "residual_share": _SHARE,
-        "price_decline_per_year": _DECLINE,
-        "cost_of_capital": _SHARE,
-        "lease_usd_per_month": _USD_OF_PLANT,
-        "kw_per_accelerator": Bounds(0.0, 100.0),
-        "load_factor": Bounds(0.0, 1.5),
-        "idle_power_share": _SHARE,
-        "pue": Bounds(1.0, 5.0),
-        "usd_per_kwh": Bounds(0.0, 10.0),
-        "colo_usd_per_kw_month": Bounds(0.0, 1e5),
-        "colo_committed_share": Bounds(0.0, 3.0),
-        "maintenance_share_per_year": _SHARE,
-        "opex_share_per_year": _SHARE,
-        "staff_fte": Bounds(0.0, 1e5),
-        "usd_per_fte_year": _USD,
-        "licence_usd_per_accelerator_year": _USD,
-        "availability": _DUTY,
-        "lead_time_months": Bounds(0.0, 60.0),
-        "bridge_usd_per_accelerator_hour": Bounds(0.0, 1e4),
-        "cloud_price_decline_per_year": _DECLINE,
+        "years": Bounds(0.25, 30.0, "How long it is run"),
+        "utilisation": Bounds(0.001, 1.0, "Part of the available hours in which it computes"),
+        "capex_usd_per_accelerator": Bounds(0.0, 1e7, "Hardware, an accelerator with its share of the node"),
+        "network_share": Bounds(0.0, 0.45, "Of what hardware, network and storage cost together"),
+        "storage_share": Bounds(0.0, 0.45, "Of what hardware, network and storage cost together"),
+        "installation_share": Bounds(0.0, 1.0, "On top of hardware, network and storage"),
+        "depreciation_years": Bounds(0.25, 30.0, "Time of depreciation; left out: as long as it is run [years]"),
+        "residual_share": Bounds(0.0, 1.0, "What it is sold for in the end, as a share of all capital"),
+        "price_decline_per_year": Bounds(0.0, 0.95, "Yearly decline of its market value, in place of residual_share"),
+        "cost_of_capital": Bounds(0.0, 1.0, "Yearly"),
+        "lease_usd_per_month": Bounds(0.0, 1e12, "Lease of the whole cluster, in place of or besides a purchase"),
+        "kw_per_accelerator": Bounds(0.0, 100.0, "Rated power with the share of the node, before PUE"),
+        "load_factor": Bounds(0.0, 1.5, "Draw while computing over rated power"),
+        "idle_power_share": Bounds(0.0, 1.0, "Draw while idle over that while computing"),
+        "pue": Bounds(1.0, 5.0, "Power usage effectiveness of the site: its energy over that of the machines [1]"),
+        "usd_per_kwh": Bounds(0.0, 10.0, "Price of energy [USD per kWh]"),
+        "colo_usd_per_kw_month": Bounds(0.0, 1e5, "Rent for the committed power; no PUE on it"),
+        "colo_committed_share": Bounds(0.0, 3.0, "Committed over rated power"),
+        "maintenance_share_per_year": Bounds(0.0, 1.0, "Of all capital"),
+        "opex_share_per_year": Bounds(0.0, 1.0, "Of all capital"),
+        "staff_fte": Bounds(0.0, 1e5, "Staff in full-time equivalents [FTE]"),
+        "usd_per_fte_year": Bounds(0.0, 1e7, "Cost of one of them for a year [USD per year]"),
+        "licence_usd_per_accelerator_year": Bounds(0.0, 1e7, "Licences of one accelerator for a year [USD per year]"),
+        "availability": Bounds(0.001, 1.0, "Part of the calendar in which it can compute"),
+        "lead_time_months": Bounds(0.0, 60.0, "From the order to the first hour"),
+        "bridge_usd_per_accelerator_hour": Bounds(0.0, 1e4, "Rent until it is there"),
+        "cloud_price_decline_per_year": Bounds(0.0, 0.95, "What rents fall by while it is run"),
     }
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
+from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.tracking.status import ProgramStatus
 
 AlertKind = Literal["budget", "forecast_over_budget", "forecast_over_deadline", "drift", "stalled", "loss", "gate_missed", "cap"]
@@ -31,13 +32,13 @@ class AlertTarget:
 class AlertRule:
     """Condition and limits of a rule. `shares` of the budget [1], `hours` without an event, `days` since the gate was due."""
 
-    kind: AlertKind
-    targets: tuple[AlertTarget, ...]
-    shares: tuple[float, ...] = ()
-    percentile: Percentile | None = None
-    hours: float | None = None
-    days: float | None = None
-    team_usd: float | None = None
+    kind: Annotated[AlertKind, Doc("What is watched")]
+    targets: Annotated[tuple[AlertTarget, ...], Doc("Where alerts are sent")]
+    shares: Annotated[tuple[float, ...], Doc("Parts of the budget that are watched; empty: none", "1")] = ()
+    percentile: Annotated[Percentile | None, Doc("Percentile of the forecast that is watched; null: none")] = None
+    hours: Annotated[float | None, Doc("Time without an event; null: none", "h")] = None
+    days: Annotated[float | None, Doc("Time that the half-spend gate has been due; null: none", "days")] = None
+    team_usd: Annotated[float | None, Doc("Cap on all programs of the team; null: none", "USD")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,10 @@ class RuleInputs:
 class AlertFinding:
     """A finding of a rule. `subject` identifies it as long as it lasts; `text` explains it in one line."""
 
-    subject: str
-    title: str
-    text: str
-    figures: Mapping[str, Figure]
+    subject: Annotated[str, HIDDEN]
+    title: Annotated[str, Doc("What happened, in a few words")]
+    text: Annotated[str, Doc("Explanation in one line", max_length=10_000)]
+    figures: Annotated[Mapping[str, Figure], Doc("Figures of the finding, by name")]
 
 
 @dataclass(frozen=True, slots=True)

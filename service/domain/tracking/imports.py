@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+from service.domain.answer_fields import Doc
 from service.domain.tracking.events import EVENT_FIELDS, Event, EventType, api_names, stated_fields
 
 DIGEST_CHARACTERS = 32
@@ -40,8 +41,8 @@ class ImportedEvent:
 class UnmatchedRow:
     """A row without an event, and the reason."""
 
-    row: int
-    reason: str
+    row: Annotated[int, Doc("Row as in a spreadsheet: the header is 1", minimum=1)]
+    reason: Annotated[str, Doc("Why it belongs to no run", max_length=1000)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.tracking.alerts import DeliveryState
 from service.domain.tracking.events import Event
 
@@ -49,43 +50,46 @@ class RunRecord:
 class AlertRuleRecord:
     """An alert rule of a program as stored; `number` counts those of the program."""
 
-    id: str
-    team: str
-    program: str
-    number: int
-    body: Body
-    created_at: datetime
-    ended_at: datetime | None
+    id: Annotated[str, Doc("Id of the rule")]
+    team: Annotated[str, HIDDEN]
+    program: Annotated[str, Doc("Id of the program")]
+    number: Annotated[int, HIDDEN]
+    body: Annotated[Body, HIDDEN]
+    created_at: Annotated[datetime, Doc("When it was made")]
+    ended_at: Annotated[datetime | None, HIDDEN]
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRecord:
-    """An alert as stored: the finding, its time, and its end. `episode` counts repetitions of the subject."""
+    """An alert, sent once for as long as its finding lasts. `episode` counts repetitions of the subject."""
 
-    id: str
-    program: str
-    number: int
-    rule: str
-    subject: str
-    episode: int
-    body: Body
-    at: datetime
-    ended_at: datetime | None
+    id: Annotated[str, Doc("Id of the alert")]
+    program: Annotated[str, Doc("Id of the program")]
+    number: Annotated[int, HIDDEN]
+    rule: Annotated[str, Doc("Id of the rule")]
+    subject: Annotated[str, HIDDEN]
+    episode: Annotated[int, HIDDEN]
+    body: Annotated[Body, HIDDEN]
+    at: Annotated[datetime, Doc("When it was found")]
+    ended_at: Annotated[datetime | None, Doc("End of the finding; null while it lasts")]
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRecord:
-    """Delivery of an alert to one of its rule's targets. `attempts` counts those begun; `due_at` is the time of the next one."""
+    """Delivery of an alert to one target. `failed`: given up, after eight attempts in 28 hours or because the rule has ended.
 
-    id: str
-    alert: str
-    target: int
-    state: DeliveryState
-    attempts: int
-    due_at: datetime
-    claimed_until: datetime | None
-    last_error: str | None
-    sent_at: datetime | None
+    `due_at`: when the next attempt is made.
+    """
+
+    id: Annotated[str, Doc("The webhook-id of its messages, the same at every attempt")]
+    alert: Annotated[str, HIDDEN]
+    target: Annotated[int, Doc("Its place among the rule's targets")]
+    state: Annotated[DeliveryState, Doc("Whether it has arrived")]
+    attempts: Annotated[int, Doc("Attempts so far")]
+    due_at: Annotated[datetime, HIDDEN]
+    claimed_until: Annotated[datetime | None, HIDDEN]
+    last_error: Annotated[str | None, Doc("Why the last attempt failed; null: none failed", max_length=2000)]
+    sent_at: Annotated[datetime | None, Doc("When the receiver accepted it")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from providers.offer import PRICINGS
 from service.domain.comparison.options import OBJECTIVES
 from service.domain.comparison.ownership import BOUNDS
+from service.schemas.base import make_schema
 from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.training.request import MAX_ACCELERATORS, DataSchema, ModelSchema, RunSectionsSchema
 
@@ -110,12 +111,7 @@ class ConstraintsSchema(Schema):
     )
 
 
-def _bounded(name: str, description: str = "") -> Number:
-    bounds = BOUNDS[name]
-    return Number(minimum=bounds.low, maximum=bounds.high, allow_none=True, description=description)
-
-
-class OnPremSchema(Schema):
+class OwnedSiteSchema(Schema):
     """Owned or leased hardware; fields left out have defaults or cost nothing. Its power and PUE determine its energy.
 
     `count` is the number of accelerators at work; spares by the workload's `failures.spare_share` are added at the same price.
@@ -124,40 +120,18 @@ class OnPremSchema(Schema):
     name = Text(required=True, max_length=60, description="Name of the cluster")
     accelerator = Text(required=True, description="Name of the accelerator")
     count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators of the cluster")
-    capex_usd_per_accelerator = _bounded("capex_usd_per_accelerator", "Hardware, an accelerator with its share of the node")
-    lease_usd_per_month = _bounded("lease_usd_per_month", "Lease of the whole cluster, in place of or besides a purchase")
-    years = _bounded("years", "How long it is run")
-    depreciation_years = _bounded("depreciation_years", description="Time of depreciation; left out: as long as it is run [years]")
-    residual_share = _bounded("residual_share", "What it is sold for in the end, as a share of all capital")
-    price_decline_per_year = _bounded("price_decline_per_year", "Yearly decline of its market value, in place of residual_share")
-    cost_of_capital = _bounded("cost_of_capital", "Yearly")
-    utilisation = _bounded("utilisation", "Part of the available hours in which it computes")
-    availability = _bounded("availability", "Part of the calendar in which it can compute")
-    network_share = _bounded("network_share", "Of what hardware, network and storage cost together")
-    storage_share = _bounded("storage_share", "Of what hardware, network and storage cost together")
-    installation_share = _bounded("installation_share", "On top of hardware, network and storage")
-    kw_per_accelerator = _bounded("kw_per_accelerator", "Rated power with the share of the node, before PUE")
-    load_factor = _bounded("load_factor", "Draw while computing over rated power")
-    idle_power_share = _bounded("idle_power_share", "Draw while idle over that while computing")
-    pue = _bounded("pue", description="Power usage effectiveness of the site: its energy over that of the machines [1]")
     grid_gco2_per_kwh = NotNegative(
         maximum=5000, allow_none=True, description="Of its site; left out: its region's, the workload's, else the world's"
     )
     region = Text(allow_none=True, description="As energy.region: its grid is the site's where grid_gco2_per_kwh is not stated")
-    usd_per_kwh = _bounded("usd_per_kwh", description="Price of energy [USD per kWh]")
-    colo_usd_per_kw_month = _bounded("colo_usd_per_kw_month", "Rent for the committed power; no PUE on it")
-    colo_committed_share = _bounded("colo_committed_share", "Committed over rated power")
     colo_includes_power = Flag(description="Whether the rent pays for the energy")
-    maintenance_share_per_year = _bounded("maintenance_share_per_year", "Of all capital")
-    opex_share_per_year = _bounded("opex_share_per_year", "Of all capital")
-    staff_fte = _bounded("staff_fte", description="Staff in full-time equivalents [FTE]")
-    usd_per_fte_year = _bounded("usd_per_fte_year", description="Cost of one of them for a year [USD per year]")
-    licence_usd_per_accelerator_year = _bounded(
-        "licence_usd_per_accelerator_year", description="Licences of one accelerator for a year [USD per year]"
-    )
-    lead_time_months = _bounded("lead_time_months", "From the order to the first hour")
-    bridge_usd_per_accelerator_hour = _bounded("bridge_usd_per_accelerator_hour", "Rent until it is there")
-    cloud_price_decline_per_year = _bounded("cloud_price_decline_per_year", "What rents fall by while it is run")
+
+
+OnPremSchema = make_schema(
+    "OnPrem",
+    {name: Number(minimum=bounds.low, maximum=bounds.high, allow_none=True, description=bounds.text) for name, bounds in BOUNDS.items()},
+    OwnedSiteSchema,
+)
 
 
 class CompareRequestSchema(Schema):

@@ -12,18 +12,8 @@ Body = dict[str, Any]
 
 def entry_body(row: ScenarioRecord) -> Body:
     """A scenario without request and result, as JSON."""
-    return {
-        "id": row.id,
-        "kind": row.kind,
-        "state": row.state,
-        "progress": {"done": row.units_done, "total": row.units},
-        "error": row.error,
-        "price_snapshot": row.price_snapshot,
-        "engine_version": row.engine_version,
-        "created_at": to_builtins(row.created_at),
-        "updated_at": to_builtins(row.updated_at),
-        "expires_at": to_builtins(row.expires_at),
-    }
+    body: Body = to_builtins(row)
+    return body | {"progress": {"done": row.units_done, "total": row.units}}
 
 
 def scenario_body(scenario: ScenarioDetail) -> Body:

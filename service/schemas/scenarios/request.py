@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.errors import InvalidRequest
-from service.domain.jobs import JobState
+from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.schemas.base import pointers
-from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, NotNegative, Number, OwnField, Part, Schema, Text
+from service.schemas.derive import derive
+from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, NotNegative, Number, OwnField, Part, Schema, Text
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema
 from service.schemas.training.request import EstimateRequestSchema
@@ -123,23 +124,7 @@ class ProgressSchema(Schema):
     total = Count(required=True, suffixes=False, description="Trials, cells or evaluations at most")
 
 
-class ScenarioEntrySchema(Schema):
-    """A scenario without request and result. Its state never goes back: queued, running, then one of the others."""
-
-    id = Text(required=True, description="Id of the scenario")
-    kind = Choice(tuple(KIND_FIELDS), required=True, description="Kind of evaluation")
-    state = Choice(get_args(JobState), required=True, description="State, which never goes back")
-    progress = Part(ProgressSchema, required=True, description="Evaluations that are done")
-    error = Text(required=True, allow_none=True, max_length=2000, description="Why it failed")
-    price_snapshot = Text(required=True, description="Price snapshot of all its evaluations")
-    engine_version = Text(required=True, description="Version of the engine and its data")
-    created_at = Moment(required=True, description="Time of submission")
-    updated_at = Moment(required=True, description="Time of the last change")
-    expires_at = Moment(required=True, allow_none=True, description="Time of deletion, 30 days after its end")
-
-
-class ScenarioSchema(ScenarioEntrySchema):
-    """A scenario with its request and result."""
-
-    request = FreeObject(required=True, description="Request as sent")
-    result = FreeObject(required=True, allow_none=True, description="Null until it has succeeded; see docs/scenarios.md")
+KINDS = {"kind": {"choices": tuple(KIND_FIELDS)}}
+PROGRESS = {"progress": Part(ProgressSchema, required=True, description="Evaluations that are done")}
+ScenarioEntrySchema = derive(ScenarioRecord, "ScenarioEntry", limits=KINDS, extra=PROGRESS)
+ScenarioSchema = derive(ScenarioDetail, "Scenario", limits=KINDS, extra=PROGRESS)

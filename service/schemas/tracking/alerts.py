@@ -7,8 +7,21 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, validates_schema
 
-from service.domain.tracking.alerts import LIMITS, MAX_URL_CHARACTERS, RULE_FIELDS, AlertKind, DeliveryState, Percentile, TargetKind
-from service.schemas.fields import Choice, Count, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
+from service.domain.tracking.alerts import (
+    LIMITS,
+    MAX_URL_CHARACTERS,
+    RULE_FIELDS,
+    TEST,
+    AlertFinding,
+    AlertKind,
+    AlertRule,
+    Percentile,
+    TargetKind,
+)
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
+from service.schemas.base import make_schema
+from service.schemas.derive import derive
+from service.schemas.fields import Choice, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 
 KINDS = get_args(AlertKind)
 MAX_TARGETS = 10
@@ -54,58 +67,36 @@ class NewAlertRuleSchema(Schema):
                 raise ValidationError(f"not taken by a rule of kind {data['kind']}", name)
 
 
-class AlertTargetSchema(Schema):
-    """A target of alerts. Addresses often contain a secret: only the host is shown."""
-
-    kind = Choice(get_args(TargetKind), required=True, description="Kind of target")
-    host = Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of its address")
-    secret = Text(description="Signing secret of a webhook; in the answer that creates the rule only")
-
-
-class AlertRuleSchema(Schema):
-    """An active alert rule."""
-
-    id = Text(required=True, description="Id of the rule")
-    program = Text(required=True, description="Id of the program")
-    kind = Choice(KINDS, required=True, description="What is watched")
-    shares = Items(Number(), required=True, max_items=MAX_SHARES, description="Parts of the budget that are watched; empty: none [1]")
-    percentile = Choice(
-        get_args(Percentile), required=True, allow_none=True, description="Percentile of the forecast that is watched; null: none"
-    )
-    hours = Number(required=True, allow_none=True, description="Time without an event; null: none [h]")
-    days = Number(required=True, allow_none=True, description="Time that the half-spend gate has been due; null: none [days]")
-    team_usd = Number(required=True, allow_none=True, description="Cap on all programs of the team; null: none [USD]")
-    targets = Items(Part(AlertTargetSchema), required=True, max_items=MAX_TARGETS, description="Where alerts are sent")
-    created_at = Moment(required=True, description="When it was made")
-
-
-class DeliverySchema(Schema):
-    """Delivery of an alert to one target. `failed`: given up, after eight attempts in 28 hours or because the rule has ended."""
-
-    id = Text(required=True, description="The webhook-id of its messages, the same at every attempt")
-    target = Count(required=True, minimum=0, suffixes=False, description="Its place among the rule's targets")
-    kind = Choice(get_args(TargetKind), required=True, description="Kind of target")
-    host = Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of its address")
-    state = Choice(get_args(DeliveryState), required=True, description="Whether it has arrived")
-    attempts = Count(required=True, minimum=0, suffixes=False, description="Attempts so far")
-    due_at = Moment(required=True, allow_none=True, description="When the next attempt is made")
-    sent_at = Moment(required=True, allow_none=True, description="When the receiver accepted it")
-    last_error = Text(required=True, allow_none=True, max_length=2000, description="Why the last attempt failed; null: none failed")
-
-
-class AlertSchema(Schema):
-    """An alert, sent once for as long as its finding lasts."""
-
-    id = Text(required=True, description="Id of the alert")
-    program = Text(required=True, description="Id of the program")
-    rule = Text(required=True, description="Id of the rule")
-    kind = Choice((*KINDS, "test"), required=True, description="What was watched")
-    title = Text(required=True, description="What happened, in a few words")
-    text = Text(required=True, max_length=10_000, description="Explanation in one line")
-    figures = FreeObject(required=True, description="Figures of the finding, by name")
-    at = Moment(required=True, description="When it was found")
-    ended_at = Moment(required=True, allow_none=True, description="End of the finding; null while it lasts")
-    deliveries = Items(Part(DeliverySchema), required=True, max_items=MAX_TARGETS, description="Its way to each target")
+TARGET = {
+    "kind": Choice(get_args(TargetKind), required=True, description="Kind of target"),
+    "host": Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of its address"),
+}
+AlertTargetSchema = make_schema(
+    "AlertTarget",
+    TARGET | {"secret": Text(description="Signing secret of a webhook; in the answer that creates the rule only")},
+)
+"""A target of alerts. Addresses often contain a secret: only the host is shown."""
+AlertRuleSchema = derive(
+    AlertRuleRecord,
+    "AlertRule",
+    more=AlertRule,
+    limits={"shares": {"max_items": MAX_SHARES}, "targets": {"max_items": MAX_TARGETS}},
+    parts={"targets": AlertTargetSchema},
+)
+DeliverySchema = derive(
+    DeliveryRecord,
+    "Delivery",
+    extra=TARGET | {"due_at": Moment(required=True, allow_none=True, description="When the next attempt is made")},
+)
+AlertSchema = derive(
+    AlertRecord,
+    "Alert",
+    more=AlertFinding,
+    extra={
+        "kind": Choice((*KINDS, TEST), required=True, description="What was watched"),
+        "deliveries": Items(Part(DeliverySchema), required=True, max_items=MAX_TARGETS, description="Its way to each target"),
+    },
+)
 
 
 class TestAlertSchema(Schema):

@@ -12,8 +12,10 @@ from marshmallow import ValidationError, post_load, validates_schema
 
 from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, EventFields, EventType, Verdict
 from service.domain.tracking.records import LoggedEvent
+from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
 from service.serialization import to_builtins
+from service.usecases.tracking.events import AppendResult
 
 MAX_EVENTS = 1000
 MAX_USD = 1e12
@@ -130,19 +132,7 @@ class EventsSchema(Schema):
     events = Items(EventPart(EventSchema), min_items=1, max_items=MAX_EVENTS, required=True, description="Events of the run, in any order")
 
 
-class RejectedEventSchema(Schema):
-    """An event that was not stored."""
-
-    id = Text(required=True, description="Id of the event")
-    reason = Text(required=True, max_length=1000, description="Why it was refused")
-
-
-class AppendResultSchema(Schema):
-    """Result of a batch. Accepted events and duplicates are durable."""
-
-    accepted = Count(required=True, minimum=0, suffixes=False, description="Events that were stored")
-    duplicates = Count(required=True, minimum=0, suffixes=False, description="Events that were stored before")
-    rejected = Items(Part(RejectedEventSchema), max_items=MAX_EVENTS, required=True, description="Events that were refused")
+AppendResultSchema = derive(AppendResult, limits={"rejected": {"max_items": MAX_EVENTS}})
 
 
 def event_body(logged: LoggedEvent) -> dict[str, Any]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Day, Number, Part, Schema, Text
-from service.schemas.tracking.programs import STATES
+from service.schemas.fields import Part, Text
+from service.schemas.tracking.presenters import PROGRAM_FIELDS
+from service.schemas.tracking.programs import TrackedProgramSchema
 from service.schemas.tracking.status import SNAPSHOT, VERSION, ProgramStatusSchema
 from service.usecases.tracking.report import SHOWN, ProgramReport
 
 
-class TrackReportProgramSchema(Schema):
+class TrackReportProgramSchema(TrackedProgramSchema):
     """What the program was planned to be."""
 
-    id = Text(required=True, description="Id of the program")
-    name = Text(required=True, description="Name of the program")
-    state = Choice(STATES, required=True, description="Whether it is open")
-    budget_usd = Number(required=True, allow_none=True, description="Budget; null: not stated [USD]")
-    planned_tokens = Number(required=True, allow_none=True, description="Planned tokens; null: not stated [tokens]")
-    start = Day(required=True, allow_none=True, description="Planned start; null: not stated")
-    deadline = Day(required=True, allow_none=True, description="Deadline; null: not stated")
+    class Meta(TrackedProgramSchema.Meta):
+        """What marshmallow reads."""
+
+        fields = ("id", *PROGRAM_FIELDS)
 
 
 TrackReportSchema = derive(

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.tracking.events import EVENT_FIELDS, Event, api_names, stated_fields
 from service.domain.tracking.records import LoggedEvent, RunRecord
 
@@ -26,17 +28,17 @@ ITSELF = "a correction cannot supersede itself"
 class RejectedEvent:
     """An event that is not stored, and the reason."""
 
-    id: str
-    reason: str
+    id: Annotated[str, Doc("Id of the event")]
+    reason: Annotated[str, Doc("Why it was refused", max_length=1000)]
 
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """Counts of a batch of events."""
+    """Result of a batch. Accepted events and duplicates are durable."""
 
-    accepted: int
-    duplicates: int
-    rejected: tuple[RejectedEvent, ...]
+    accepted: Annotated[int, Doc("Events that were stored")]
+    duplicates: Annotated[int, Doc("Events that were stored before")]
+    rejected: Annotated[tuple[RejectedEvent, ...], Doc("Events that were refused")]
 
 
 def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from service.context import AppContext
+from service.domain.answer_fields import Doc
 from service.domain.teams import Principal
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import (
@@ -52,15 +54,15 @@ class ImportScope:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """Counts of an import. `corrected` counts events that the source has restated, or moved from another run."""
+    """Result of an import. Counted events are durable."""
 
-    accepted: int
-    duplicates: int
-    corrected: int
-    rejected: tuple[RejectedEvent, ...]
-    unmatched: tuple[UnmatchedRow, ...]
-    runs: Mapping[str, int]
-    notes: tuple[str, ...]
+    accepted: Annotated[int, Doc("Events that were stored")]
+    duplicates: Annotated[int, Doc("Stored before with the same figures")]
+    corrected: Annotated[int, Doc("Stored before with other figures, or at another run")]
+    rejected: Annotated[tuple[RejectedEvent, ...], Doc("Events that were refused, the first of them")]
+    unmatched: Annotated[tuple[UnmatchedRow, ...], Doc("The first of them")]
+    runs: Annotated[Mapping[str, int], Doc("Events by the run's id")]
+    notes: Annotated[tuple[str, ...], Doc("What was assumed or left out", max_length=1000)]
 
 
 def import_file(

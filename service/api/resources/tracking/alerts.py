@@ -106,45 +106,23 @@ def made_body(row: AlertRuleRecord) -> Body:
 
 def rule_body(row: AlertRuleRecord) -> Body:
     """A rule as its JSON object."""
-    limits = {name: row.body[name] for name in LIMITS}
-    targets = [_shown(target) for target in row.body["targets"]]
-    return {
-        "id": row.id,
-        "program": row.program,
-        "kind": row.body["kind"],
-        **limits,
-        "targets": targets,
-        "created_at": to_builtins(row.created_at),
-    }
+    limits = {name: row.body[name] for name in ("kind", *LIMITS)}
+    return {**to_builtins(row), **limits, "targets": [_shown(target) for target in row.body["targets"]]}
 
 
 def alert_body(alert: AlertRecord, rule: AlertRuleRecord, deliveries: Sequence[DeliveryRecord]) -> Body:
     """An alert as its JSON object, with its deliveries."""
     return {
-        "id": alert.id,
-        "program": alert.program,
-        "rule": alert.rule,
+        **to_builtins(alert),
+        **{name: alert.body[name] for name in ("title", "text", "figures")},
         "kind": TEST if alert.subject == TEST else rule.body["kind"],
-        "title": alert.body["title"],
-        "text": alert.body["text"],
-        "figures": alert.body["figures"],
-        "at": to_builtins(alert.at),
-        "ended_at": to_builtins(alert.ended_at),
-        "deliveries": [_delivery_body(each, rule.body["targets"][each.target]) for each in deliveries],
+        "deliveries": [_delivery_body(delivery, rule.body["targets"][delivery.target]) for delivery in deliveries],
     }
 
 
 def _delivery_body(row: DeliveryRecord, target: Body) -> Body:
-    return {
-        "id": row.id,
-        "target": row.target,
-        **_shown(target),
-        "state": row.state,
-        "attempts": row.attempts,
-        "due_at": to_builtins(row.due_at) if row.state == "pending" else None,
-        "sent_at": to_builtins(row.sent_at),
-        "last_error": row.last_error,
-    }
+    due_at = to_builtins(row.due_at) if row.state == "pending" else None
+    return {**to_builtins(row), **_shown(target), "due_at": due_at}
 
 
 def _shown(target: Body) -> Body:

@@ -12,10 +12,10 @@ from service.api.http.errors import HttpError, response_name
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_body
 from service.api.resources.tracking.programs import known_program, known_run
 from service.formats.imports.focus import CostBasis
-from service.schemas.fields import Choice, Count, FreeObject, Items, Part, Schema, Text
-from service.schemas.tracking.events import RejectedEventSchema
+from service.schemas.derive import derive
+from service.schemas.fields import Choice, Count, Schema, Text
 from service.serialization import to_builtins
-from service.usecases.tracking.imports import READERS, ImportScope, import_file
+from service.usecases.tracking.imports import READERS, ImportResult, ImportScope, import_file
 
 blueprint = Blueprint("track_imports", __name__, description="Imports of invoices, job accounting and metrics of other tools")
 
@@ -39,26 +39,17 @@ class ImportQuerySchema(Schema):
     run = Text(description="Id of the run of all rows, whatever these state")
 
 
-class UnmatchedSchema(Schema):
-    """A row that belongs to no known run, or cannot be read."""
-
-    row = Count(required=True, suffixes=False, description="Row as in a spreadsheet: the header is 1")
-    reason = Text(required=True, max_length=1000, description="Why it belongs to no run")
-
-
-class ImportAnswerSchema(Schema):
-    """Result of an import. Counted events are durable."""
-
-    accepted = Count(required=True, minimum=0, suffixes=False, description="Events that were stored")
-    duplicates = Count(required=True, minimum=0, suffixes=False, description="Stored before with the same figures")
-    corrected = Count(required=True, minimum=0, suffixes=False, description="Stored before with other figures, or at another run")
-    rejected = Items(
-        Part(RejectedEventSchema), required=True, max_items=MAX_LISTED, description="Events that were refused, the first of them"
-    )
-    unmatched = Items(Part(UnmatchedSchema), required=True, max_items=MAX_LISTED, description="The first of them")
-    unmatched_count = Count(required=True, minimum=0, suffixes=False, description="Rows that belong to no known run, or cannot be read")
-    runs = FreeObject(required=True, description="Events by the run's id")
-    notes = Items(Text(max_length=1000), required=True, max_items=MAX_LISTED, description="What was assumed or left out")
+LISTED = ("rejected", "unmatched", "notes")
+ImportAnswerSchema = derive(
+    ImportResult,
+    "ImportAnswer",
+    limits={name: {"max_items": MAX_LISTED} for name in LISTED},
+    extra={
+        "unmatched_count": Count(
+            required=True, minimum=0, suffixes=False, description="Rows that belong to no known run, or cannot be read"
+        )
+    },
+)
 
 
 @blueprint.route("/v1/track/imports", methods=["POST"])
@@ -87,4 +78,4 @@ def import_events(query: dict[str, Any]) -> Response:
         raise HttpError(400, "The body is empty; send the file.")
     result = import_file(app_context(), principal(), query["kind"], content, place, query["basis"])
     body = to_builtins(result) | {"unmatched_count": len(result.unmatched)}
-    return json_response(body | {name: body[name][:MAX_LISTED] for name in ("rejected", "unmatched", "notes")})
+    return json_response(body | {name: body[name][:MAX_LISTED] for name in LISTED})
