@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from service.api.resources.comparison.approaches import EXAMPLE
+from service.api.resources.comparison import APPROACHES as EXAMPLE
 from service.domain.comparison.approaches import APPROACHES
 from service.schemas.comparison.approaches import ApproachesAnswerSchema
 

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.resources.comparison.compare import EXAMPLE
+from service.api.resources.comparison import COMPARISON as EXAMPLE
 from service.domain.answer_fields import Doc, annotated_fields
 from service.domain.comparison.options import BreakEvenVerdict, Commitment, InputSensitivity, OptionTime, OwnedClusterCost
 from service.schemas.base import ProblemSchema

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.resources.scaling.law_fit import EXAMPLE
+from service.api.resources.scaling import LAW_FIT as EXAMPLE
 from service.schemas.base import ProblemSchema
 from service.schemas.scaling.law_fit import LawFitAnswerSchema
 from tests.contract.http.test_fuzz import RUBBISH, numbers

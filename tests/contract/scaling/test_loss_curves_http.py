@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.resources.scaling.loss_curves import EXAMPLE
+from service.api.resources.scaling import LOSS_CURVE as EXAMPLE
 from service.schemas.base import ProblemSchema
 from service.schemas.scaling.loss_curves import CurveAnswerSchema, LearningRateSchema
 from tests.contract.http.test_fuzz import RUBBISH, numbers, values

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.resources.scaling.optimum import EXAMPLE
+from service.api.resources.scaling import OPTIMUM as EXAMPLE
 from service.schemas.base import ProblemSchema
 from service.schemas.fields import Part
 from service.schemas.scaling.optimum_answer import OptimalAnswerSchema

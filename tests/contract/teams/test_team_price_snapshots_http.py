@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from service.api.resources.comparison.approaches import EXAMPLE as APPROACHES
-from service.api.resources.scaling.loss_curves import EXAMPLE as CURVE
-from service.api.resources.scaling.optimum import EXAMPLE as OPTIMAL
+from service.api.resources.comparison import APPROACHES
+from service.api.resources.scaling import LOSS_CURVE as CURVE
+from service.api.resources.scaling import OPTIMUM as OPTIMAL
 from service.api.resources.serving import EXAMPLE as SERVING
 from tests.contract.doors import is_problem
 from tests.contract.teams.team_books import (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from service.api.resources.comparison.approaches import EXAMPLE as APPROACHES
-from service.api.resources.scaling.loss_curves import EXAMPLE as CURVE
-from service.api.resources.scaling.optimum import EXAMPLE as OPTIMAL
+from service.api.resources.comparison import APPROACHES
+from service.api.resources.scaling import LOSS_CURVE as CURVE
+from service.api.resources.scaling import OPTIMUM as OPTIMAL
 from service.api.resources.serving import EXAMPLE as SERVING
 from tests.contract.teams.team_books import BASE, BOOKS, COMPARE, ON_AWS, OWN_USD, PROGRAM, SHARED, SHIPPED, Body, Teams, plainly, unpriced
 from tests.contract.teams.test_teams import CALCULATIONS

@@ -16,7 +16,7 @@ import yaml
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from service.api.resources.comparison.compare import EXAMPLE
+from service.api.resources.comparison import COMPARISON as EXAMPLE
 from service.config import Settings
 from service.schemas.strict_json import dumps
 from tests.unit.cli.invoke import output_of, run

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from service.api.resources.scaling.optimum import EXAMPLE
+from service.api.resources.scaling import OPTIMUM as EXAMPLE
 from service.config import Settings
 from tests.unit.cli.invoke import output_of, run
 

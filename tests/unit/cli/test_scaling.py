@@ -11,8 +11,8 @@ import pytest
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from service.api.resources.scaling.law_fit import EXAMPLE as LAW
-from service.api.resources.scaling.loss_curves import EXAMPLE as CURVE
+from service.api.resources.scaling import LAW_FIT as LAW
+from service.api.resources.scaling import LOSS_CURVE as CURVE
 from service.config import Settings
 from service.schemas.strict_json import dumps
 from tests.unit.cli.invoke import output_of, run

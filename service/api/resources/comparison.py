@@ -1,4 +1,4 @@
-"""POST /v1/compare."""
+"""POST /v1/compare and /v1/approaches."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from flask import Response
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.schemas.comparison.answer import CompareAnswerSchema
+from service.schemas.comparison.approaches import ApproachesAnswerSchema, ApproachesRequestSchema
 from service.schemas.comparison.request import CompareRequestSchema
 from service.serialization import to_builtins
-from service.usecases.comparison import compare as usecase
+from service.usecases.comparison import approaches as usecase_approaches
+from service.usecases.comparison import compare as usecase_compare
 
-blueprint = Blueprint("compare", __name__, description="The same workload on every matching offer and on owned hardware")
+blueprint = Blueprint("comparison", __name__, description="Offers and owned hardware for a workload; approaches to a task")
 
-EXAMPLE: dict[str, Any] = {
+COMPARISON: dict[str, Any] = {
     "workload": {
         "model": {"params": "7B"},
         "data": {"tokens": "1T"},
@@ -49,7 +51,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 @blueprint.route("/v1/compare", methods=["POST"])
-@blueprint.arguments(CompareRequestSchema, example=EXAMPLE)
+@blueprint.arguments(CompareRequestSchema, example=COMPARISON)
 @blueprint.response(200, CompareAnswerSchema)
 def compare(request: dict[str, Any]) -> Response:
     """Compare clouds, kinds of pricing, accelerators, counts and owned hardware
@@ -62,4 +64,26 @@ def compare(request: dict[str, Any]) -> Response:
     {"training": {"method": "lora", "lora_rank": 16}}}]`, each the workload with its changes. The answer's `variants` has the best
     option of each: `{"name": "adapters", "best": "adapters:…", "cost_usd": 1200, "wall_clock_hours": 9.5, "feasible": 40}`.
     """
-    return json_response(to_builtins(usecase.compare(team_context(), request)))
+    return json_response(to_builtins(usecase_compare.compare(team_context(), request)))
+
+
+APPROACHES: dict[str, Any] = {
+    "model": {"preset": "llama-3.1-8b"},
+    "task_tokens": "50M",
+    "lifetime_inference_tokens": "1T",
+    "hardware": {"accelerator": "H100", "count": 512},
+    "price": {"usd_per_accelerator_hour": 2.5},
+    "serving": {"prompt_tokens": 1500, "output_tokens": 400},
+}
+
+
+@blueprint.route("/v1/approaches", methods=["POST"])
+@blueprint.arguments(ApproachesRequestSchema, example=APPROACHES)
+@blueprint.response(200, ApproachesAnswerSchema)
+def approaches(request: dict[str, Any]) -> Response:
+    """Compare six ways to the same task, from prompting to pre-training, over its lifetime
+
+    Each approach is estimated on the fewest accelerators that hold it and finish within `max_days`, with up to some forty estimates in all:
+    below 0.3 s of CPU for dense models, about 1 s for the costliest mixtures of experts.
+    """
+    return json_response(to_builtins(usecase_approaches.approaches(team_context(), request)))

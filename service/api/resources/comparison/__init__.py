@@ -1,1 +1,0 @@
-"""Endpoints of comparisons and approaches."""

@@ -1,1 +1,0 @@
-"""Endpoints of compute-optimal sizes, law fits and loss curves."""
