@@ -21,7 +21,7 @@ OutcomeAnswerSchema = derive(
     more=plan.OutcomeBlock,
     extra={"evaluation_usd": Number(required=True, allow_none=True, description="Cost of measuring it; null: not stated [USD]")},
 )
-ProgramRunAnswerSchema = derive(
+derive(
     plan.RunBlock,
     "ProgramRunAnswer",
     ranges=ProgramRangeSchema,

@@ -22,29 +22,29 @@ class CapsSchema(Schema):
     run_usd = NotNegative(maximum=MAX_USD, description="Of every run")
 
 
-class ProgramChangeSchema(Schema):
-    """Changeable fields of a program; every version is kept."""
+class ProgramTermsSchema(Schema):
+    """What a new program may state in place of its plan, and what may be changed later."""
 
     name = Text(description="Name of the program")
-    budget_usd = Positive(maximum=MAX_USD, description="Budget [USD]")
-    planned_tokens = Count(description="Planned tokens [tokens]")
-    start = Day(description="Planned start")
-    deadline = Day(description="Deadline")
-    state = Choice(STATES, description="Whether it is open")
+    budget_usd = Positive(maximum=MAX_USD, description="Budget; of a new program left out: the plan's total [USD]")
+    planned_tokens = Count(description="Planned tokens; of a new program left out: those of the plan [tokens]")
+    start = Day(description="Planned start; of a new program left out: the plan's")
+    deadline = Day(description="Deadline; of a new program left out: the plan's, or its median end")
     caps = Part(CapsSchema, description="Where spending must stop")
 
 
-class NewProgramSchema(Schema):
+class ProgramChangeSchema(ProgramTermsSchema):
+    """Changeable fields of a program; every version is kept."""
+
+    state = Choice(STATES, description="Whether it is open")
+
+
+class NewProgramSchema(ProgramTermsSchema):
     """A program to track. Stated values take precedence over the plan's."""
 
     name = Text(required=True, description="Name of the program")
     plan = FreeObject(description="A request of POST /v1/estimate/program, or its answer")
-    budget_usd = Positive(maximum=MAX_USD, description="Left out: the plan's total")
-    planned_tokens = Count(description="Left out: those of the plan")
-    start = Day(description="Left out: the plan's")
-    deadline = Day(description="Left out: the plan's, or its median end")
     midpoint_gate = Part(MidpointGateSchema, description="Left out: the plan's. Decided up front: it cannot be changed later")
-    caps = Part(CapsSchema, description="Where spending must stop")
 
 
 class TrackedSchema(Schema):

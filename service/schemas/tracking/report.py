@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from service.schemas.derive import derive
-from service.schemas.fields import Part, Text
+from service.schemas.fields import Part
 from service.schemas.tracking.presenters import PROGRAM_FIELDS
 from service.schemas.tracking.programs import TrackedProgramSchema
-from service.schemas.tracking.status import SNAPSHOT, VERSION, ProgramStatusSchema
+from service.schemas.tracking.status import ORIGIN, ProgramStatusSchema
 from service.usecases.tracking.report import SHOWN, ProgramReport
 
 
@@ -25,7 +25,6 @@ TrackReportSchema = derive(
     extra={
         "program": Part(TrackReportProgramSchema, required=True, description="What the program was planned to be"),
         "status": Part(ProgramStatusSchema, required=True, description="How the program stands"),
-        "price_snapshot": Text(required=True, allow_none=True, description=SNAPSHOT),
-        "engine_version": Text(required=True, description=VERSION),
+        **ORIGIN,
     },
 )
