@@ -99,7 +99,7 @@ def _details(answer: Entry) -> str:
         ("accelerator-hours", spread(time["accelerator_hours"], figure)),
         ("finish", _finish(time)),
         ("price", tables.price_text(answer["price"])),
-        ("cost", f"{spread(answer['cost']['total_usd'], figure)} USD" if answer["price"] else "not known: state a price"),
+        ("cost", tables.usd_text(answer["cost"]["total_usd"])),
         *((f"  {line['line']}", f"{line['usd']:,.2f} USD = {line['basis']}") for line in answer["cost"]["lines"]),
         ("energy", f"{figure(energy['mwh'])} MWh, {figure(energy['tco2e'])} tCO2e (PUE {energy['pue']:g})"),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),

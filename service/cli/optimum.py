@@ -78,7 +78,7 @@ def _training(answer: Entry) -> list[tuple[str, str]]:
     training = answer["training"]
     days = {name: hours / HOURS_PER_DAY for name, hours in training["wall_clock_hours"].items()}
     return [
-        ("training", f"{tables.spread(training['usd'], tables.figure)} USD by the law's uncertainty"),
+        ("training", f"{tables.usd_text(training['usd'])} by the law's uncertainty"),
         ("", f"{tables.spread(training['accelerator_hours'], tables.figure)} accelerator-hours, {tables.spread(days, tables.figure)} days"),
     ]
 
@@ -93,8 +93,8 @@ def _layout(answer: Entry) -> list[tuple[str, str]]:
     if estimate is None:
         return rows
     days = estimate["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
-    cost = tables.spread(estimate["cost"]["total_usd"], tables.figure)
-    return [*rows, ("its estimate", f"{cost} USD, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
+    cost = tables.usd_text(estimate["cost"]["total_usd"])
+    return [*rows, ("its estimate", f"{cost}, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
 
 
 def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:
@@ -105,12 +105,13 @@ def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:
     training_only_row = ("", f"against {_size(training_only)}, best for training alone")
     if lifetime["saves_share"] is None or lifetime["extra_training_share"] is None:
         return [("lifetime", f"{served}, which the best for training alone cannot be on these accelerators"), training_only_row]
-    in_usd = lifetime["saves_usd"] is not None
-    saved = f"{tables.figure(lifetime['saves_usd'])} USD" if in_usd else f"{lifetime['saves_flops']:.3g} FLOPs"
+    saved = f"{lifetime['saves_share']:.0%}"
+    if lifetime["saves_usd"] is not None:
+        saved = f"{tables.figure(lifetime['saves_usd'])} USD ({saved})"
+    elif lifetime["saves_flops"] is not None:
+        saved = f"{lifetime['saves_flops']:.3g} FLOPs ({saved})"
     as_good = f"{_size(lifetime['joint'])} is as good as {_size(training_only)}, best for training alone"
-    saves = (
-        f"it saves {saved} ({lifetime['saves_share']:.0%}) over the lifetime; training costs {lifetime['extra_training_share']:.0%} more"
-    )
+    saves = f"it saves {saved} over the lifetime; training costs {lifetime['extra_training_share']:.0%} more"
     return [("lifetime", f"{served}: {as_good}"), ("", saves)]
 
 

@@ -106,6 +106,11 @@ def spread(quantity: Entry, shown_as: Callable[[float], str]) -> str:
     return f"{shown_as(quantity['p50'])} ({shown_as(quantity['p10'])} - {shown_as(quantity['p90'])})"
 
 
+def usd_text(usd: Entry | None) -> str:
+    """A cost with its range; where none is known, what to do."""
+    return "cost not known, state a price" if usd is None else f"{spread(usd, figure)} USD"
+
+
 def percent(share: float) -> str:
     """A share in per cent."""
     return f"{share:.0%}"

@@ -27,13 +27,15 @@ class CostedModel:
     tokens: Annotated[float, Doc("Training tokens", "tokens", maximum=1e100)]
     loss: Annotated[float | None, Doc("Predicted loss; null where the law knows none", "nats per token", maximum=1e100)]
     flops: Annotated[float, Doc("Training arithmetic, 6 x parameters x tokens", "FLOP", maximum=1e100)]
-    training_usd: Annotated[float | None, Doc("Cost of training; null without a machine, or where it does not fit", "USD", maximum=1e100)]
+    training_usd: Annotated[
+        float | None, Doc("Cost of training; null without a machine or a price, or where it does not fit", "USD", maximum=1e100)
+    ]
     accelerator_hours: Annotated[
         float | None,
         Doc("Accelerator-hours of training; null without a machine, or where it does not fit", "accelerator-hours", maximum=1e100),
     ]
     serving_usd: Annotated[
-        float | None, Doc("Cost of serving the lifetime's tokens; null without a machine or a lifetime", "USD", maximum=1e100)
+        float | None, Doc("Cost of serving the lifetime's tokens; null without a machine, a price or a lifetime", "USD", maximum=1e100)
     ]
     serving_flops: Annotated[
         float | None, Doc("Arithmetic of serving the lifetime's tokens; null with a machine, or without a lifetime", "FLOP", maximum=1e100)
@@ -59,7 +61,7 @@ class LawDetails:
 class OptimumTraining:
     """Training of the optimum with the law's uncertainty; the step model's own uncertainty is in `estimate`."""
 
-    usd: Annotated[Range, Doc("Cost of training, as the law's own uncertainty moves it", "USD")]
+    usd: Annotated[Range | None, Doc("Cost of training, as the law's own uncertainty moves it; null without a price", "USD")]
     accelerator_hours: Annotated[Range, Doc("Accelerator-hours of training, as the law's own uncertainty moves them", "accelerator-hours")]
     wall_clock_hours: Annotated[Range, Doc("Time of training on the clock, as the law's own uncertainty moves it", "h")]
 
@@ -78,7 +80,7 @@ class PlanComparison:
     loss_excess: Annotated[float, Doc("Loss above what its FLOPs could reach", "nats per token", maximum=1e100)]
     wasted_flops: Annotated[float, Doc("FLOPs that its loss does not need", "FLOP", maximum=1e100)]
     wasted_share: Annotated[float, Doc("Part of its FLOPs that its loss does not need", "1", maximum=1e100)]
-    wasted_usd: Annotated[float | None, Doc("Cost of these FLOPs; null without a machine", "USD", maximum=1e100)]
+    wasted_usd: Annotated[float | None, Doc("Cost of these FLOPs; null without a machine or a price", "USD", maximum=1e100)]
     params_share: Annotated[float, Doc("Size over that of the best use of its FLOPs", "1", maximum=1e100)]
     overtraining: Annotated[float, Doc("Tokens a parameter over those of the best use of its FLOPs", "1", maximum=1e100)]
 
@@ -87,8 +89,8 @@ class PlanComparison:
 class LifetimeOptimum:
     """Training and serving together: within the training budget, and as good as the best model for training alone (`joint`).
 
-    Savings are those of `joint` against `training_only`, of the same loss, in USD with hardware, else in FLOPs; null where
-    `training_only` does not fit or cannot be served.
+    Savings are those of `joint` against `training_only`, of the same loss, in USD with hardware at a price, in FLOPs without hardware; null
+    where `training_only` does not fit or cannot be served.
     """
 
     inference_tokens: Annotated[float, Doc("Tokens served over the lifetime", "tokens", maximum=1e100)]
@@ -98,7 +100,7 @@ class LifetimeOptimum:
     saves_usd: Annotated[
         float | None,
         Doc(
-            "What the joint optimum saves over the lifetime; null without a machine, or where training_only does not fit",
+            "What the joint optimum saves over the lifetime; null without a machine or a price, or where training_only does not fit",
             "USD",
             maximum=1e100,
         ),

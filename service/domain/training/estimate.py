@@ -140,14 +140,12 @@ class LineBlock:
 class CostBlock:
     """Cost of the run."""
 
-    total_usd: Annotated[Range, Doc("Cost of the run with everything around it; null without a price", "USD", nullable=True)]
+    total_usd: Annotated[Range | None, Doc("Cost of the run with everything around it; null without a price", "USD")]
     lines: Annotated[
         tuple[LineBlock, ...],
         Doc("Lines of the bill, which add up to the p50 of total_usd; without a price those that need none", max_items=100),
     ]
-    usd_per_million_tokens: Annotated[
-        float, Doc("Median total over trained tokens; null without a price", "USD per million tokens", nullable=True)
-    ]
+    usd_per_million_tokens: Annotated[float | None, Doc("Median total over trained tokens; null without a price", "USD per million tokens")]
     currency: Annotated[str, Doc("Currency of all amounts", choices=("USD",))] = "USD"
 
 

@@ -277,17 +277,22 @@ class Billing:
 
     Attributes
     ----------
-    usd_per_accelerator_hour : float
-        Price [USD per accelerator-hour].
+    usd_per_accelerator_hour : float or None
+        Price [USD per accelerator-hour]; None: not known, and with it no cost.
     instance_size : int
         Accelerators of an instance, which is paid for whole.
     term_hours : float
         Length of a reservation's term, which is paid for whole [h]; 0: none.
     """
 
-    usd_per_accelerator_hour: float
+    usd_per_accelerator_hour: float | None
     instance_size: int = 1
     term_hours: float = 0.0
+
+    @property
+    def counted_usd_per_hour(self) -> float:
+        """Price that sums are made with [USD per accelerator-hour]: 0 where none is known, so that what needs one adds nothing."""
+        return self.usd_per_accelerator_hour or 0.0
 
 
 @dataclass(frozen=True, slots=True)

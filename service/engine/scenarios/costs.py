@@ -39,7 +39,7 @@ def usd_per_hour(model: RunModel) -> float:
     """Marginal cost of a wall-clock hour of one repeat, whole terms of a reservation ignored [USD/h]."""
     run = model.run
     machine = run.cluster.count * (1 + overhead_share(run)) + idle_accelerators(run)
-    return machine * run.billing.usd_per_accelerator_hour + model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
+    return machine * run.billing.counted_usd_per_hour + model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
 
 
 def scarce_share_moments(regimes: Regimes, hours: Floats) -> tuple[float, Floats]:

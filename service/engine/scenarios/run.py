@@ -219,7 +219,7 @@ def _queue_hours(model: RunModel, scores: Scores, own: Values, shape: tuple[int,
 def _usd(model: RunModel, hours: Floats, own: Values, factor: Floats | None) -> Floats:
     """Cost of all repeats, each at their mean hours."""
     hours_per_repeat = hours / model.run_equivalents
-    price = own.get("price.usd_per_accelerator_hour", model.run.billing.usd_per_accelerator_hour)
+    price = own.get("price.usd_per_accelerator_hour", model.run.billing.counted_usd_per_hour)
     if factor is not None:
         price = price * factor
     return run_usd(model, hours_per_repeat, price, _overhead(model, own)) * model.run_equivalents

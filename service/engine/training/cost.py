@@ -50,13 +50,13 @@ class Bill:
     @property
     def compute_usd(self) -> float:
         """Accelerator-hours of the run itself [USD]."""
-        return self.hours * self.run.billing.usd_per_accelerator_hour * self.run.cluster.count
+        return self.hours * self.run.billing.counted_usd_per_hour * self.run.cluster.count
 
 
 def cost_lines(
     run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float
 ) -> list[LineBlock]:
-    """All lines of one run's cost, without those of 0 but compute.
+    """All lines of one run's cost, without those of 0 but compute; without a price those that need none.
 
     Parameters
     ----------
@@ -78,11 +78,12 @@ def cost_lines(
     """
     bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb, checkpoint_interval_hours)
     amounts = [(line, cents(usd(bill)), basis) for line, usd, basis in LINES]
-    return [LineBlock(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == COMPUTE_LINE]
+    shown = COMPUTE_LINE if run.billing.usd_per_accelerator_hour is not None else ""
+    return [LineBlock(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == shown]
 
 
 def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float) -> Range:
-    """Sum of the lines at the p10, p50 and p90 of hours.
+    """Sum of the lines at the p10, p50 and p90 of hours; without a price of those that need none.
 
     Parameters
     ----------
@@ -149,11 +150,11 @@ def overhead_share(run: Run) -> float:
 
 def _compute_basis(bill: Bill) -> str:
     run = bill.run
-    return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.billing.usd_per_accelerator_hour:.4f} USD"
+    return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.billing.counted_usd_per_hour:.4f} USD"
 
 
 def _spares_usd(bill: Bill) -> float:
-    return bill.hours * bill.run.billing.usd_per_accelerator_hour * idle_accelerators(bill.run)
+    return bill.hours * bill.run.billing.counted_usd_per_hour * idle_accelerators(bill.run)
 
 
 def _spares_basis(bill: Bill) -> str:
@@ -234,7 +235,7 @@ def _commitment_usd(bill: Bill) -> float:
     used = bill.hours * (1 + overhead_share(run))
     paid = paid_hours(used, run.billing.term_hours)
     unused = run.cluster.count * (paid - used) + idle_accelerators(run) * (paid - bill.hours)
-    return unused * run.billing.usd_per_accelerator_hour
+    return unused * run.billing.counted_usd_per_hour
 
 
 def _commitment_basis(bill: Bill) -> str:

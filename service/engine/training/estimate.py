@@ -42,7 +42,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     """What the run takes, how long, and what it costs.
 
     What published runs lose beyond their steps and failures is in hours and cost, with its range, unless the caller states an efficiency.
-    A layout of the caller's that does not fit is reported, not refused.
+    A layout of the caller's that does not fit is reported, not refused. Without a price the cost is None.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     checkpoint = checkpoint_tb(run)
     interval_hours = reliable.checkpoint_interval_minutes / 60
     lines = cost_lines(run, hours.p50, mwh, checkpoint, interval_hours)
-    total = total_usd(run, hours, mwh, checkpoint, interval_hours)
+    priced = run.billing.usd_per_accelerator_hour is not None
+    total = total_usd(run, hours, mwh, checkpoint, interval_hours) if priced else None
     useful_hours = hours.p50 * reliable.goodput * timed.run_over_step_speed
     executed = flops.total + recomputed_flops(run.model, run.training)[int(choice.layouts.recompute[0])]
     return Estimate(
@@ -97,7 +98,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
         cost=CostBlock(
             total_usd=total,
             lines=tuple(lines),
-            usd_per_million_tokens=total.p50 / run.data.trained_tokens * 1e6,
+            usd_per_million_tokens=None if total is None else total.p50 / run.data.trained_tokens * 1e6,
         ),
         energy=EnergyBlock(
             mwh=mwh,
@@ -112,7 +113,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     )
 
 
-def _spread_causes(run: Run, timed: RunTime, planning: PlanCalibration, total: Range) -> tuple[CauseOfSpread, ...]:
+def _spread_causes(run: Run, timed: RunTime, planning: PlanCalibration, total: Range | None) -> tuple[CauseOfSpread, ...]:
     """Hours and cost under each uncertain factor of the hours alone; without those that are certain."""
     factors: dict[SpreadCause, Range] = {
         "speed": inverse(timed.speed.tokens_per_s_per_accelerator),
@@ -121,7 +122,7 @@ def _spread_causes(run: Run, timed: RunTime, planning: PlanCalibration, total: R
     }
     whole = timed.wall_clock_hours
     alone = {cause: product(whole.p50, (factor,)) for cause, factor in factors.items() if factor.p10 < factor.p90}
-    return tuple(CauseOfSpread(cause, hours, _cost_in(hours, whole, total)) for cause, hours in alone.items())
+    return tuple(CauseOfSpread(cause, hours, None if total is None else _cost_in(hours, whole, total)) for cause, hours in alone.items())
 
 
 def _cost_in(hours: Range, whole: Range, total: Range) -> Range:

@@ -7,33 +7,18 @@ from typing import Any
 
 from providers.offer import Offer
 from service.context import AppContext
-from service.domain.errors import UnpricedAccelerator
-from service.domain.training.estimate import COMPUTE_LINE
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import ModelPreset
 from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.usecases.training.estimate import estimate
 from service.usecases.training.levers import estimate_with_levers
-from service.usecases.training.unpriced import estimate_unpriced
 
 
 def answered(context: AppContext, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to an estimate request, with levers where it asks for them; without its cost where nobody sells the accelerator.
-
-    Raises as `estimate` does, but for UnpricedAccelerator.
-    """
-    try:
-        body: dict[str, Any] = to_builtins((estimate_with_levers if request.get("levers") else estimate)(context, request))
-    except UnpricedAccelerator as problem:
-        return _without_price(to_builtins(estimate_unpriced(context, request, problem)))
+    """The answer to an estimate request, with levers where it asks for them. Raises as `estimate` does."""
+    body: dict[str, Any] = to_builtins((estimate_with_levers if request.get("levers") else estimate)(context, request))
     return body
-
-
-def _without_price(body: dict[str, Any]) -> dict[str, Any]:
-    """An estimate at a price of 0 as one whose price is not known: null, as is what depends on it."""
-    known = [line for line in body["cost"]["lines"] if line["line"] != COMPUTE_LINE]
-    return body | {"price": None, "cost": body["cost"] | {"total_usd": None, "lines": known, "usd_per_million_tokens": None}}
 
 
 def batch_answer(answers: Sequence[Mapping[str, Any]], price_snapshot: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from service.presets.serving import default_shape
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.price import Price
+from service.usecases.resolution.price import Price, require_priced
 from service.usecases.scaling.size_costs import LifetimeServing, resolve_lifetime_serving, resolve_setup
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
@@ -71,9 +71,10 @@ def approaches(context: AppContext, request: Request) -> ApproachesAnswer:
     """The answer to a validated request. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
-    setup = resolve_setup(context, request, book, of_mixtures=False)
+    setup = resolve_setup(context, request, book, notes, of_mixtures=False)
     if setup is None:
         raise InvalidRequest("approaches are trained and served on a machine: state hardware", "/hardware")
+    price = require_priced(setup.price)
     serving = resolve_lifetime_serving(setup, request.get("serving", {}), float(request["lifetime_inference_tokens"]), book, notes)
     task = _task(context, request, serving, book.name, notes)
     names = request.get("approaches", APPROACHES)
@@ -82,8 +83,8 @@ def approaches(context: AppContext, request: Request) -> ApproachesAnswer:
     return ApproachesAnswer(
         _ranked(costed, serving),
         serving.requests_total,
-        setup.price,
-        serving.price,
+        price,
+        require_priced(serving.price),
         book.name,
         engine_version(),
         notes.assumptions,
@@ -242,8 +243,8 @@ def _estimate_request(task: ApproachTask, approach: Approach, count: int) -> dic
 
 
 def _training(answer: EstimateAnswer, request: dict[str, Any]) -> ApproachTraining:
-    cost, time = answer.estimate.cost, answer.estimate.time
-    return ApproachTraining(cost.total_usd, time.accelerator_hours, time.wall_clock_hours, request)
+    time = answer.estimate.time
+    return ApproachTraining(require_priced(answer.estimate.cost.total_usd), time.accelerator_hours, time.wall_clock_hours, request)
 
 
 def _serving_cost(task: ApproachTask, approach: Approach) -> ApproachServing | None:

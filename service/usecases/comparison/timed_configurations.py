@@ -21,7 +21,6 @@ from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.price import UNPRICED
 from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
 from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_expert_ranks
@@ -133,7 +132,7 @@ def resolve_on_accelerator(context: AppContext, workload: Workload, accelerator:
     try:
         cluster = resolve_cluster(find_accelerator(accelerator), {"count": 1}, notes)
         training = resolve_training(request.get("training", {}), *workload.model, cluster, context.clock().year, notes)
-        run = assemble_run(_without_spot_and_deadline(request), workload.model[0], training, cluster, UNPRICED, notes)
+        run = assemble_run(_without_spot_and_deadline(request), workload.model[0], training, cluster, None, notes)
         failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", training.software_year, preemption_notes)
     except DomainError as problem:
         if problem.pointer not in ACCELERATOR_POINTERS:

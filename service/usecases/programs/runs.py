@@ -15,6 +15,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import require_priced
 from service.usecases.training.data_warnings import FAR_FROM_OPTIMAL
 from service.usecases.training.estimate import EstimateAnswer
 
@@ -143,7 +144,7 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
         accelerator=find_accelerator(request["hardware"]["accelerator"]).accelerator.name,
         lines=tuple(RunCostLine(line.line, line.usd) for line in estimate.cost.lines),
         use=ResourceUse(
-            usd=estimate.cost.total_usd,
+            usd=require_priced(answer.estimate.cost.total_usd),
             accelerator_hours=estimate.time.accelerator_hours,
             wall_clock_hours=hours,
             flops=estimate.flops.total,

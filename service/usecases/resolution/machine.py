@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.context import AppContext
+from service.domain.errors import UnpricedAccelerator
 from service.domain.training.run import Cluster
 from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
@@ -16,18 +17,20 @@ from service.usecases.resolution.offer_choice import choose_offer, note_choice
 from service.usecases.resolution.price import Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
 
 Request = Mapping[str, Any]
+STATE_PRICE = "a vendor's quote or what an hour of your own costs: until then the cost is not known"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The cluster of a request, its price, and the name of the price book.
 
+    `price` is None where nobody is known to sell the accelerator and the caller states none.
     `cost_by_provider` is the least cost of the run at each provider over that at the priced offer [1], its own provider's first; empty
     for the caller's own price.
     """
 
     cluster: Cluster
-    price: Price
+    price: Price | None
     price_snapshot: str
     cost_by_provider: Mapping[str, float]
 
@@ -44,7 +47,11 @@ def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBo
     stated = find_stated_price(filters, found.accelerator.name)
     if stated is not None:
         return Machine(resolve_cluster(found, hardware, notes, stated), stated, book.name, {})
-    offers = find_offers(filters, found.accelerator.name, book)
+    try:
+        offers = find_offers(filters, found.accelerator.name, book)
+    except UnpricedAccelerator as problem:
+        notes.warn(f"{problem.message}, {STATE_PRICE}")
+        return Machine(resolve_cluster(found, hardware, notes), None, book.name, {})
     filtered = filters.get("provider") or filters.get("region")
     others = find_eligible_offers({"pricing": filters.get("pricing")}, found.accelerator.name, book) if filtered else ()
     choice = choose_offer(context, request, resolve_cluster(found, hardware, AssumptionLog()), offers, book, others)

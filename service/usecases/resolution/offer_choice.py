@@ -23,7 +23,7 @@ from service.prices.book import PriceBook
 from service.prices.precedence import FILE_PROVIDER
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import data_sheet_inter_node_gbps
-from service.usecases.resolution.price import UNPRICED, describe_offer, find_cheapest
+from service.usecases.resolution.price import describe_offer, find_cheapest
 from service.usecases.resolution.run import assemble_run, resolve_trained_model
 from service.usecases.resolution.utilisation import resolve_utilisation
 
@@ -74,7 +74,7 @@ def choose_offer(
     """
     notes, now = AssumptionLog(), context.clock()
     model, training = resolve_trained_model(context, request, cluster, notes)
-    run = assemble_run(request, model, training, cluster, UNPRICED, notes)
+    run = assemble_run(request, model, training, cluster, None, notes)
     stated_gbps, own = request["hardware"].get("inter_node_gbps"), connected_offers(offers, cluster)
     priced = _price(context, run, [*own, *(connected_offers(others, cluster) if others else ())], stated_gbps)
     if priced is None:  # no layout fits: the estimate says so

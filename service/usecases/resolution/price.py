@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
 from service.domain.answer_fields import Doc
@@ -15,6 +15,8 @@ from service.domain.prices import offer_key
 from service.presets.hardware.regions import region_of_offer
 from service.prices.catalog import PriceBook, matches_filters
 from service.usecases.resolution.assumption_log import AssumptionLog
+
+Figure = TypeVar("Figure")
 
 DEFAULT_PRICING = "on_demand"
 OLD_AFTER = timedelta(days=365)
@@ -47,7 +49,12 @@ class Price:
     discounts: Annotated[str | None, Doc("Discounts taken off the list price, in their order; null where none was", max_length=5000)] = None
 
 
-UNPRICED = Price(0.0, "", stale=False)
+def require_priced(figure: Figure | None) -> Figure:
+    """A price or a cost, for answers that are sums or differences of dollars. Raises UnpricedAccelerator where it is not known."""
+    if figure is None:
+        text = "what this costs is not known, as nobody is known to sell the accelerator: state price.usd_per_accelerator_hour"
+        raise UnpricedAccelerator(text, "/price")
+    return figure
 
 
 def find_stated_price(given: Mapping[str, Any], accelerator: str) -> Price | None:

@@ -1,4 +1,4 @@
-"""A run from the sections of a request: model, training, data and settings on a machine whose price is known.
+"""A run from the sections of a request: model, training, data and settings on a machine at its price.
 
 The parts are public because programs read equal sections of many requests once, and comparisons resolve one workload for many machines.
 """
@@ -28,8 +28,8 @@ def resolve_trained_model(context: AppContext, request: Request, cluster: Cluste
     return model, resolve_training(training, model, published_seq_len, cluster, context.clock().year, notes)
 
 
-def assemble_run(request: Request, model: Model, training: Training, cluster: Cluster, price: Price, notes: AssumptionLog) -> Run:
-    """The run of a request whose model and training are resolved. Raises DomainErrors, with pointers into the request."""
+def assemble_run(request: Request, model: Model, training: Training, cluster: Cluster, price: Price | None, notes: AssumptionLog) -> Run:
+    """The run of a request whose model and training are resolved; None: no price is known. Raises DomainErrors with pointers."""
     data = resolve_data(request["data"], model, training.seq_len, notes)
     settings = resolve_settings(request, cluster.accelerator, price, training.software_year, notes)
     return Run(model=model, data=data, training=training, cluster=cluster, **settings)

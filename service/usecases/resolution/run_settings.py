@@ -20,23 +20,28 @@ from service.usecases.resolution.price import Price
 Section = Mapping[str, Any]
 
 
-def resolve_settings(request: Section, accelerator: Accelerator, price: Price, software_year: int, notes: AssumptionLog) -> dict[str, Any]:
-    """The settings of a run by the names of the fields of Run. Raises DomainErrors, with pointers into the request."""
+def resolve_settings(
+    request: Section, accelerator: Accelerator, price: Price | None, software_year: int, notes: AssumptionLog
+) -> dict[str, Any]:
+    """The settings of a run by the names of the fields of Run; None: no price is known. Raises DomainErrors with pointers."""
+    pricing = None if price is None else price.pricing
     return {
         "efficiency": resolve_efficiency(request.get("efficiency", {})),
-        "failures": resolve_failures(request.get("failures", {}), accelerator, price.pricing, software_year, notes),
+        "failures": resolve_failures(request.get("failures", {}), accelerator, pricing, software_year, notes),
         "storage": resolve_storage(request.get("storage", {}), notes),
         "network": resolve_network(request.get("network", {}), notes),
         "personnel": resolve_personnel(request.get("personnel", {}), notes),
         "overhead": resolve_overhead(request.get("overhead", {}), notes),
         "energy": resolve_energy(request.get("energy", {}), accelerator, price, notes),
         "schedule": resolve_schedule(request.get("schedule", {}), notes),
-        "billing": Billing(
-            usd_per_accelerator_hour=price.usd_per_accelerator_hour,
-            instance_size=price.accelerators_per_instance,
-            term_hours=TERM_HOURS[price.pricing] if price.pricing else 0.0,
-        ),
+        "billing": _billing(price),
     }
+
+
+def _billing(price: Price | None) -> Billing:
+    if price is None:
+        return Billing(None)
+    return Billing(price.usd_per_accelerator_hour, price.accelerators_per_instance, TERM_HOURS[price.pricing] if price.pricing else 0.0)
 
 
 def resolve_efficiency(given: Section) -> Efficiency:
@@ -101,7 +106,7 @@ def resolve_overhead(given: Section, notes: AssumptionLog) -> Overhead:
     return Overhead(**_section(given, "overhead", ("evaluation", "debugging", "reruns"), notes))
 
 
-def resolve_energy(given: Section, accelerator: Accelerator, price: Price, notes: AssumptionLog) -> Energy:
+def resolve_energy(given: Section, accelerator: Accelerator, price: Price | None, notes: AssumptionLog) -> Energy:
     """Power, PUE and grid: the caller's, else those of the data sheet and of the region (the caller's or the offer's)."""
     region = _region(given, price, notes)
     power = find_power(accelerator)
@@ -116,10 +121,10 @@ def resolve_energy(given: Section, accelerator: Accelerator, price: Price, notes
     )
 
 
-def _region(given: Section, price: Price, notes: AssumptionLog) -> Region:
+def _region(given: Section, price: Price | None, notes: AssumptionLog) -> Region:
     if given.get("region") is not None:
         return find_region(given["region"])
-    if price.provider is not None and price.region is not None:
+    if price is not None and price.provider is not None and price.region is not None:
         region = region_of_offer(price.provider, price.region)
         notes.assume("energy.region", region.key, "the region of the price")
         return region

@@ -49,9 +49,13 @@ class OptimumServing:
     load_factor: Annotated[float, Doc("Mean over full load of the replicas", "1", maximum=1e100)]
     usd_per_million_tokens: Annotated[
         float | None,
-        Doc("Price of a million tokens at the optimum's size; null where it does not fit", "USD per million tokens", maximum=1e100),
+        Doc(
+            "Price of a million tokens at the optimum's size; null where it does not fit, or without a price",
+            "USD per million tokens",
+            maximum=1e100,
+        ),
     ]
-    price: Annotated[Price, Doc("Price of serving")]
+    price: Annotated[Price | None, Doc("Price of serving; null where none is known")]
 
 
 ModelsAround = tuple[tuple[CostedModel, ...], tuple[CostedModel, ...], tuple[SmallerModel, ...]]
@@ -82,7 +86,8 @@ def optimum_training(costs: ModelCosts, optimum: Optimum, draws: Optimum | None)
     def range_of_cost(cost: Any) -> Range:
         return range_over_draws(cost_of(cost, optimum), None if draws is None else cost_of(cost, draws))
 
-    return OptimumTraining(range_of_cost(table.usd()), range_of_cost(table.accelerator_hours()), range_of_cost(table.wall_clock_hours()))
+    usd = range_of_cost(table.usd()) if table.priced else None
+    return OptimumTraining(usd, range_of_cost(table.accelerator_hours()), range_of_cost(table.wall_clock_hours()))
 
 
 def law_details(law: PublishedLaw, optimum: Optimum) -> LawDetails:
@@ -106,7 +111,7 @@ def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: Optimu
         within_budget=cost_model(costs, within_budget),
         training_only=cost_model(costs, result.bought),
         joint=cost_model(costs, result.joint),
-        saves_usd=finite_or_none(saved) if costs.table else None,
+        saves_usd=finite_or_none(saved) if costs.in_dollars else None,
         saves_flops=None if costs.table else saved,
         saves_share=saved / training_only_lifetime if np.isfinite(training_only_lifetime) else None,
         extra_training_share=joint_training / training_only_training - 1 if np.isfinite(training_only_training) else None,
@@ -125,7 +130,7 @@ def optimum_serving(resolved: OptimumRequest, optimum: Optimum) -> OptimumServin
         prompt_tokens=serving.request.prompt_tokens,
         output_tokens=serving.request.output_tokens,
         load_factor=serving.load_factor,
-        usd_per_million_tokens=finite_or_none(1e6 * usd / serving.tokens),
+        usd_per_million_tokens=None if serving.price is None else finite_or_none(1e6 * usd / serving.tokens),
         price=serving.price,
     )
 
@@ -177,9 +182,9 @@ def cost_model(costs: ModelCosts, model: Optimum) -> CostedModel:
         tokens=float(model.tokens),
         loss=None if model.loss is None else float(model.loss),
         flops=float(model.flops),
-        training_usd=None if table is None else finite_or_none(cost_of(table.usd(), model)),
+        training_usd=finite_or_none(cost_of(table.usd(), model)) if table is not None and table.priced else None,
         accelerator_hours=None if table is None else finite_or_none(cost_of(table.accelerator_hours(), model)),
-        serving_usd=None if table is None else serving_cost,
+        serving_usd=serving_cost if costs.in_dollars else None,
         serving_flops=serving_cost if table is None else None,
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.context import AppContext
-from service.domain.errors import InvalidRequest
+from service.domain.errors import InvalidRequest, UnpricedAccelerator
 from service.domain.scaling.laws import PARAMETERS, DataLimit, ParametricLaw, ScalingLaw
 from service.domain.scaling.optimum import Budget
 from service.engine.scaling.laws import draw_allocation_laws, draw_laws, laws_from_rows
@@ -53,7 +53,13 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
     law, law_draws = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
     _check_serving(request)
-    setup = resolve_setup(context, request, book, of_mixtures=law.name == MIXTURE)
+    setup = resolve_setup(context, request, book, notes, of_mixtures=law.name == MIXTURE)
+    if budget.kind == "usd" and setup is not None and setup.price is None:
+        raise UnpricedAccelerator(
+            f"nobody is known to sell {setup.cluster.accelerator.name}, so what dollars buy is not known: state"
+            " price.usd_per_accelerator_hour, or a budget of accelerator_hours, days, a deadline or flops",
+            "/price",
+        )
     inference = request.get("lifetime_inference_tokens")
     return OptimumRequest(
         law=law,

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelCosts:
-    """Cost functions of models. `budget` counts in the budget's unit; `training` in USD, or in FLOPs without hardware.
+    """Cost functions of models. `budget` counts in the budget's unit; `training` in USD, in accelerator-hours without a price, or in FLOPs
+    without hardware.
 
     `serving` is the lifetime's serving cost of a size in the unit of `training`; None without a lifetime.
     """
@@ -39,6 +40,11 @@ class ModelCosts:
     training: Cost
     serving: Callable[[Floats], Floats] | None
     table: SizeCostTable | None
+
+    @property
+    def in_dollars(self) -> bool:
+        """Whether `training` and `serving` are in USD."""
+        return self.table is not None and self.table.priced
 
     @property
     def objective(self) -> Cost:

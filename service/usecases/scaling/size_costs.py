@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.context import AppContext
-from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, UnknownName
+from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, UnknownName, UnpricedAccelerator
 from service.domain.quantities import Range
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.domain.serving.requirements import MeanRequest, ServingMachine, WeightFormat
@@ -21,7 +21,7 @@ from service.engine.scaling.laws import Floats
 from service.engine.serving.configurations import cheapest_usd_per_request
 from service.engine.serving.model import ServingSetup, describe_served_model
 from service.engine.serving.roofline import throughput_spread
-from service.engine.training.cost import total_usd
+from service.engine.training.cost import idle_accelerators, overhead_share, total_usd
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.run_time import predict_run_time_in
@@ -60,12 +60,12 @@ TYPICAL_SECONDS, USUAL_MFU, TOKENS_PER_PARAM = 30 * 86400, 0.4, 20
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetup:
-    """A machine at a price, and the request's sections on training."""
+    """A machine at its price (None: not known), and the request's sections on training."""
 
     context: AppContext
     request: Request
     cluster: Cluster
-    price: Price
+    price: Price | None
     of_mixtures: bool
 
     def model(self, params: float) -> Transformer:
@@ -75,7 +75,7 @@ class TrainingSetup:
 
 @dataclass(frozen=True, slots=True)
 class SizeCost:
-    """Cost of one size: wall-clock hours per token, fixed USD, and USD per token."""
+    """Cost of one size: wall-clock hours per token, fixed USD, and USD per token; paid accelerator-hours for USD where no price is known."""
 
     params: float
     hours_per_token: float
@@ -85,9 +85,13 @@ class SizeCost:
 
 @dataclass(frozen=True, slots=True)
 class SizeCostTable:
-    """Smooth costs over the size, the largest size known to fit, and the number of accelerators."""
+    """Smooth costs over the size, the largest size known to fit, and the number of accelerators.
+
+    Where it is not `priced`, what is named USD is accelerator-hours: sizes are weighed by them, and no dollars are shown.
+    """
 
     count: int
+    priced: bool
     largest: float
     hours_per_token: PowerSum
     usd_fixed: PowerSum
@@ -110,6 +114,7 @@ class SizeCostTable:
         """The table scaled to what a size costs that was timed."""
         return SizeCostTable(
             self.count,
+            self.priced,
             max(self.largest, known.params),
             self.hours_per_token.through(known.params, known.hours_per_token),
             self.usd_fixed.through(known.params, known.usd_fixed),
@@ -125,12 +130,15 @@ class SizeCostTable:
 
 @dataclass(frozen=True, slots=True)
 class LifetimeServing:
-    """Machine, weight format, mean request and price of serving the lifetime's tokens."""
+    """Machine, weight format, mean request and price of serving the lifetime's tokens.
+
+    Without a price, that of training on the same accelerator, costs are in accelerator-hours.
+    """
 
     machine: ServingMachine
     weight_format: WeightFormat
     request: MeanRequest
-    price: Price
+    price: Price | None
     load_factor: float
     tokens: float
 
@@ -142,7 +150,8 @@ class LifetimeServing:
     def usd_per_request(self, model: Transformer, request: MeanRequest | None = None) -> Range:
         """Cost of a request [USD], infinite where no replica holds the model. Raises InvalidRequest for other networks."""
         setup = ServingSetup(describe_served_model(model), self.weight_format, self.machine, request or self.request)
-        usd = cheapest_usd_per_request(setup, self.price.usd_per_accelerator_hour, self.load_factor)
+        hourly = 1.0 if self.price is None else self.price.usd_per_accelerator_hour
+        usd = cheapest_usd_per_request(setup, hourly, self.load_factor)
         speed = throughput_spread(setup)
         return Range(usd / speed.p90, usd / speed.p50, usd / speed.p10)
 
@@ -159,15 +168,19 @@ def default_model(params: float, *, of_mixtures: bool, **stated: int) -> Transfo
     return infer_shape({"params": params, **default_shape(), **stated}).model
 
 
-def resolve_setup(context: AppContext, request: Request, book: PriceBook, *, of_mixtures: bool) -> TrainingSetup | None:
-    """The machine and its price; None where no hardware is stated. The estimate reports their assumptions.
+def resolve_setup(
+    context: AppContext, request: Request, book: PriceBook, notes: AssumptionLog, *, of_mixtures: bool
+) -> TrainingSetup | None:
+    """The machine and its price; None where no hardware is stated. Warns without a price; the estimate reports their assumptions.
 
     Raises UnknownName, NoOffer with pointers.
     """
     if "hardware" not in request:
         return None
-    notes = AssumptionLog()
-    machine = resolve_machine_in_book(context, {**request, **_typical_run(request["hardware"])}, book, notes)
+    own_notes = AssumptionLog()
+    machine = resolve_machine_in_book(context, {**request, **_typical_run(request["hardware"])}, book, own_notes)
+    if machine.price is None:
+        notes.warn(*own_notes.warnings)
     return TrainingSetup(context, request, machine.cluster, machine.price, of_mixtures)
 
 
@@ -195,6 +208,10 @@ def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCo
     timed = predict_run_time_in(run, choice, utilisation, plan_calibration())
     hours, checkpoint, interval_hours = timed.wall_clock_hours.p50, checkpoint_tb(run), timed.reliable.checkpoint_interval_minutes / 60
 
+    if setup.price is None:
+        paid = setup.cluster.count * (1 + overhead_share(run)) + idle_accelerators(run)
+        return SizeCost(params, hours / TIMED_TOKENS, 0.0, hours / TIMED_TOKENS * paid)
+
     def total_cost_usd(wall_clock_hours: float) -> float:
         mwh = energy_mwh(wall_clock_hours * setup.cluster.count, run.energy)
         return total_usd(run, Range.exactly(wall_clock_hours), mwh, checkpoint, interval_hours).p50
@@ -218,6 +235,7 @@ def size_cost_table(setup: TrainingSetup) -> SizeCostTable:
     params, hours, fixed, per_token = np.array([[row.params, row.hours_per_token, row.usd_fixed, row.usd_per_token] for row in rows]).T
     return SizeCostTable(
         setup.cluster.count,
+        setup.price is not None,
         _largest_size(setup, rows[-1].params),
         fit_power_sum(params, hours),
         fit_power_sum(params, fixed),
@@ -244,6 +262,9 @@ def resolve_lifetime_serving(
     setup: TrainingSetup, section: Request, tokens: float, book: PriceBook, notes: AssumptionLog
 ) -> LifetimeServing:
     """Serving with the stated accelerator and price, else those of training. Raises DomainErrors with pointers below /serving."""
+    if setup.price is None and ("accelerator" in section or "price" in section):
+        text = "training and serving at prices of their own are weighed in dollars: state price.usd_per_accelerator_hour of training"
+        raise UnpricedAccelerator(text, "/price")
     try:
         return _resolve_serving(setup, section, tokens, book, notes)
     except DomainError as problem:
@@ -252,7 +273,7 @@ def resolve_lifetime_serving(
 
 def _resolve_serving(setup: TrainingSetup, section: Request, tokens: float, book: PriceBook, notes: AssumptionLog) -> LifetimeServing:
     price = _serving_price(setup, section, book, notes)
-    accelerator = find_accelerator(price.accelerator).accelerator if price.accelerator else setup.cluster.accelerator
+    accelerator = find_accelerator(price.accelerator).accelerator if price and price.accelerator else setup.cluster.accelerator
     default = serving_defaults()["load_factor"]
     load = notes.take(section, "serving.load_factor", default.value, default.source)
     weight_format = find_format(_take_default(section, "format", notes))
@@ -264,7 +285,7 @@ def _resolve_serving(setup: TrainingSetup, section: Request, tokens: float, book
     return LifetimeServing(machine, weight_format, request, price, load, tokens)
 
 
-def _serving_price(setup: TrainingSetup, section: Request, book: PriceBook, notes: AssumptionLog) -> Price:
+def _serving_price(setup: TrainingSetup, section: Request, book: PriceBook, notes: AssumptionLog) -> Price | None:
     if "accelerator" not in section and "price" not in section:
         notes.assume("serving.accelerator", setup.cluster.accelerator.name, "as trained on, at the same price")
         return setup.price

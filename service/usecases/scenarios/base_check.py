@@ -16,7 +16,7 @@ from service.usecases.programs.resolve import resolve_program
 from service.usecases.programs.runs import locate_problem, request_key, run_request
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.price import find_offers, find_stated_price
+from service.usecases.resolution.price import find_offers, find_stated_price, require_priced
 from service.usecases.scenarios.registry import Body, Shape
 from service.usecases.scenarios.trial_models import count_runs
 from service.usecases.training.estimate import estimate
@@ -44,7 +44,7 @@ def check_base(context: AppContext, shape: Shape, base: Body) -> None:
     """
     try:
         if shape == "estimate":
-            estimate(context, base)
+            require_priced(estimate(context, base).price)
         elif count_runs(shape, base) <= MOST_ESTIMATED:
             resolve_program(EstimateCache(context), base, context.clock().date(), AssumptionLog())
         else:

@@ -32,8 +32,11 @@ def load_price_history(context: AppContext, request: ScenarioRequest, stated: An
         price = resolve_machine(context, request.base, AssumptionLog()).price
     except DomainError as problem:
         raise problem.below("/base") from problem
-    if price.provider is None:
-        raise InvalidRequest("the base request states its price, which has no history: leave it out or name a provider", pointer)
+    if price is None or price.provider is None:
+        raise InvalidRequest(
+            "the base request's price is stated or not known, and has no history: take an accelerator with offers, and state no price",
+            pointer,
+        )
     hours = _hours_by_price(_price_changes(context, price, days), context.clock())
     if len(hours) < 2:
         raise InvalidRequest(f"no other price of {price.provider} {price.instance_type} was seen in {days:g} days", pointer)

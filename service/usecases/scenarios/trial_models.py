@@ -31,6 +31,7 @@ from service.usecases.programs.network import activity_name
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, collect_run_warnings
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import require_priced
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.scenarios.registry import Body, Shape
 from service.usecases.training.estimate import estimate_run
@@ -101,7 +102,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
     notes = AssumptionLog()
     resolved = resolve(context, base, notes)
     answer = estimate_run(resolved, notes)
-    schedule, time = resolved.run.schedule, answer.estimate.time
+    schedule, time, usd = resolved.run.schedule, answer.estimate.time, require_priced(answer.estimate.cost.total_usd)
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
@@ -110,7 +111,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
         replace(model, field_paths={path: path for path in trial_paths}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
         Targets(deadline),
-        _planned(answer.estimate.cost.total_usd.p50, time.accelerator_hours.p50, schedule.queue_hours + time.wall_clock_hours.p50),
+        _planned(usd.p50, time.accelerator_hours.p50, schedule.queue_hours + time.wall_clock_hours.p50),
         answer.assumptions,
         answer.warnings,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from service.domain.quantities import Range
 from service.domain.scaling.laws import DataLimit, ParametricLaw
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Run
@@ -22,8 +23,8 @@ PRETRAINING = ("pretrain", "continued_pretrain")
 FAR_FROM_OPTIMAL = "far from compute-optimal"
 
 
-def data_warnings(run: Run, total_usd: float) -> Iterator[str]:
-    """Warnings about a run that costs `total_usd` at the median; of a cost of 0 only shares are named."""
+def data_warnings(run: Run, total_usd: Range | None) -> Iterator[str]:
+    """Warnings about a run of that cost; without one, or of a cost of 0, only shares are named."""
     if not _is_text_model(run.model) or run.training.method not in PRETRAINING:
         return
     epochs, free_epochs = run.data.epochs, warning_threshold("free_epochs")
@@ -42,7 +43,7 @@ def data_warnings(run: Run, total_usd: float) -> Iterator[str]:
         yield from _optimality_warnings(comparison, f"scaling law {law.name}, as POST /v1/optimal", total_usd)
 
 
-def _optimality_warnings(comparison: PlanAgainstOptimum, source: str, total_usd: float) -> Iterator[str]:
+def _optimality_warnings(comparison: PlanAgainstOptimum, source: str, total_usd: Range | None) -> Iterator[str]:
     """The warning of a plan that is too large for its data, or so long trained that its loss costs a multiple of what it needs."""
     plan, cheaper = comparison.plan, comparison.same_loss
     cost_share = float(cheaper.flops / plan.flops)
@@ -55,7 +56,8 @@ def _optimality_warnings(comparison: PlanAgainstOptimum, source: str, total_usd:
     planned, same_loss = (
         f"{short_count(float(model.params))} parameters on {short_count(float(model.tokens))} tokens" for model in (plan, cheaper)
     )
-    priced = f", {money(cost_share * total_usd)} instead of {money(total_usd)}" if total_usd else ""
+    usd = 0.0 if total_usd is None else total_usd.p50
+    priced = f", {money(cost_share * usd)} instead of {money(usd)}" if usd else ""
     advice = (
         "take the smaller model, or train this one on more tokens"
         if too_few

@@ -51,7 +51,7 @@ class EstimateAnswer:
 
     summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
     estimate: Annotated[Estimate, MERGED]
-    price: Annotated[Price, Doc("Price the answer is made with; null where no offer of the accelerator is known", nullable=True)]
+    price: Annotated[Price | None, Doc("Price the answer is made with; null where no offer of the accelerator is known")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
@@ -82,20 +82,16 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _warn_of_surprises(request, run, found, machine.price, notes)
     _warn_of_tight_memory(found, notes)
     _warn_of_idle_gain(run, resolved.utilisation, found, notes)
-    notes.warn(*data_warnings(run, found.cost.total_usd.p50))
+    notes.warn(*data_warnings(run, found.cost.total_usd))
     warnings = (*notes.warnings, *found.warnings)
     summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider)
     return EstimateAnswer(summary, found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
 
 
-def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price, notes: AssumptionLog) -> None:
+def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price | None, notes: AssumptionLog) -> None:
     """Warn of what is unlikely to be meant: small instances, power counted twice, runs of years, tiny models."""
-    node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
-    if price.provider is not None and instance < min(node, run.cluster.count):
-        notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
-    if price.provider is not None and run.energy.usd_per_kwh:
-        notes.warn("a cloud's price contains its power, usd_per_kwh adds it again: state price.usd_per_accelerator_hour for owned hardware")
-    _warn_of_capacity(run, price, notes)
+    if price is not None and price.provider is not None:
+        _warn_of_offer(run, price.provider, price, notes)
     years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
     if years > 1:
         notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
@@ -104,13 +100,18 @@ def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
 
 
-def _warn_of_capacity(run: Run, price: Price, notes: AssumptionLog) -> None:
-    """Warn of more accelerators than the provider lets at its list price."""
-    if price.provider is None or price.pricing not in UNCONTRACTED:
+def _warn_of_offer(run: Run, provider: str, price: Price, notes: AssumptionLog) -> None:
+    """Warn of instances smaller than a node, of power counted twice, and of more accelerators than are let at the list price."""
+    node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
+    if instance < min(node, run.cluster.count):
+        notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
+    if run.energy.usd_per_kwh:
+        notes.warn("a cloud's price contains its power, usd_per_kwh adds it again: state price.usd_per_accelerator_hour for owned hardware")
+    if price.pricing not in UNCONTRACTED:
         return
-    band = capacity_band(price.provider, run.cluster.accelerator)
+    band = capacity_band(provider, run.cluster.accelerator)
     if run.cluster.count + spare_accelerators(run) > band.most:
-        notes.warn(f"{describe_capacity(price.provider, band)}: its list price is that of fewer, state your quote's ({band.source})")
+        notes.warn(f"{describe_capacity(provider, band)}: its list price is that of fewer, state your quote's ({band.source})")
 
 
 def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:
@@ -154,7 +155,8 @@ def _estimate_within_limits(run: Run, utilisation: Utilisation) -> Estimate:
         found = engine.estimate(run, utilisation, plan_calibration())
     except InvalidOperation as error:  # more digits than Decimal holds
         raise InvalidRequest(BEYOND_LIMITS_TEXT) from error
-    if found.cost.total_usd.p90 > MAX_USD or found.time.accelerator_hours.p90 > MAX_ACCELERATOR_HOURS:
+    usd = 0.0 if found.cost.total_usd is None else found.cost.total_usd.p90
+    if usd > MAX_USD or found.time.accelerator_hours.p90 > MAX_ACCELERATOR_HOURS:
         raise InvalidRequest(BEYOND_LIMITS_TEXT)
     return found
 

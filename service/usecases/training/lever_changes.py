@@ -21,7 +21,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.offer_choice import choose_offer, connected_offers
-from service.usecases.resolution.price import find_cheapest, find_eligible_offers
+from service.usecases.resolution.price import Price, find_cheapest, find_eligible_offers, require_priced
 from service.usecases.resolution.training import stated_expert_ranks
 from service.usecases.training.estimate import EstimateAnswer
 
@@ -59,9 +59,14 @@ class LeverBase:
         return self.context.book(self.answer.price_snapshot)
 
     @property
+    def price(self) -> Price:
+        """The price of the estimate, which has one."""
+        return require_priced(self.answer.price)
+
+    @property
     def rents(self) -> bool:
         """Whether the price is an offer's, not the caller's own."""
-        return self.answer.price.provider is not None
+        return self.price.provider is not None
 
     @property
     def pretrains_text(self) -> bool:
@@ -159,14 +164,14 @@ def _asynchronous_checkpoints(base: LeverBase, kind: LeverKind) -> Iterator[Chan
 
 def _spot(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     del kind
-    if base.rents and base.answer.price.pricing != "spot":
+    if base.rents and base.price.pricing != "spot":
         yield {"price.pricing": "spot"} | base.unset("failures.preemptions_per_node_hour")
 
 
 def _commitment(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     del kind
     for pricing in COMMITMENTS:
-        if base.rents and base.answer.price.pricing != pricing:
+        if base.rents and base.price.pricing != pricing:
             yield {"price.pricing": pricing}
 
 
@@ -179,7 +184,7 @@ def _region(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
     grids = [region_of_offer(offer.provider, offer.region).grid_gco2_per_kwh for offer in offers]
     clean = [offer for offer, grid in zip(offers, grids, strict=True) if grid == min(grids)]
     for offer in (base.least_costly(each) for each in (offers, clean)):
-        if (offer.provider, offer.region) != (base.answer.price.provider, base.answer.price.region):
+        if (offer.provider, offer.region) != (base.price.provider, base.price.region):
             yield {"price.provider": offer.provider, "price.region": offer.region} | base.unset(*REGION_FIELDS)
 
 

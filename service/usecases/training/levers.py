@@ -14,7 +14,7 @@ from service.domain.errors import DomainError
 from service.domain.training.estimate import EstimateLever
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.levers import LeverKind, load_levers
-from service.usecases.resolution.price import Price
+from service.usecases.resolution.price import Price, require_priced
 from service.usecases.training.estimate import EstimateAnswer, estimate
 from service.usecases.training.lever_changes import Change, LeverBase, changes
 
@@ -22,11 +22,14 @@ Given = Mapping[str, Any]
 # A smaller saving, relative to the run's own figure, is noise.
 MIN_SAVING_SHARE = 0.01
 HOURS_PER_DAY = 24
+UNPRICED_LEVERS = "levers are left out: they are weighed by dollars, and the cost is not known"
 
 
 def estimate_with_levers(context: AppContext, request: Given) -> EstimateAnswer:
     """An estimate with its levers, by dollars saved. Raises as `estimate` does; a change that cannot be estimated is no lever."""
     answer = estimate(context, request)
+    if answer.price is None:
+        return replace(answer, warnings=(UNPRICED_LEVERS, *answer.warnings))
     base = LeverBase(context, request, answer)
     found = [lever for kind in load_levers().values() for lever in _best(kind, _levers(base, kind))]
     return replace(answer, levers=tuple(sorted(found, key=lambda lever: (-lever.saves_usd, -lever.saves_days))))
@@ -60,7 +63,9 @@ def _estimate_changed(base: LeverBase, change: Change) -> EstimateAnswer | None:
     except DomainError:
         return None
     count = base.request["hardware"]["count"]
-    if not other.estimate.memory.fits or (_splits_nodes(other.price, count) and not _splits_nodes(base.answer.price, count)):
+    if other.price is None or not other.estimate.memory.fits:
+        return None
+    if _splits_nodes(other.price, count) and not _splits_nodes(base.price, count):
         return None
     return other
 
@@ -91,7 +96,7 @@ def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: Estim
 def _medians(answer: EstimateAnswer) -> tuple[float, float, float]:
     """Medians of cost [USD], duration [days] and emissions [tCO2e]."""
     found = answer.estimate
-    return found.cost.total_usd.p50, found.time.wall_clock_hours.p50 / HOURS_PER_DAY, found.energy.tco2e
+    return require_priced(answer.estimate.cost.total_usd).p50, found.time.wall_clock_hours.p50 / HOURS_PER_DAY, found.energy.tco2e
 
 
 def _is_worthwhile(answer: EstimateAnswer, lever: EstimateLever, kind: LeverKind) -> bool:

@@ -19,7 +19,7 @@ from service.engine.numerics.money import cents
 from service.presets.version import engine_version
 from service.prices.catalog import PriceBook
 from service.serialization import to_builtins
-from service.usecases.resolution.price import Price
+from service.usecases.resolution.price import Price, require_priced
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 Given = Mapping[str, Any]
@@ -117,9 +117,11 @@ def _book(context: AppContext, name: str | None, pointer: str) -> PriceBook:
 def _estimate(context: AppContext, request: Given, snapshot: str, where: str) -> EstimateAnswer:
     """The estimate at a price snapshot; errors point into the request at `where`."""
     try:
-        return estimate(context, {**request, "price": {**request.get("price", {}), "snapshot": snapshot}})
+        answer = estimate(context, {**request, "price": {**request.get("price", {}), "snapshot": snapshot}})
+        require_priced(answer.price)
     except DomainError as problem:
         raise problem.below(where) from problem
+    return answer
 
 
 def _earlier_at_present_price(
@@ -140,17 +142,17 @@ def _summarise(answer: EstimateAnswer) -> EstimateSummary:
     found = answer.estimate
     hours = found.time
     return EstimateSummary(
-        total_usd=found.cost.total_usd.p50,
+        total_usd=require_priced(answer.estimate.cost.total_usd).p50,
         wall_clock_hours=hours.wall_clock_hours.p50,
         accelerator_hours=hours.accelerator_hours.p50,
-        price=answer.price,
+        price=require_priced(answer.price),
         price_snapshot=answer.price_snapshot,
         engine_version=answer.engine_version,
     )
 
 
 def _total(answer: EstimateAnswer) -> Decimal:
-    return cents(answer.estimate.cost.total_usd.p50)
+    return cents(require_priced(answer.estimate.cost.total_usd).p50)
 
 
 def _engine_cause(before: EstimateAnswer, stated_usd: float | None) -> Iterator[MoveCause]:
@@ -166,7 +168,7 @@ def _engine_cause(before: EstimateAnswer, stated_usd: float | None) -> Iterator[
 
 def _price_cause(before: EstimateAnswer, after: EstimateAnswer, book: PriceBook, *, asked_otherwise: bool) -> MoveCause:
     """The extra cost of the earlier request at present prices."""
-    old, new = before.price, after.price
+    old, new = require_priced(before.price), require_priced(after.price)
     names = [name for name in PRICE_FIELDS if getattr(old, name) != getattr(new, name)]
     changes = (FieldChange(f"price.{name}", to_builtins(getattr(old, name)), to_builtins(getattr(new, name))) for name in names)
     detail = _price_detail(old, new, book, asked_otherwise=asked_otherwise)

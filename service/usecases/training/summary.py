@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from service.domain.quantities import Range
@@ -35,7 +34,7 @@ def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, cost_b
     The p80 is that of a log-normal quantity through its p50 and p90. `cost_by_provider` is the least cost of the run at each provider over
     that at the price [1], the price's own first.
     """
-    usd = None if price is None else found.cost.total_usd
+    usd = found.cost.total_usd
     hours = shifted(found.time.wall_clock_hours, run.schedule.queue_hours)
     machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
     fits = "" if found.memory.fits else "It does not fit in the memory."
@@ -94,8 +93,7 @@ def comparable_run(run: Run) -> ComparableRun | None:
 
 def _drivers(run: Run, found: Estimate, price: Price | None) -> tuple[Driver, ...]:
     """The causes with the widest 80 % range of cost, or of time without a price; a price is weighed by a tenth more and less."""
-    causes = [cause if price else replace(cause, total_usd=None) for cause in found.spread_causes]
-    weighed = [(_width(cause), _cause_driver(run, found, cause)) for cause in causes if _matters(cause)]
+    weighed = [(_width(cause), _cause_driver(run, found, cause)) for cause in found.spread_causes if _matters(cause)]
     weighed += _price_drivers(found, price)
     return tuple(driver for _, driver in sorted(weighed, key=lambda pair: -pair[0])[:MAX_DRIVERS])
 

@@ -66,6 +66,43 @@ def test_levers_of_an_unpriced_run_are_left_out_and_that_is_said(client: FlaskCl
     assert "levers" in body["warnings"][0]
 
 
+@pytest.mark.parametrize("budget", [{"days": 60}, {"accelerator_hours": 3e6}, {"flops": 1e24}])
+def test_an_optimum_is_found_in_time_and_hours_and_without_dollars(client: FlaskClient, budget: dict[str, float]) -> None:
+    """Size and tokens are those of a stated price: only dollars are missing, and one warning says what to state."""
+    request = {"budget": budget, "hardware": {"accelerator": "H800", "count": 1024}, "lifetime_inference_tokens": 1e13}
+    unpriced = client.post("/v1/optimal", json=request).get_json()
+    priced = client.post("/v1/optimal", json={**request, "price": {"usd_per_accelerator_hour": 2}}).get_json()
+    for field in ("params", "tokens"):
+        assert unpriced[field]["p50"] == pytest.approx(priced[field]["p50"], rel=1e-3)
+    assert unpriced["lifetime"]["saves_share"] == pytest.approx(priced["lifetime"]["saves_share"], rel=1e-3)
+    assert unpriced["training"]["accelerator_hours"]["p50"] > 0
+    assert unpriced["estimate"]["cost"]["total_usd"] is None
+    assert dollars({**unpriced, "estimate": None}) == set()
+    assert sum(STATED in warning for warning in unpriced["warnings"]) == 1
+
+
+def dollars(body: Any) -> set[float]:
+    """Amounts in the fields of an answer that are named as dollars."""
+    if isinstance(body, list):
+        return {amount for entry in body for amount in dollars(entry)}
+    if not isinstance(body, dict):
+        return set()
+    named = {name: value for name, value in body.items() if name.endswith("usd") or name.startswith("usd_per")}
+    own = {value for value in named.values() if isinstance(value, (int, float))}
+    ranges = {value["p50"] for value in named.values() if isinstance(value, dict) and "p50" in value}
+    return own | ranges | {amount for value in body.values() for amount in dollars(value)}
+
+
+def test_a_budget_of_dollars_says_that_a_price_is_to_be_stated(client: FlaskClient) -> None:
+    """What dollars buy is not known; it names budgets that need no price."""
+    request = {"budget": {"usd": 5e6}, "hardware": {"accelerator": "H800", "count": 1024}}
+    answer = client.post("/v1/optimal", json=request)
+    (problem,) = answer.get_json()["errors"]
+    assert (answer.status_code, problem["pointer"]) == (422, "/price")
+    assert STATED in problem["message"]
+    assert "accelerator_hours" in problem["message"]
+
+
 def test_a_batch_answers_it_as_the_single_request(client: FlaskClient) -> None:
     """Among others that have a price."""
     requests = [request_on("H800"), request_on("H100")]

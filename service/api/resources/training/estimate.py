@@ -39,8 +39,8 @@ def estimate(request: dict[str, Any]) -> Response:
     """Estimate one training run
 
     Only `model`, `data` and `hardware` are required; what is assumed for the rest stands in `assumptions`.
-    Where nobody sells the accelerator `price` and `cost.total_usd` are null and a warning says what to state; programs, levers, optimal
-    budgets and scenarios, which are sums of dollars, refuse it (422) with the same words, as does a filter that matches no offer.
+    Where nobody sells the accelerator `price` and `cost.total_usd` are null and a warning says what to state. A filter that matches no
+    offer is refused (422), as are questions about dollars alone, such as an optimum for a budget of dollars.
     The costliest single request takes below 1 s of CPU. With `levers` some twenty estimates are made: below 0.5 s for dense models, below
     1 s for published mixtures of experts, 2 s for the costliest shapes and machines.
     """

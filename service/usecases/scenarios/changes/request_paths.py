@@ -19,6 +19,7 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.serialization import to_builtins
 from service.usecases.programs.plan import plan_program
+from service.usecases.resolution.price import require_priced
 from service.usecases.scenarios.registry import Body, ScenarioRequest, Shape
 from service.usecases.training.estimate import estimate
 
@@ -201,10 +202,11 @@ def evaluate_row(context: AppContext, shape: Shape, base: Body) -> dict[str, Any
 
 
 def _evaluate_run(context: AppContext, base: Body) -> RequestOutputs:
-    answer = estimate(context, base).estimate
+    found = estimate(context, base)
+    answer = found.estimate
     hours = answer.time.wall_clock_hours
     return RequestOutputs(
-        cost_usd=answer.cost.total_usd,
+        cost_usd=require_priced(found.estimate.cost.total_usd),
         wall_clock_hours=hours,
         accelerator_hours=answer.time.accelerator_hours,
         tco2e=answer.energy.tco2e,

@@ -23,6 +23,7 @@ from service.engine.training.parameters import count_parameters
 from service.presets.scaling.laws import default_law, load_laws, load_mixture_law
 from service.presets.scaling.optimum import published_plans
 from service.prices.book import make_price_book
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
 from service.usecases.scaling.size_costs import (
     cost_size,
@@ -131,7 +132,7 @@ def test_a_setup_is_priced_from_the_book_that_its_answer_names(context: AppConte
     doubled = make_price_book("doubled", [replace(each, usd_per_hour=2 * each.usd_per_hour) for each in current.offers], current.fresh_for)
     prices = []
     for book in (current, doubled):
-        setup = resolve_setup(context, request, book, of_mixtures=False)
+        setup = resolve_setup(context, request, book, AssumptionLog(), of_mixtures=False)
         assert setup is not None
         prices.append(setup.price.usd_per_accelerator_hour)
     assert prices[1] == pytest.approx(2 * prices[0])
@@ -139,7 +140,7 @@ def test_a_setup_is_priced_from_the_book_that_its_answer_names(context: AppConte
 
 def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
     """Dollars are fixed and by the token, hours by the token alone."""
-    rig = resolve_setup(context, MACHINE, context.catalog.current, of_mixtures=False)
+    rig = resolve_setup(context, MACHINE, context.catalog.current, AssumptionLog(), of_mixtures=False)
     assert rig is not None
     model = default_model(7e9, of_mixtures=False)
     row = cost_size(rig, 7e9, model)
@@ -151,7 +152,7 @@ def test_a_row_is_what_an_estimate_says(context: AppContext) -> None:
 
 def test_a_table_follows_its_timed_sizes_and_ends_where_memory_does(context: AppContext) -> None:
     """A size costs within a tenth of what its own layout takes; one beyond the largest that fits cannot be had at any price."""
-    rig = resolve_setup(context, MACHINE, context.catalog.current, of_mixtures=False)
+    rig = resolve_setup(context, MACHINE, context.catalog.current, AssumptionLog(), of_mixtures=False)
     assert rig is not None
     table = size_cost_table(rig)
     for params in (3e9, 1e10, 3e10, 7e10):
