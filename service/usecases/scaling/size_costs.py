@@ -75,7 +75,7 @@ class TrainingSetup:
 
 @dataclass(frozen=True, slots=True)
 class SizeCost:
-    """Cost of one size: wall-clock hours per token, fixed USD, and USD per token; paid accelerator-hours for USD where no price is known."""
+    """Cost of one size: wall-clock hours per token, fixed USD, and USD per token; paid accelerator-hours for USD without a price."""
 
     params: float
     hours_per_token: float

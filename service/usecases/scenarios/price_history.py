@@ -34,7 +34,7 @@ def load_price_history(context: AppContext, request: ScenarioRequest, stated: An
         raise problem.below("/base") from problem
     if price is None or price.provider is None:
         raise InvalidRequest(
-            "the base request's price is stated or not known, and has no history: take an accelerator with offers, and state no price",
+            "the base request states its price or has none, which has no history: leave it out or name a provider",
             pointer,
         )
     hours = _hours_by_price(_price_changes(context, price, days), context.clock())
