@@ -55,6 +55,8 @@ def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, ve
     loaded = load_request(ServingRequestSchema(), build_request(file, settings))
     answer = answer_to(serve, loaded)
     if plot is not None:
+        if answer["best"]["cost"] is None:
+            raise click.UsageError("the plot shows what tokens cost, which is not known: state --usd-per-hour")
         from service.formats.documents.charts import serving_chart, svg
 
         limit_ms = loaded.get("latency", {}).get("time_per_output_token_ms")
@@ -78,7 +80,7 @@ def format_csv(answer: Entry) -> str:
 
 def _best(answer: Entry) -> list[tuple[str, str]]:
     best, lifetime = answer["best"], answer["lifetime"]
-    memory, speed, latency, cost = (best[name] for name in ("memory", "throughput", "latency", "cost"))
+    memory, speed, latency = (best[name] for name in ("memory", "throughput", "latency"))
     parts = ", ".join(f"{name} {size:.1f}" for name, size in memory["breakdown_gb"].items())
     return [
         ("replica", _replica(best["configuration"])),
@@ -88,13 +90,20 @@ def _best(answer: Entry) -> list[tuple[str, str]]:
         ("first token", f"{tables.spread(latency['time_to_first_token_s'], tables.figure)} s"),
         ("later tokens", f"{tables.spread(latency['time_per_output_token_ms'], tables.figure)} ms each"),
         ("fleet", _fleet(best["fleet"])),
-        ("input", f"{tables.spread(cost['usd_per_million_input_tokens'], tables.figure)} USD a million tokens"),
-        ("output", f"{tables.spread(cost['usd_per_million_output_tokens'], tables.figure)} USD a million tokens"),
-        ("month", f"{tables.spread(cost['usd_per_month'], tables.figure)} USD" if cost["usd_per_month"] else ""),
+        *_costs(best["cost"]),
         ("life", _describe_lifetime(lifetime) if lifetime else ""),
         ("quality", _quality(best["configuration"]["quality_loss_percent"])),
         ("price", tables.price_text(best["price"])),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
+    ]
+
+
+def _costs(cost: Entry | None) -> list[tuple[str, str]]:
+    if cost is None:
+        return [("cost", tables.usd_text(None))]
+    return [
+        *((name, f"{tables.usd_text(cost[f'usd_per_million_{name}_tokens'])} a million tokens") for name in ("input", "output")),
+        ("month", tables.usd_text(cost["usd_per_month"]) if cost["usd_per_month"] else ""),
     ]
 
 
@@ -113,9 +122,9 @@ def _fleet(fleet: Entry | None) -> str:
 
 def _describe_lifetime(lifetime: Entry) -> str:
     months = f" in {tables.figure(lifetime['months'])} months" if lifetime["months"] else ""
-    with_training = f", with training {tables.spread(lifetime['total_usd'], tables.figure)}" if lifetime["training_usd"] else ""
-    usd = tables.spread(lifetime["serving_usd"], tables.figure)
-    return f"{usd} USD for {tables.scaled(lifetime['tokens'])} tokens{months}{with_training}"
+    both = lifetime["training_usd"] and lifetime["total_usd"]
+    with_training = f", with training {tables.spread(lifetime['total_usd'], tables.figure)}" if both else ""
+    return f"{tables.usd_text(lifetime['serving_usd'])} for {tables.scaled(lifetime['tokens'])} tokens{months}{with_training}"
 
 
 def _quality(loss: Entry | None) -> str:
@@ -129,21 +138,24 @@ def _options(answer: Entry) -> str:
 
 
 def _row(option: Entry) -> tuple[str, ...]:
-    cost, price, configuration = option["cost"], option["price"], option["configuration"]
-    month = cost["usd_per_month"]
+    cost, price, configuration = option["cost"] or {}, option["price"], option["configuration"]
+    million, month = cost.get("usd_per_million_tokens"), cost.get("usd_per_month")
     return (
         str(option["rank"]),
-        f"{cost['usd_per_million_tokens']['p50']:.4g}",
+        f"{million['p50']:.4g}" if million else "-",
         tables.figure(month["p50"]) if month else "-",
         f"{configuration['accelerators']} x {configuration['accelerator']} {configuration['format']}",
         tables.figure(option["throughput"]["output_tokens_per_s"]["p50"]),
         tables.figure(option["latency"]["time_per_output_token_ms"]["p50"]),
-        price["provider"] or "yours",
-        price["region"] or "",
-        price["pricing"] or "",
-        (price["observed_at"] or "")[:10],
-        "stale" if price["stale"] else "",
+        *_price_cells(price),
     )
+
+
+def _price_cells(price: Entry | None) -> tuple[str, ...]:
+    if price is None:
+        return ("no price", "", "", "", "")
+    read = (price["observed_at"] or "")[:10]
+    return (price["provider"] or "yours", price["region"] or "", price["pricing"] or "", read, "stale" if price["stale"] else "")
 
 
 def _levers(levers: Sequence[Entry]) -> list[str]:
@@ -165,13 +177,13 @@ def _levers(levers: Sequence[Entry]) -> list[str]:
 def _flatten(option: Entry) -> dict[str, Any]:
     """An option as columns; unknown values are empty."""
     fleet = option["fleet"] or {}
-    blocks = {**option["cost"], **option["latency"], **option["throughput"], "replicas": fleet.get("replicas")}
+    blocks = {**(option["cost"] or {}), **option["latency"], **option["throughput"], "replicas": fleet.get("replicas")}
     ranges = {name: quantity for name, quantity in blocks.items() if not isinstance(quantity, str)}
     return {
         "rank": option["rank"],
         **{name: option["configuration"][name] for name in CONFIGURATION_COLUMNS},
         **option["configuration"]["parallelism"],
-        **{name: option["price"][name] for name in PRICE_COLUMNS},
+        **{name: (option["price"] or {}).get(name) for name in PRICE_COLUMNS},
         **tables.range_cells(ranges),
         "memory_gb": option["memory"]["per_accelerator_gb"],
         "accelerators_paid": (fleet.get("accelerators") or {}).get("p50"),

@@ -48,8 +48,10 @@ class ServingSummary:
     """The cheapest way to serve in a sentence, with what a month and a million tokens cost."""
 
     text: Annotated[str, Doc("The answer in one or two sentences", max_length=1000)]
-    p50_usd_per_month: Annotated[float | None, Doc("Median cost of the fleet; null where no rate is stated", "USD per month")]
+    p50_usd_per_month: Annotated[float | None, Doc("Median cost of the fleet; null without a rate or a price", "USD per month")]
     p80_usd_per_month: Annotated[float | None, Doc("The same, kept with a probability of 80 %", "USD per month")]
-    p50_usd_per_million_tokens: Annotated[float, Doc("Median price of tokens as they come", "USD per million tokens")]
-    p80_usd_per_million_tokens: Annotated[float, Doc("The same, kept with a probability of 80 %", "USD per million tokens")]
+    p50_usd_per_million_tokens: Annotated[
+        float | None, Doc("Median price of tokens as they come; null without a price", "USD per million tokens")
+    ]
+    p80_usd_per_million_tokens: Annotated[float | None, Doc("The same, kept with a probability of 80 %", "USD per million tokens")]
     bound: Annotated[str, Doc("What limits the speed of a replica")]

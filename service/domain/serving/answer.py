@@ -80,9 +80,9 @@ class ServingLifetime:
 
     tokens: Annotated[float, Doc("Tokens served in the model's life", "tokens")]
     months: Annotated[float | None, Doc("Length of the life; null: no rate of requests is stated", "months", maximum=1e40)]
-    serving_usd: Annotated[Range, Doc("Cost of serving", "USD")]
-    training_usd: Annotated[Range | None, Doc("Cost of training; null: not stated", "USD")]
-    total_usd: Annotated[Range, Doc("Cost of serving and, where stated, training", "USD")]
+    serving_usd: Annotated[Range | None, Doc("Cost of serving; null without a price", "USD")]
+    training_usd: Annotated[Range | None, Doc("Cost of training; null: not stated, or without a price", "USD")]
+    total_usd: Annotated[Range | None, Doc("Cost of serving and, where stated, training; null where one is not known", "USD")]
 
 
 @dataclass(frozen=True, slots=True)

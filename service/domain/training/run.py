@@ -158,10 +158,14 @@ class Cluster:
         return max(self.accelerators_per_node, self.accelerator.link_domain)
 
     @property
+    def rental_unit(self) -> int:
+        """Accelerators that are rented with their fast link: those of a node or, of a torus that is rented in slices, of a whole pod."""
+        return self.link_domain if TORUS in self.accelerator.link else self.accelerators_per_node
+
+    @property
     def linked_accelerators(self) -> int:
-        """Accelerators of the job on one fast link: those of a node or, of a torus that is rented in slices, of a whole pod."""
-        unit = self.link_domain if TORUS in self.accelerator.link else self.accelerators_per_node
-        return min(unit, self.count)
+        """Accelerators of the job on one fast link."""
+        return min(self.rental_unit, self.count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.offer_choice import choose_offer, note_choice
-from service.usecases.resolution.price import Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
+from service.usecases.resolution.price import STATE_PRICE, Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
 
 Request = Mapping[str, Any]
-STATE_PRICE = "a vendor's quote or what an hour of your own costs: until then the cost is not known"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 Figure = TypeVar("Figure")
 
 DEFAULT_PRICING = "on_demand"
+# Ends the text of a price that is not known, where all but the cost is answered.
+STATE_PRICE = "a vendor's quote or what an hour of your own costs: until then the cost is not known"
 OLD_AFTER = timedelta(days=365)
 FILTERS = ("provider", "region", "pricing", "snapshot")
 DISCOUNTED = "USD an accelerator-hour before the discounts of your price files, each of which is off what the one before has left"
@@ -190,5 +192,9 @@ def _no_offer(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> No
     known = sorted({f"{offer.provider} {offer.pricing}" for offer in book.by_accelerator.get(accelerator, ())})
     others = f"; known: {', '.join(known[:12])}. Widen the filter or" if known else ";"
     text = f"no price of {accelerator} for {asked} is known in {book.name}{others} state price.usd_per_accelerator_hour"
-    filtered = any(given.get(name) for name in FILTERS if name != "snapshot")
-    return NoOffer(text, "/price") if filtered else UnpricedAccelerator(text, "/price")
+    return NoOffer(text, "/price") if is_filtered(given) else UnpricedAccelerator(text, "/price")
+
+
+def is_filtered(given: Mapping[str, Any]) -> bool:
+    """Whether the caller says which offers to take: then it is refused that there are none."""
+    return any(given.get(name) for name in FILTERS if name != "snapshot")

@@ -16,9 +16,11 @@ from service.engine.serving.model import ServedModel, describe_served_model
 from service.engine.serving.roofline import arithmetic_peak_flop_per_s
 from service.presets.serving import load_compression_methods, load_formats, serving_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import require_priced
 from service.usecases.serving.options import usd_per_million_tokens
 from service.usecases.serving.search import ServingRequirements, ServingResult, search_configurations
 
+UNPRICED_LEVERS = "levers are left out: they are weighed by dollars, and the cost is not known"
 STUDENT_SOURCE = "half of the layers, as Minitron's 15B to 8B is about half of the weights (Muralidharan et al. 2024, arXiv 2407.14679)"
 
 
@@ -33,8 +35,11 @@ class LeverBaseline:
     lifetime_tokens: float | None
 
 
-def rank_levers(baseline: LeverBaseline, notes: AssumptionLog) -> tuple[ServingLever, ...]:
-    """Every lever that keeps the latencies, by savings."""
+def rank_levers(baseline: LeverBaseline, notes: AssumptionLog) -> tuple[ServingLever, ...] | None:
+    """Every lever that keeps the latencies, by savings; None, with a warning, where no price is known."""
+    if baseline.best.priced.usd_per_accelerator_hour is None:
+        notes.warn(UNPRICED_LEVERS)
+        return None
     share = serving_defaults()["training_share"]
     notes.assume("serving.training_share", share.value, share.source)
     levers = [
@@ -101,7 +106,7 @@ def _training_usd(baseline: LeverBaseline, method: CompressionMethod, result: Se
     flops = lever_flops(method, _forward_flops(result.replica.setup.model), _forward_flops(baseline.requirements.model), method.tokens)
     sixteen_bit = replace(baseline.best.replica.setup, weight_format=load_formats()["bf16"])
     rate = arithmetic_peak_flop_per_s(sixteen_bit) * float(serving_defaults()["training_share"].value)
-    return flops / rate / SECONDS_PER_HOUR * baseline.best.priced.usd_per_accelerator_hour
+    return flops / rate / SECONDS_PER_HOUR * require_priced(baseline.best.priced.usd_per_accelerator_hour)
 
 
 def _forward_flops(model: ServedModel) -> float:

@@ -10,7 +10,7 @@ from providers.offer import Offer
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
 from service.domain.prices import offer_key
 from service.domain.training.hardware import Accelerator
-from service.domain.training.run import TORUS, Cluster
+from service.domain.training.run import Cluster
 from service.engine.serving.fleet import RentalUnit
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.serving import serving_defaults
@@ -18,30 +18,44 @@ from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import ambiguity_text
 from service.usecases.resolution.offer_choice import offer_gbit_per_s
-from service.usecases.resolution.price import DEFAULT_PRICING, FILTERS, find_eligible_offers
+from service.usecases.resolution.price import (
+    DEFAULT_PRICING,
+    FILTERS,
+    STATE_PRICE,
+    Price,
+    find_eligible_offers,
+    find_stated_price,
+    is_filtered,
+)
 
 Request = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class PricedAccelerator:
-    """An accelerator at a price: an offer of the book or, without one, the caller's own."""
+    """An accelerator at a price: an offer of the book or, without one, the caller's own; None: no price is known."""
 
     accelerator: Accelerator
     rent: RentalUnit
-    usd_per_accelerator_hour: float
+    usd_per_accelerator_hour: float | None
     offer: Offer | None = None
 
 
 def find_priced_accelerators(request: Request, book: PriceBook, notes: AssumptionLog) -> list[PricedAccelerator]:
     """Cheapest offer of each provider, accelerator and instance size that passes the request's filter, or the caller's price.
 
+    Named accelerators that nobody sells are taken without a price, with a warning.
     Raises UnknownName, InvalidRequest, NoOffer with pointers into the request.
     """
     filters, names = request.get("price", {}), resolve_accelerators(request.get("hardware", {}), book, notes)
     if filters.get("usd_per_accelerator_hour") is not None:
-        return [_stated_price(filters, names)]
+        if len(names) != 1:
+            raise InvalidRequest("a stated price is that of one accelerator: name it", "/hardware/accelerators")
+        return [_without_offer(names[0], find_stated_price(filters, names[0]))]
     offers = [priced for name in names for priced in _cheapest_offers(filters, name, book)]
+    if not offers and names and not is_filtered(filters):
+        notes.warn(f"{_explain_no_price(filters, names, book)}, {STATE_PRICE}, and options are ordered by accelerator-hours")
+        return [_without_offer(name, None) for name in names]
     if not offers:
         raise NoOffer(_explain_no_price(filters, names, book), "/price")
     unsold = sorted(set(names).difference(priced.accelerator.name for priced in offers))
@@ -77,14 +91,10 @@ def _canonical_name(name: str, index: int, notes: AssumptionLog) -> str:
     return match.accelerator.name
 
 
-def _stated_price(filters: Request, names: Sequence[str]) -> PricedAccelerator:
-    """The accelerator of the caller's price, in nodes as its data sheet has them."""
-    other_filters = [name for name in FILTERS if filters.get(name) is not None and name != "snapshot"]
-    if other_filters:
-        raise InvalidRequest(f"a stated price needs no filter: leave out {other_filters[0]}", f"/price/{other_filters[0]}")
-    if len(names) != 1:
-        raise InvalidRequest("a stated price is that of one accelerator: name it", "/hardware/accelerators")
-    return PricedAccelerator(load_accelerators()[names[0]], RentalUnit(1, float("inf")), float(filters["usd_per_accelerator_hour"]))
+def _without_offer(name: str, price: Price | None) -> PricedAccelerator:
+    """An accelerator at the caller's price, or at none, in nodes as its data sheet has them."""
+    usd = None if price is None else price.usd_per_accelerator_hour
+    return PricedAccelerator(load_accelerators()[name], RentalUnit(1, float("inf")), usd)
 
 
 def _cheapest_offers(filters: Request, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
@@ -94,7 +104,10 @@ def _cheapest_offers(filters: Request, name: str, book: PriceBook) -> Iterable[P
     for offer in find_eligible_offers(filters, name, book):
         key = (offer.provider, offer.accelerator_count, offer_gbit_per_s(offer, node))
         best[key] = min(best.get(key, offer), offer, key=lambda candidate: (candidate.usd_per_accelerator_hour, offer_key(candidate)))
-    return [_priced(_in_network(node.accelerator, rate), offer) for (_, _, rate), offer in best.items()]
+    return [
+        PricedAccelerator(_in_network(node.accelerator, rate), _rent(node, offer), float(offer.usd_per_accelerator_hour), offer)
+        for (_, _, rate), offer in best.items()
+    ]
 
 
 def _in_network(accelerator: Accelerator, gbit_per_s: float) -> Accelerator:
@@ -104,14 +117,10 @@ def _in_network(accelerator: Accelerator, gbit_per_s: float) -> Accelerator:
     return replace(accelerator, internode_gbit_per_s=gbit_per_s or data_sheet, link_gb_per_s=link)
 
 
-def _priced(accelerator: Accelerator, offer: Offer) -> PricedAccelerator:
-    return PricedAccelerator(accelerator, _rent(accelerator, offer), float(offer.usd_per_accelerator_hour), offer)
-
-
-def _rent(accelerator: Accelerator, offer: Offer) -> RentalUnit:
+def _rent(node: Cluster, offer: Offer) -> RentalUnit:
     """Instances smaller than a node, or than a pod rented in slices, have no known links to others."""
-    linked_unit = accelerator.link_domain if TORUS in accelerator.link else accelerator.accelerators_per_node
-    return RentalUnit(offer.accelerator_count, float("inf") if offer.accelerator_count >= linked_unit else float(offer.accelerator_count))
+    count = offer.accelerator_count
+    return RentalUnit(count, float("inf") if count >= node.rental_unit else float(count))
 
 
 def _note_prices(filters: Request, offers: Sequence[PricedAccelerator], notes: AssumptionLog) -> None:

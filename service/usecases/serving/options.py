@@ -35,8 +35,8 @@ class ServingOption:
     throughput: Annotated[ServingThroughput, Doc("Speed of one full replica")]
     latency: Annotated[ServingLatency, Doc("Latency of one full replica, without queues")]
     fleet: Annotated[ServingFleet | None, Doc("What carries the stated rate; null: no rate of requests is stated")]
-    cost: Annotated[ServingCost, Doc("What serving costs")]
-    price: Annotated[Price, Doc("Price the answer is made with")]
+    cost: Annotated[ServingCost | None, Doc("What serving costs; null without a price")]
+    price: Annotated[Price | None, Doc("Price the answer is made with; null where none is known")]
 
 
 def make_serving_option(
@@ -55,9 +55,11 @@ def make_serving_option(
     )
 
 
-def option_price(result: ServingResult, book: PriceBook, now: datetime) -> Price:
-    """Price of the option as answers show it."""
+def option_price(result: ServingResult, book: PriceBook, now: datetime) -> Price | None:
+    """Price of the option as answers show it; None where none is known."""
     priced = result.priced
+    if priced.usd_per_accelerator_hour is None:
+        return None
     if priced.offer is None:
         return Price(priced.usd_per_accelerator_hour, "caller", stale=False, accelerator=priced.accelerator.name)
     return price_from_offer(priced.offer, book, now)
@@ -129,15 +131,18 @@ def _fleet(result: ServingResult, requirements: ServingRequirements) -> ServingF
     return ServingFleet(rate, replicas, accelerators, rate / (replicas.p50 * capacity_per_s))
 
 
-def _cost(result: ServingResult, requirements: ServingRequirements) -> ServingCost:
-    request, priced = result.replica.setup.request, result.priced
+def _cost(result: ServingResult, requirements: ServingRequirements) -> ServingCost | None:
+    """What serving costs; None where no price is known."""
+    request, rent, hourly = result.replica.setup.request, result.priced.rent, result.priced.usd_per_accelerator_hour
+    if hourly is None:
+        return None
     tokens = request.prompt_tokens + request.output_tokens
 
     def costs(share: float) -> TokenCosts:
-        return fleet_token_costs(result.replica, requirements.demand, priced.rent, priced.usd_per_accelerator_hour, share)
+        return fleet_token_costs(result.replica, requirements.demand, rent, hourly, share)
 
     def month(share: float) -> float:
-        return usd_per_month(size_fleet(result.replica, requirements.demand, priced.rent, share), priced.usd_per_accelerator_hour)
+        return usd_per_month(size_fleet(result.replica, requirements.demand, rent, share), hourly)
 
     return ServingCost(
         usd_per_million_input_tokens=_range_falling_with(result, lambda share: float(costs(share).usd_per_million_input)),

@@ -30,7 +30,10 @@ class ServingRequirements:
 
 @dataclass(frozen=True, slots=True)
 class ServingResult:
-    """A priced accelerator in a format with its best configuration. `usd_per_request` is the whole cost at the median [USD]."""
+    """A priced accelerator in a format with its best configuration. `usd_per_request` is the whole cost at the median [USD].
+
+    Without a price it is in accelerator-hours.
+    """
 
     priced: PricedAccelerator
     replica: TimedReplicas
@@ -98,7 +101,8 @@ def _best_of_prices(timed: TimedReplicas, demand: ServingDemand, priced_accelera
 
 def _make_result(priced: PricedAccelerator, replica: TimedReplicas, demand: ServingDemand) -> ServingResult:
     fleet = size_fleet(replica, demand, priced.rent)
-    usd = priced.usd_per_accelerator_hour / SECONDS_PER_HOUR * float(fleet.accelerators / fleet.requests_per_s)
+    hourly = 1.0 if priced.usd_per_accelerator_hour is None else priced.usd_per_accelerator_hour
+    usd = hourly / SECONDS_PER_HOUR * float(fleet.accelerators / fleet.requests_per_s)
     return ServingResult(priced, replica, usd)
 
 

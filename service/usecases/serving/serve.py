@@ -57,7 +57,7 @@ class ServingAnswer:
     lifetime: Annotated[ServingLifetime | None, Doc("Cost over the model's life; null: no lifetime is stated")]
     alternatives: Annotated[tuple[ServingOption, ...], Doc("Best option of each other provider, accelerator and format")]
     considered: Annotated[int, Doc("Options that can serve, the best among them", minimum=1)]
-    levers: Annotated[tuple[ServingLever, ...] | None, Doc("null: not asked for", max_items=100)]
+    levers: Annotated[tuple[ServingLever, ...] | None, Doc("null: not asked for, or no price is known", max_items=100)]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
@@ -88,7 +88,7 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     best, *others = (make_serving_option(rank, result, requirements, book, now) for rank, result in enumerate(shown, 1))
     baseline = LeverBaseline(requirements, model, results[0], volume.tokens_per_month, volume.lifetime_tokens)
     levers = rank_levers(baseline, notes) if request.get("levers") else None
-    lifetime = _lifetime(context, request, book, best, volume)
+    lifetime = _lifetime(context, request, book, best, volume, notes)
     _check_magnitude(best, lifetime)
     _warn(request, requirements, shown[0], best, notes)
     return ServingAnswer(
@@ -174,36 +174,38 @@ def _resolve_volume(request: Request) -> TokenVolume:
     return TokenVolume(None if tokens_per_month is None else float(tokens_per_month), traffic.get("lifetime_tokens"))
 
 
-def _lifetime(context: AppContext, request: Request, book: PriceBook, best: ServingOption, volume: TokenVolume) -> ServingLifetime | None:
+def _lifetime(
+    context: AppContext, request: Request, book: PriceBook, best: ServingOption, volume: TokenVolume, notes: AssumptionLog
+) -> ServingLifetime | None:
     """Cost over the model's life, with its training where that is stated."""
-    training = _training_usd(context, request.get("training"), book)
+    training = _training_usd(context, request.get("training"), book, notes)
     if volume.lifetime_tokens is None:
-        if training is not None:
+        if request.get("training") is not None:
             raise InvalidRequest(
                 "the cost of training is added to the lifetime's serving: state lifetime_tokens", "/traffic/lifetime_tokens"
             )
         return None
-    serving = best.cost.usd_per_million_tokens.scaled(volume.lifetime_tokens / 1e6)
+    serving = None if best.cost is None else best.cost.usd_per_million_tokens.scaled(volume.lifetime_tokens / 1e6)
     return ServingLifetime(
         tokens=float(volume.lifetime_tokens),
         months=volume.lifetime_tokens / volume.tokens_per_month if volume.tokens_per_month else None,
         serving_usd=serving,
         training_usd=training,
-        total_usd=serving if training is None else _sum(serving, training),
+        total_usd=_sum(serving, training) if request.get("training") else serving,
     )
 
 
 def _check_magnitude(best: ServingOption, lifetime: ServingLifetime | None) -> None:
     """Raises InvalidRequest where the answer exceeds the largest magnitudes that are computed."""
-    usd = [spent.p90 for spent in (best.cost.usd_per_month, lifetime and lifetime.serving_usd) if spent]
+    usd = [spent.p90 for spent in (best.cost and best.cost.usd_per_month, lifetime and lifetime.serving_usd) if spent]
     hours = best.fleet.accelerators.p90 * HOURS_PER_MONTH if best.fleet else 0.0
     if max(usd, default=0.0) > MAX_USD or hours > MAX_ACCELERATOR_HOURS:
         limits = f"{MAX_ACCELERATOR_HOURS:g} accelerator-hours a month or {MAX_USD:g} USD"
         raise InvalidRequest(f"serving would take more than {limits}: check its rate, tokens and prices", "/traffic")
 
 
-def _training_usd(context: AppContext, section: Request | None, book: PriceBook) -> Range | None:
-    """Cost of training [USD]: stated, or estimated at the prices of the same book."""
+def _training_usd(context: AppContext, section: Request | None, book: PriceBook, notes: AssumptionLog) -> Range | None:
+    """Cost of training [USD]: stated, or estimated at the prices of the same book; None, with a warning, without a price."""
     if section is None:
         return None
     if ("usd" in section) == ("estimate" in section):
@@ -212,13 +214,18 @@ def _training_usd(context: AppContext, section: Request | None, book: PriceBook)
         return Range.exactly(section["usd"])
     run = section["estimate"]
     try:
-        return estimate(context, {**run, "price": {"snapshot": book.name, **run.get("price", {})}}).estimate.cost.total_usd
+        usd = estimate(context, {**run, "price": {"snapshot": book.name, **run.get("price", {})}}).estimate.cost.total_usd
     except DomainError as problem:
         raise problem.below("/training/estimate") from problem
+    if usd is None:
+        notes.warn("what training costs is not known: state training.estimate.price.usd_per_accelerator_hour")
+    return usd
 
 
-def _sum(first: Range, second: Range) -> Range:
-    """Sum of independent quantities: distances from the median add in squares on each side."""
+def _sum(first: Range | None, second: Range | None) -> Range | None:
+    """Sum of independent quantities: distances from the median add in squares on each side. None where one is not known."""
+    if first is None or second is None:
+        return None
     below = math.hypot(first.p50 - first.p10, second.p50 - second.p10)
     above = math.hypot(first.p90 - first.p50, second.p90 - second.p50)
     middle = first.p50 + second.p50
@@ -254,5 +261,5 @@ def _warn(
     missed = [name for name, limit in request.get("latency", {}).items() if getattr(best.latency, name).p90 > limit]
     if missed:
         notes.warn(f"{' and '.join(missed)} keep to their limit at the median and not at the slow end of the range")
-    if best.price.stale and best.price.observed_at is not None:
+    if best.price and best.price.stale and best.price.observed_at is not None:
         notes.warn(f"the price of {best.price.provider} is of {best.price.observed_at:%Y-%m-%d}: check it before you rely on it")

@@ -93,6 +93,40 @@ def dollars(body: Any) -> set[float]:
     return own | ranges | {amount for value in body.values() for amount in dollars(value)}
 
 
+def test_serving_finds_the_replica_and_its_fleet_without_a_cost(client: FlaskClient) -> None:
+    """They are those of a stated price; levers, which are weighed by dollars, are left out."""
+    traffic = {"prompt_tokens": 2000, "output_tokens": 500, "requests_per_s": 10, "lifetime_tokens": 1e12}
+    hardware = {"accelerators": ["H800"]}
+    request = {"model": {"preset": "llama-3-70b"}, "traffic": traffic, "hardware": hardware, "levers": True}
+    unpriced = client.post("/v1/serving", json=request).get_json()
+    priced = client.post("/v1/serving", json={**request, "price": {"usd_per_accelerator_hour": 2}}).get_json()
+    for block in ("configuration", "memory", "throughput", "latency", "fleet"):
+        assert unpriced["best"][block] == priced["best"][block], block
+    assert (unpriced["best"]["cost"], unpriced["best"]["price"], unpriced["levers"]) == (None, None, None)
+    assert unpriced["lifetime"]["months"] == priced["lifetime"]["months"]
+    assert dollars(unpriced) == set()
+    assert sum(STATED in warning for warning in unpriced["warnings"]) == 1
+    assert STATED in unpriced["summary"]["text"]
+
+
+def test_serving_with_a_training_that_nobody_prices_has_no_total(client: FlaskClient) -> None:
+    """The serving's own cost is known, what both cost is not."""
+    traffic = {"prompt_tokens": 2000, "output_tokens": 500, "lifetime_tokens": 1e12}
+    request = {"model": {"preset": "llama-3-8b"}, "traffic": traffic, "training": {"estimate": request_on("H800")}}
+    body = client.post("/v1/serving", json=request).get_json()
+    assert body["lifetime"]["serving_usd"]["p50"] > 0
+    assert (body["lifetime"]["training_usd"], body["lifetime"]["total_usd"]) == (None, None)
+    assert any(f"training.estimate.{STATED}" in warning for warning in body["warnings"])
+
+
+def test_serving_refuses_a_filter_that_matches_nothing(client: FlaskClient) -> None:
+    """As an estimate does."""
+    traffic = {"prompt_tokens": 2000, "output_tokens": 500}
+    request = {"model": {"preset": "llama-3-8b"}, "traffic": traffic, "hardware": {"accelerators": ["H800"]}, "price": {"pricing": "spot"}}
+    answer = client.post("/v1/serving", json=request)
+    assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, "/price")
+
+
 def test_a_budget_of_dollars_says_that_a_price_is_to_be_stated(client: FlaskClient) -> None:
     """What dollars buy is not known; it names budgets that need no price."""
     request = {"budget": {"usd": 5e6}, "hardware": {"accelerator": "H800", "count": 1024}}
@@ -127,4 +161,14 @@ def test_the_command_line_says_that_the_price_is_not_known(tmp_path: Path) -> No
     shown = CliRunner().invoke(main, arguments, env={"OUTLAY_DATA_DIR": str(tmp_path), "OUTLAY_OFFLINE": "1"})
     assert shown.exit_code == 0, shown.output
     assert "not known: state --usd-per-hour" in shown.stdout
+    assert STATED in shown.stdout
+
+
+def test_the_command_line_shows_a_dash_for_what_serving_costs(tmp_path: Path) -> None:
+    """In the table of options, and as a row of its own."""
+    arguments = ["serving", "--model", "llama-3-8b", "--prompt-tokens", "1000", "--output-tokens", "200", "--accelerators", "H800,H20"]
+    shown = CliRunner().invoke(main, arguments, env={"OUTLAY_DATA_DIR": str(tmp_path), "OUTLAY_OFFLINE": "1"})
+    assert shown.exit_code == 0, shown.output
+    assert "no price" in shown.stdout
+    assert "cost not known" in shown.stdout
     assert STATED in shown.stdout

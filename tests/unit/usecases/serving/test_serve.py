@@ -427,7 +427,7 @@ def test_what_is_too_slow_is_told_how_near_it_comes(context: AppContext) -> None
         ),
         ({"hardware": {"accelerators": ["H100", "H1000"]}}, UnknownName, "/hardware/accelerators/1"),
         ({"hardware": {"accelerators": [H100], "counts": [3, 5]}}, InvalidRequest, "/hardware/counts"),
-        ({"hardware": {"accelerators": ["MI300X"]}}, NoOffer, "/price"),
+        ({"hardware": {"accelerators": ["MI300X"]}, "price": {"pricing": "spot"}}, NoOffer, "/price"),
         ({"price": {"provider": "nobody"}}, NoOffer, "/price"),
         ({"price": {"usd_per_accelerator_hour": 2.0}}, InvalidRequest, "/hardware/accelerators"),
         (
