@@ -166,7 +166,7 @@ def test_the_command_line_says_that_the_price_is_not_known(tmp_path: Path) -> No
 
 def test_the_command_line_shows_a_dash_for_what_serving_costs(tmp_path: Path) -> None:
     """In the table of options, and as a row of its own."""
-    arguments = ["serving", "--model", "llama-3-8b", "--prompt-tokens", "1000", "--output-tokens", "200", "--accelerators", "H800,H20"]
+    arguments = ["serving", "--model", "llama-3-8b", "--prompt", "1000", "--output", "200", "--accelerators", "H800,H20"]
     shown = CliRunner().invoke(main, arguments, env={"OUTLAY_DATA_DIR": str(tmp_path), "OUTLAY_OFFLINE": "1"})
     assert shown.exit_code == 0, shown.output
     assert "no price" in shown.stdout
