@@ -9,7 +9,7 @@ from datetime import datetime
 from providers.offer import Provider
 from service.cache import Cache
 from service.config import Settings
-from service.domain.tracking.feedback import RunOutcome
+from service.domain.tracking.feedback import Lessons, LessonsReference
 from service.presets.training.measured import DeviceMeasurement, Key
 from service.prices.catalog import PriceBook, PriceCatalog
 from service.queue import Queue
@@ -28,15 +28,16 @@ class Providers:
     env: Mapping[str, str]
 
 
-def _no_outcomes() -> tuple[RunOutcome, ...]:
-    return ()
+def _no_lessons() -> Lessons | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
     """Everything that use cases reach: settings, store, cache, queue, providers, prices, clock.
 
-    `team` is the name of the team whose own prices count; None: no team. `run_outcomes()` are outcomes of its finished runs.
+    `team` is the name of the team whose own prices count; None: no team. `lessons()` are those of its finished runs,
+    None where it has none; of one version as long as the context is used.
     `measurements()` are the user's own measurements of this data directory; it raises BadMeasurement where its file is invalid.
     """
 
@@ -48,7 +49,7 @@ class AppContext:
     catalog: PriceCatalog
     clock: Callable[[], datetime]
     measurements: Callable[[], Mapping[Key, DeviceMeasurement]]
-    run_outcomes: Callable[[], tuple[RunOutcome, ...]] = _no_outcomes
+    lessons: Callable[[], Lessons | None] = _no_lessons
     team: str | None = None
 
     def book(self, name: str | None = None) -> PriceBook:
@@ -57,6 +58,11 @@ class AppContext:
         Raises UnknownName (pointer /price/snapshot), StoreUnavailable.
         """
         return self.catalog.book(name, self.team)
+
+    def lessons_reference(self) -> LessonsReference | None:
+        """The lessons as answers name them; None where the team has none."""
+        lessons = self.lessons()
+        return None if lessons is None else lessons.reference
 
     def priced_for(self, team: str) -> AppContext:
         """The context with this team's prices."""

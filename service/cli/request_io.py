@@ -103,10 +103,13 @@ def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
 
 def answer_to(usecase: Callable[[AppContext, dict[str, Any]], object], loaded: dict[str, Any]) -> Any:
     """The use case's answer to a loaded request, as JSON values. Raises ClickException with the pointer into the request."""
+    from service.domain.teams import EVERYBODY
     from service.serialization import to_builtins
+    from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 
+    context = make_context()
     with report_errors():
-        return to_builtins(usecase(make_context(), loaded))
+        return to_builtins(usecase(context_for_team(context, FeedbackCache(context.store), EVERYBODY), loaded))
 
 
 def show(answer: object, table: Callable[[], str], *, as_json: bool) -> None:

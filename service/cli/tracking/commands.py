@@ -64,6 +64,7 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     """Track the program of a plan: FILE is a request of `outlay plan`, or its answer as JSON."""
     from service.schemas.tracking.plan import plan_errors, plan_of
     from service.schemas.tracking.presenters import program_body
+    from service.usecases.resolution.feedback import FeedbackCache, context_for_team
     from service.usecases.tracking.programs import start_program
 
     plan = read_request(file)
@@ -71,8 +72,9 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
         make_database(context)
         if errors := plan_errors(plan, ""):
             raise click.ClickException(error_lines(errors))
-        planned = plan_of(context.priced_for(team), plan, "")
-        body = program_body(start_program(context, member_of(context, team), {"name": name or plan["name"]}, planned, None))
+        who = member_of(context, team)
+        planned = plan_of(context_for_team(context, FeedbackCache(context.store), who), plan, "")
+        body = program_body(start_program(context, who, {"name": name or plan["name"]}, planned, None))
     show(body, lambda: tables.started(body), as_json=as_json)
 
 

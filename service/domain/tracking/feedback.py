@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from service.domain.answer_fields import Doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,27 @@ class RunOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Lessons:
+    """Outcomes of a team's finished runs, at least one, and their version: equal for equal outcomes."""
+
+    version: str
+    outcomes: tuple[RunOutcome, ...]
+
+    @property
+    def reference(self) -> LessonsReference:
+        """The lessons as answers name them."""
+        return LessonsReference(self.version, len(self.outcomes))
+
+
+@dataclass(frozen=True, slots=True)
+class LessonsReference:
+    """The lessons that an answer is made with."""
+
+    version: Annotated[str, Doc("Version of the lessons: another one after any run was finished or opened again", max_length=100)]
+    runs: Annotated[int, Doc("Finished runs of the team that they are from", minimum=1)]
+
+
+@dataclass(frozen=True, slots=True)
 class FeedbackRules:
     """Weight of the model, as `prior_runs` runs; shorter runs than `min_hours` are ignored."""
 
@@ -39,5 +63,3 @@ class FeedbackFactors:
     throughput_runs: int
     mttf_hours_per_accelerator: float | None
     failure_runs: int
-    overhead: Mapping[str, float]
-    overhead_runs: int

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from statistics import fmean
 
-from service.domain.tracking.feedback import FeedbackFactors, FeedbackRules, RunOutcome
+from service.domain.tracking.feedback import FeedbackFactors, FeedbackRules, Lessons, RunOutcome
 from service.domain.training.utilisation import Utilisation
 
 RATES = ("matmul_share", "attention_share", "link_share", "network_share")
@@ -16,9 +18,26 @@ TIMES = (
     *("routing_overhead_s", "expert_overhead_s", "call_overhead_s"),
 )
 
+VERSION_DIGITS = 16
+
+
+def make_lessons(outcomes: Sequence[RunOutcome]) -> Lessons | None:
+    """The outcomes with their version, the SHA-256 of their content in any order; None where there are none.
+
+    Parameters
+    ----------
+    outcomes : sequence of RunOutcome
+        Finished runs of one team.
+    """
+    if not outcomes:
+        return None
+    ordered = tuple(sorted(outcomes, key=lambda outcome: outcome.run))
+    text = json.dumps([asdict(outcome) for outcome in ordered], sort_keys=True, separators=(",", ":"))
+    return Lessons(f"lessons-{hashlib.sha256(text.encode()).hexdigest()[:VERSION_DIGITS]}", ordered)
+
 
 def feedback_factors(outcomes: Sequence[RunOutcome], accelerator: str, usual_mttf_hours: float, rules: FeedbackRules) -> FeedbackFactors:
-    """Factors for an accelerator from finished runs; overheads are the team's on any accelerator.
+    """Factors for an accelerator from finished runs on it.
 
     Throughput: the mean of log ratios, shrunk as if `prior_runs` runs had matched the model (normal prior and likelihood of equal
     variance). Failures: a gamma prior of one failure in the usual MTTF, and Poisson counts of the runs.
@@ -46,16 +65,25 @@ def feedback_factors(outcomes: Sequence[RunOutcome], accelerator: str, usual_mtt
     here = [outcome for outcome in outcomes if outcome.accelerator == accelerator]
     ratios = [math.log(outcome.throughput_ratio) for outcome in here if outcome.throughput_ratio]
     hours, failures = math.fsum(outcome.accelerator_hours for outcome in here), sum(outcome.interruptions for outcome in here)
-    overheads = [outcome.overhead for outcome in outcomes if outcome.overhead]
-    names = sorted({name for overhead in overheads for name in overhead})
     return FeedbackFactors(
         throughput_ratio=math.exp(math.fsum(ratios) / (len(ratios) + rules.prior_runs)) if ratios else None,
         throughput_runs=len(ratios),
         mttf_hours_per_accelerator=(usual_mttf_hours + hours) / (1 + failures) if here else None,
         failure_runs=len(here),
-        overhead={name: fmean(overhead.get(name, 0.0) for overhead in overheads) for name in names},
-        overhead_runs=len(overheads),
     )
+
+
+def mean_overhead(outcomes: Sequence[RunOutcome]) -> tuple[dict[str, float], int]:
+    """Mean overheads of the runs that report some, as shares of compute [1], and the number of these runs; on any accelerator.
+
+    Parameters
+    ----------
+    outcomes : sequence of RunOutcome
+        Finished runs of the team.
+    """
+    overheads = [outcome.overhead for outcome in outcomes if outcome.overhead]
+    names = sorted({name for overhead in overheads for name in overhead})
+    return {name: fmean(overhead.get(name, 0.0) for overhead in overheads) for name in names}, len(overheads)
 
 
 def scale_throughput(utilisation: Utilisation, ratio: float) -> Utilisation:

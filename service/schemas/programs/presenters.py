@@ -30,7 +30,7 @@ def present_program(answer: ProgramAnswer) -> Body:
         **_fields(plan, "risks", "endings"),
         "midpoint_gate": None if plan.midpoint is None else {**to_builtins(plan.midpoint.gate), **to_builtins(answer.midpoint)},
         **_fields(answer, "schedule", "burn_plan", "reporting", "tokens", "spend_choices"),
-        **_fields(answer, "price_snapshot", "engine_version", "assumptions", "warnings"),
+        **_fields(answer, "price_snapshot", "lessons", "engine_version", "assumptions", "warnings"),
     }
 
 

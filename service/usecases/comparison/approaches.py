@@ -14,6 +14,7 @@ from service.domain.comparison.approaches import APPROACHES, Approach, ApproachN
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
+from service.domain.tracking.feedback import LessonsReference
 from service.domain.training.model import GenericNetwork, Transformer
 from service.engine.scaling.laws import optimal_params, size_exponent
 from service.engine.serving.configurations import payback_tokens
@@ -24,6 +25,7 @@ from service.presets.scaling.laws import default_law
 from service.presets.serving import default_shape
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import note_lessons
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price, require_priced
 from service.usecases.scaling.size_costs import LifetimeServing, resolve_lifetime_serving, resolve_setup
@@ -45,6 +47,7 @@ class ApproachesAnswer:
     price: Annotated[Price, Doc("Price of training")]
     serving_price: Annotated[Price, Doc("Price of serving")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
@@ -79,16 +82,18 @@ def approaches(context: AppContext, request: Request) -> ApproachesAnswer:
     task = _task(context, request, serving, book.name, notes)
     names = request.get("approaches", APPROACHES)
     costed = [_cost_approach(task, approach) for name, approach in load_approaches().items() if name in names]
+    note_lessons(context, notes)
     notes.warn("the order is by cost alone: what each approach gives differs, and only a trial on the task shows whether it is enough")
     return ApproachesAnswer(
-        _ranked(costed, serving),
-        serving.requests_total,
-        price,
-        require_priced(serving.price),
-        book.name,
-        engine_version(),
-        notes.assumptions,
-        tuple(notes.warnings),
+        approaches=_ranked(costed, serving),
+        requests=serving.requests_total,
+        price=price,
+        serving_price=require_priced(serving.price),
+        price_snapshot=book.name,
+        lessons=context.lessons_reference(),
+        engine_version=engine_version(),
+        assumptions=notes.assumptions,
+        warnings=tuple(notes.warnings),
     )
 
 

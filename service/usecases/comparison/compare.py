@@ -20,6 +20,7 @@ from service.domain.comparison.options import BreakEvenVerdict, Constraints, Obj
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.quantities import Assumption
 from service.domain.summary import Summary
+from service.domain.tracking.feedback import LessonsReference
 from service.engine.comparison.pareto import pareto_front, rank_options
 from service.presets.comparison.defaults import default_horizon_days
 from service.presets.version import engine_version
@@ -107,6 +108,7 @@ class Comparison:
     prices_as_of: Annotated[datetime | None, Doc("When the oldest price shown was read")]
     stale_providers: Annotated[tuple[str, ...], Doc("Providers whose prices are older than they promise", max_items=1000)]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
@@ -165,6 +167,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
         prices_as_of=min((option.offer.observed_at for option in options if option.offer.observed_at), default=None),
         stale_providers=_stale_providers(rows[compared.stale[rows]], book),
         price_snapshot=book.name,
+        lessons=context.lessons_reference(),
         engine_version=engine_version(),
         assumptions=(
             *notes.assumptions,

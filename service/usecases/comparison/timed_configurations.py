@@ -20,6 +20,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
+from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
@@ -132,8 +133,9 @@ def resolve_on_accelerator(context: AppContext, workload: Workload, accelerator:
     try:
         cluster = resolve_cluster(find_accelerator(accelerator), {"count": 1}, notes)
         training = resolve_training(request.get("training", {}), *workload.model, cluster, context.clock().year, notes)
-        run = assemble_run(_without_spot_and_deadline(request), workload.model[0], training, cluster, None, notes)
-        failures = resolve_failures(request.get("failures", {}), cluster.accelerator, "spot", training.software_year, preemption_notes)
+        run = assemble_run(context, _without_spot_and_deadline(request), workload.model[0], training, cluster, None, notes)
+        learned = apply_request_feedback(context, request, cluster.accelerator, preemption_notes).get("failures", {})
+        failures = resolve_failures(learned, cluster.accelerator, "spot", training.software_year, preemption_notes)
     except DomainError as problem:
         if problem.pointer not in ACCELERATOR_POINTERS:
             raise problem.below(workload.pointer) from problem

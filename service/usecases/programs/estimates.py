@@ -14,7 +14,6 @@ from service.domain.training.run import Cluster, Run, Training
 from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
-from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import Machine, resolve_machine
 from service.usecases.resolution.price import DEFAULT_PRICING
 from service.usecases.resolution.resolve import ResolvedRun
@@ -49,10 +48,10 @@ class EstimateCache:
             notes = AssumptionLog()
             sections = _machine_sections(request)
             machine = self._part("machine", request, sections, lambda log: resolve_machine(self.context, request, log), notes)
-            corrected = apply_request_feedback(self.context, request, machine.cluster.accelerator, notes)
-            run = self._resolve_run(corrected, machine, notes)
+            run = self._resolve_run(request, machine, notes)
             self._count_search(run)
-            resolved = ResolvedRun(corrected, run, machine, resolve_utilisation(self.context, run, notes))
+            utilisation = resolve_utilisation(self.context, run, notes)
+            resolved = ResolvedRun(request, run, machine, utilisation, self.context.lessons_reference())
             self._estimates[key] = estimate_run(resolved, notes)
         return self._estimates[key]
 
@@ -64,8 +63,13 @@ class EstimateCache:
         )
         data = resolve_data(request["data"], model, training.seq_len, notes)
         others, year = [name for name in request if name not in ("model", "data", "training")], training.software_year
+        accelerator = cluster.accelerator
         settings = self._part(
-            f"settings of {year}", request, others, lambda log: resolve_settings(request, cluster.accelerator, price, year, log), notes
+            f"settings of {year}",
+            request,
+            others,
+            lambda log: resolve_settings(self.context, request, accelerator, price, year, log),
+            notes,
         )
         return Run(model=model, data=data, training=training, cluster=cluster, **settings)
 

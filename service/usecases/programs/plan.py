@@ -17,6 +17,7 @@ from service.domain.programs.tokens import ProgramTokens
 from service.domain.quantities import Assumption
 from service.domain.schedule import BurnWeek
 from service.domain.summary import Summary
+from service.domain.tracking.feedback import LessonsReference
 from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
@@ -54,6 +55,7 @@ class ProgramAnswer:
     tokens: Annotated[ProgramTokens | None, Doc("The program's data; null: none is stated")]
     spend_choices: Annotated[SpendChoices | None, Doc("Where money does most; null: none are stated")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=2000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
@@ -68,6 +70,7 @@ class ProgramComparison:
     after_usd: Annotated[float, Doc("Budget of the later program", "USD")]
     before_price_snapshot: Annotated[str, Doc("Price snapshot of the earlier program")]
     price_snapshot: Annotated[str, Doc("Price snapshot of the later program")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
 
 
@@ -99,6 +102,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         tokens=tokens,
         spend_choices=choices,
         price_snapshot=snapshot,
+        lessons=context.lessons_reference(),
         engine_version=engine_version(),
         assumptions=notes.assumptions,
         warnings=(*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
@@ -121,6 +125,7 @@ def compare_programs(context: AppContext, request: Request) -> ProgramComparison
         difference=explain_difference(before.plan, after.plan),
         before_price_snapshot=common_price_snapshot(before.runs, AssumptionLog()),
         price_snapshot=common_price_snapshot(after.runs, AssumptionLog()),
+        lessons=context.lessons_reference(),
         engine_version=engine_version(),
     )
 

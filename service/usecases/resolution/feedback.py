@@ -1,7 +1,11 @@
-"""Apply the outcomes of a team's finished runs to its estimates. Outcomes are recorded when runs are closed."""
+"""Apply the outcomes of a team's finished runs, its lessons, to its estimates. Outcomes are recorded when runs are closed.
+
+One answer is made with lessons of one version, which it names. A scenario keeps those it was submitted with.
+"""
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -11,10 +15,10 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.teams import Principal
-from service.domain.tracking.feedback import FeedbackFactors, RunOutcome
+from service.domain.tracking.feedback import FeedbackFactors, Lessons
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
-from service.engine.tracking.feedback import feedback_factors, scale_throughput
+from service.engine.tracking.feedback import feedback_factors, make_lessons, mean_overhead, scale_throughput
 from service.presets.tracking.status import feedback_rules
 from service.presets.training.reliability import find_failure_rate
 from service.store import Store
@@ -29,20 +33,20 @@ MTTF = "mttf_hours_per_accelerator"
 
 
 class FeedbackCache:
-    """Run outcomes by team, at most MAX_AGE_S old. While the database is unavailable the last known ones are used."""
+    """Lessons by team, at most MAX_AGE_S old. While the database is unavailable the last known ones are used."""
 
     def __init__(self, store: Store, ticks: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._ticks = ticks
-        self._known: dict[str, tuple[float, tuple[RunOutcome, ...]]] = {}
+        self._known: dict[str, tuple[float, Lessons | None]] = {}
 
-    def run_outcomes(self, team: str) -> tuple[RunOutcome, ...]:
-        """Run outcomes of a team, newest first."""
-        until, known = self._known.get(team, (0.0, ()))
+    def lessons(self, team: str) -> Lessons | None:
+        """Lessons of a team's finished runs; None where it has none."""
+        until, known = self._known.get(team, (0.0, None))
         if self._ticks() < until:
             return known
         try:
-            known = () if self._store.absent() else self._store.run_outcomes(team)
+            known = None if self._store.absent() else make_lessons(self._store.run_outcomes(team))
         except StoreUnavailable as error:
             log.warning("run outcomes of a team cannot be read, the last known ones are used: %s", error)
         self._known[team] = (self._ticks() + MAX_AGE_S, known)
@@ -64,28 +68,43 @@ def apply_request_feedback(context: AppContext, request: Given, accelerator: Any
     factors = _factors(context, accelerator)
     if factors is None:
         return request
-    failures, overhead = request.get("failures", {}), request.get("overhead")
-    learned: dict[str, Any] = {}
-    if factors.mttf_hours_per_accelerator is not None and failures.get(MTTF) is None:
-        source = f"{_runs(factors.failure_runs)} on this accelerator; {feedback_rules().source}"
-        learned["failures"] = {**failures, MTTF: notes.assume(f"failures.{MTTF}", factors.mttf_hours_per_accelerator, source)}
-    if factors.overhead and not overhead:
-        source = f"{_runs(factors.overhead_runs)} with such costs reported"
-        learned["overhead"] = {name: notes.assume(f"overhead.{name}", share, source) for name, share in factors.overhead.items()}
-    return {**request, **learned}
+    note_lessons(context, notes)
+    request, failures = apply_overhead_feedback(context, request, notes), request.get("failures", {})
+    if factors.mttf_hours_per_accelerator is None or failures.get(MTTF) is not None:
+        return request
+    source = f"{_runs(factors.failure_runs)} on this accelerator; {feedback_rules().source}"
+    return {**request, "failures": {**failures, MTTF: notes.assume(f"failures.{MTTF}", factors.mttf_hours_per_accelerator, source)}}
+
+
+def apply_overhead_feedback(context: AppContext, request: Given, notes: AssumptionLog) -> Given:
+    """The request with the overheads of the team's finished runs, on any accelerator, where it states none."""
+    lessons = context.lessons()
+    if lessons is None or request.get("overhead"):
+        return request
+    overhead, runs = mean_overhead(lessons.outcomes)
+    source = f"{_runs(runs)} with such costs reported"
+    return {**request, "overhead": {name: notes.assume(f"overhead.{name}", share, source) for name, share in overhead.items()}}
+
+
+def note_lessons(context: AppContext, notes: AssumptionLog) -> None:
+    """Name the version of the team's lessons among the assumptions."""
+    lessons = context.lessons()
+    if lessons is not None:
+        source = f"{_runs(len(lessons.outcomes))}: what they change is named where it is taken"
+        notes.assume("lessons", lessons.version, source)
 
 
 def _factors(context: AppContext, accelerator: Any) -> FeedbackFactors | None:
     """Factors for an accelerator; None for a team without finished runs."""
-    outcomes = context.run_outcomes()
-    if not outcomes:
+    lessons = context.lessons()
+    if lessons is None:
         return None
-    return feedback_factors(outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
+    return feedback_factors(lessons.outcomes, accelerator.name, find_failure_rate(accelerator).mttf_hours.p50, feedback_rules())
 
 
 def context_for_team(context: AppContext, cache: FeedbackCache, who: Principal) -> AppContext:
-    """The context of a team: with its run outcomes and its own prices."""
-    return replace(context.priced_for(who.team_name), run_outcomes=lambda: cache.run_outcomes(who.team))
+    """The context of a team: with its own prices and its lessons, which are read when first used."""
+    return replace(context.priced_for(who.team_name), lessons=functools.cache(lambda: cache.lessons(who.team)))
 
 
 def _runs(count: int) -> str:

@@ -74,7 +74,7 @@ def choose_offer(
     """
     notes, now = AssumptionLog(), context.clock()
     model, training = resolve_trained_model(context, request, cluster, notes)
-    run = assemble_run(request, model, training, cluster, None, notes)
+    run = assemble_run(context, request, model, training, cluster, None, notes)
     stated_gbps, own = request["hardware"].get("inter_node_gbps"), connected_offers(offers, cluster)
     priced = _price(context, run, [*own, *(connected_offers(others, cluster) if others else ())], stated_gbps)
     if priced is None:  # no layout fits: the estimate says so

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.context import AppContext
+from service.domain.tracking.feedback import LessonsReference
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import Machine, resolve_machine
 from service.usecases.resolution.run import assemble_run, resolve_trained_model
 from service.usecases.resolution.utilisation import resolve_utilisation
@@ -23,21 +23,18 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """A run, the request and machine it was resolved from, and the utilisation its machine achieves.
-
-    `request` is the caller's, with the failure rate and overheads of the team's finished runs where it states none.
-    """
+    """A run, the request, machine and lessons it was resolved from, and the utilisation its machine achieves."""
 
     request: Request
     run: Run
     machine: Machine
     utilisation: Utilisation
+    lessons: LessonsReference | None
 
 
 def resolve(context: AppContext, request: Request, notes: AssumptionLog) -> ResolvedRun:
     """The run of a request. Raises DomainErrors, with pointers into the request."""
     machine = resolve_machine(context, request, notes)
-    request = apply_request_feedback(context, request, machine.cluster.accelerator, notes)
     model, training = resolve_trained_model(context, request, machine.cluster, notes)
-    run = assemble_run(request, model, training, machine.cluster, machine.price, notes)
-    return ResolvedRun(request, run, machine, resolve_utilisation(context, run, notes))
+    run = assemble_run(context, request, model, training, machine.cluster, machine.price, notes)
+    return ResolvedRun(request, run, machine, resolve_utilisation(context, run, notes), context.lessons_reference())

@@ -28,8 +28,10 @@ def resolve_trained_model(context: AppContext, request: Request, cluster: Cluste
     return model, resolve_training(training, model, published_seq_len, cluster, context.clock().year, notes)
 
 
-def assemble_run(request: Request, model: Model, training: Training, cluster: Cluster, price: Price | None, notes: AssumptionLog) -> Run:
+def assemble_run(
+    context: AppContext, request: Request, model: Model, training: Training, cluster: Cluster, price: Price | None, notes: AssumptionLog
+) -> Run:
     """The run of a request whose model and training are resolved; None: no price is known. Raises DomainErrors with pointers."""
     data = resolve_data(request["data"], model, training.seq_len, notes)
-    settings = resolve_settings(request, cluster.accelerator, price, training.software_year, notes)
+    settings = resolve_settings(context, request, cluster.accelerator, price, training.software_year, notes)
     return Run(model=model, data=data, training=training, cluster=cluster, **settings)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from providers.offer import TERM_HOURS
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
@@ -15,15 +16,20 @@ from service.presets.hardware.energy import find_power
 from service.presets.hardware.regions import Region, find_region, region_of_offer
 from service.presets.training.reliability import RecoveryDefault, find_failure_rate, recovery_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.price import Price
 
 Section = Mapping[str, Any]
 
 
 def resolve_settings(
-    request: Section, accelerator: Accelerator, price: Price | None, software_year: int, notes: AssumptionLog
+    context: AppContext, request: Section, accelerator: Accelerator, price: Price | None, software_year: int, notes: AssumptionLog
 ) -> dict[str, Any]:
-    """The settings of a run by the names of the fields of Run; None: no price is known. Raises DomainErrors with pointers."""
+    """The settings of a run by the names of the fields of Run; what the team's finished runs taught stands in for what is not stated.
+
+    `price` is None where none is known. Raises DomainErrors, with pointers into the request.
+    """
+    request = apply_request_feedback(context, request, accelerator, notes)
     pricing = None if price is None else price.pricing
     return {
         "efficiency": resolve_efficiency(request.get("efficiency", {})),

@@ -16,6 +16,7 @@ from service.domain.answer_fields import Doc, share
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.loss_curves import Action, Advice, EndForecast, Extrapolation, LearningRateSchedule, LossCurve, State
+from service.domain.tracking.feedback import LessonsReference
 from service.engine.scaling.loss_curve import extrapolate, make_schedule
 from service.engine.scaling.stop_advice import action_for_end, advise
 from service.presets.scaling.law_fit import curve_prior, fit_default
@@ -80,6 +81,7 @@ class CurveAnswer:
     ]
     price: Annotated[Price | None, Doc("Price of what is left; null where nothing is priced")]
     price_snapshot: Annotated[str | None, Doc("Name of the price snapshot the answer is made with; null where nothing is priced")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none, or nothing is priced")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
@@ -118,6 +120,7 @@ def extrapolate_curve(context: AppContext, request: Request) -> CurveAnswer:
         residual=extrapolation.scatter,
         price=None if plan_estimate is None else plan_estimate.price,
         price_snapshot=None if plan_estimate is None else plan_estimate.price_snapshot,
+        lessons=None if plan_estimate is None else plan_estimate.lessons,
         engine_version=engine_version(),
         assumptions=notes.assumptions,
         warnings=(*extrapolation.warnings, *notes.warnings),

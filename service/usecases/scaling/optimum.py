@@ -28,10 +28,12 @@ from service.domain.scaling.optimum import (
     SmallerModel,
 )
 from service.domain.summary import Summary
+from service.domain.tracking.feedback import LessonsReference
 from service.engine.scaling.laws import loss as predict_loss
 from service.presets.scaling.optimum import warning_threshold
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import note_lessons
 from service.usecases.scaling import neighbourhood
 from service.usecases.scaling.neighbourhood import OptimumServing
 from service.usecases.scaling.optimum_layout import PlannedLayout, estimate_suggestion, plan_layout, suggest_layout
@@ -78,6 +80,7 @@ class OptimalAnswer:
     other_laws: Annotated[tuple[OtherLawOptimum, ...], Doc("What other laws make of the same FLOPs", max_items=100)]
     published: Annotated[tuple[PublishedPlan, ...], Doc("Published plans of about as many FLOPs", max_items=100)]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
@@ -101,6 +104,8 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
             result = find_optimum(resolved, resolved.law.law, costs)
     curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
     _warn(resolved, costs, result, chosen, notes)
+    if resolved.setup is not None:
+        note_lessons(context, notes)
     return OptimalAnswer(
         summary=summarise_optimum(chosen, resolved.law.name, run),
         params=_range_by_law("params", chosen, draws),
@@ -123,6 +128,7 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
         other_laws=neighbourhood.other_laws(resolved, float(result.bought.flops)),
         published=neighbourhood.similar_published_plans(float(result.bought.flops)),
         price_snapshot=book.name,
+        lessons=None if resolved.setup is None else context.lessons_reference(),
         engine_version=engine_version(),
         assumptions=notes.assumptions,
         warnings=tuple(notes.warnings),

@@ -34,7 +34,6 @@ from service.presets.serving import can_serve, default_shape, find_format, serva
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.machine import resolve_machine_in_book
 from service.usecases.resolution.price import Price, find_price
 from service.usecases.resolution.run import assemble_run
@@ -196,9 +195,8 @@ def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCo
     """Cost of one size by the step model. Raises DoesNotFit, InvalidRequest."""
     notes = AssumptionLog()
     stated = {**setup.request, "data": {"tokens": TIMED_TOKENS}}
-    sections = apply_request_feedback(setup.context, stated, setup.cluster.accelerator, notes)
-    training = resolve_training(sections.get("training", {}), model, None, setup.cluster, setup.context.clock().year, notes)
-    run = assemble_run(sections, model, training, setup.cluster, setup.price, notes)
+    training = resolve_training(stated.get("training", {}), model, None, setup.cluster, setup.context.clock().year, notes)
+    run = assemble_run(setup.context, stated, model, training, setup.cluster, setup.price, notes)
     # Whole terms of a reservation are no price per token; the estimate holds the unused rest of the last term.
     run = replace(run, billing=replace(run.billing, term_hours=0.0))
     utilisation = resolve_utilisation(setup.context, run, notes)

@@ -1,11 +1,11 @@
-"""Prepared scenarios and aggregates as JSON: dates, times, decimals, ranges and integers without loss, histograms packed."""
+"""Prepared scenarios and aggregates as JSON: dates, times, decimals, ranges, lessons and integers without loss, histograms packed."""
 
 from __future__ import annotations
 
 import base64
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -16,6 +16,7 @@ import numpy as np
 
 from service.domain.quantities import Range
 from service.domain.scenarios import Aggregate, Histogram
+from service.domain.tracking.feedback import Lessons, RunOutcome
 from service.usecases.scenarios.registry import Body, PreparedScenario
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def _pack(value: Any) -> Any:
 def _tag(value: Any) -> dict[str, Any]:
     if isinstance(value, Range):
         return {"$range": [value.p10, value.p50, value.p90]}
+    if isinstance(value, Lessons):
+        return {"$lessons": asdict(value)}
     if isinstance(value, Decimal):
         return {"$decimal": str(value)}
     if isinstance(value, date):
@@ -82,6 +85,7 @@ def _unpack(value: Any) -> Any:
 _DECODERS: dict[str, Any] = {
     "$range": lambda quantiles: Range(*quantiles),
     "$decimal": Decimal,
+    "$lessons": lambda body: Lessons(body["version"], tuple(RunOutcome(**outcome) for outcome in body["outcomes"])),
     "$time": datetime.fromisoformat,
     "$date": date.fromisoformat,
     OBJECT: lambda members: {name: _unpack(member) for name, member in members.items()},

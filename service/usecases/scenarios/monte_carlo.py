@@ -87,6 +87,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
             "assumptions": to_builtins(notes.assumptions),
         },
         snapshot=snapshot,
+        lessons=context.lessons(),
     )
 
 

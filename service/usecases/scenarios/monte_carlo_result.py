@@ -70,6 +70,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
         "planned": dict(model.planned),
         "start": None if model.start is None else model.start.isoformat(),
         "price_snapshot": prepared.snapshot,
+        "lessons": prepared.lessons_reference,
         "engine_version": engine_version(),
         "assumptions": [*prepared.request["assumptions"], *to_builtins(model.assumptions)],
         "warnings": [*prepared.request["warnings"], *_tail_warnings(aggregate), *model.warnings],

@@ -8,11 +8,12 @@ a `KIND` and add its line to `KINDS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any, Literal
 
 from service.context import AppContext
+from service.domain.tracking.feedback import Lessons
 
 Body = Mapping[str, Any]
 Shape = Literal["estimate", "program"]
@@ -47,7 +48,8 @@ class PreparedScenario:
 
     `units`: most trials, cells or evaluations; `units_per_chunk`: of each chunk, the last may have fewer; `chunks`: at most MOST_CHUNKS.
     `checkpoints`: numbers of chunks, ascending, after which `is_sufficient` is called. `request`: JSON values, dates, times, decimals and
-    ranges, which are stored without loss, but tuples become lists. `snapshot`: name of the price book. `key`: the scenario's id, empty
+    ranges, which are stored without loss, but tuples become lists. `snapshot`: name of the price book. `lessons`: the team's when
+    it was submitted, all that its evaluations use. `key`: the scenario's id, empty
     before it is stored; costly models are cached by it.
     """
 
@@ -58,7 +60,13 @@ class PreparedScenario:
     checkpoints: tuple[int, ...]
     request: Body
     snapshot: str
+    lessons: Lessons | None = None
     key: str = ""
+
+    @property
+    def lessons_reference(self) -> dict[str, Any] | None:
+        """The lessons as results name them."""
+        return None if self.lessons is None else asdict(self.lessons.reference)
 
     def units_after(self, chunks: int) -> int:
         """Number of units in the first chunks."""

@@ -11,6 +11,7 @@ from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
 from service.presets.version import engine_version
 from service.store import NewScenario, OpenWork, TeamQuotaReached
+from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.scenarios.codec import pack_prepared
 from service.usecases.scenarios.registry import MOST_CHUNKS, Body, PreparedScenario, ScenarioRequest, load_kind
 from service.usecases.scenarios.worker import KIND, enqueue_workers
@@ -34,10 +35,10 @@ def submit(
     """A new scenario, stored and readable when this returns, whether or not a worker is alive. `request_json`: the whole request as sent.
 
     Raises DomainErrors with pointers into the request, TeamQuotaExceeded, Repeated and IdempotencyKeyReused. A repeated request has its
-    first answer, whatever the prices are by now.
+    first answer, whatever prices and lessons are by now.
     """
     context.store.check_new(idempotency)
-    prepared = load_kind(request.kind).prepare(context.priced_for(who.team_name), request)
+    prepared = load_kind(request.kind).prepare(context_for_team(context, FeedbackCache(context.store), who), request)
     _check_size(prepared)
     try:
         record = context.store.create_scenario(_new_scenario(who, prepared, request_json), TEAM_QUOTA, context.clock(), idempotency)

@@ -11,7 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -133,13 +133,14 @@ class _ChunkRunner:
                 yield json.loads(tally)
 
     def _load(self, scenario: str) -> tuple[PreparedScenario, AppContext]:
-        """The prepared scenario, and the context with its team's prices."""
+        """The prepared scenario, and the context with its team's prices and the lessons that it was submitted with."""
         if scenario not in self.loaded:
             stored = self.context.store.find_prepared(scenario)
             if stored is None:
                 raise ScenarioClosed(scenario)
             body, team = stored
-            self.loaded[scenario] = unpack_prepared(body, scenario), self.context.priced_for(team)
+            prepared = unpack_prepared(body, scenario)
+            self.loaded[scenario] = prepared, replace(self.context.priced_for(team), lessons=lambda: prepared.lessons)
         return self.loaded[scenario]
 
 

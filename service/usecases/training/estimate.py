@@ -12,6 +12,7 @@ from service.domain.answer_fields import MERGED, Doc
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.summary import Summary
+from service.domain.tracking.feedback import LessonsReference
 from service.domain.training.estimate import Estimate, EstimateLever
 from service.domain.training.model import Transformer
 from service.domain.training.run import Run
@@ -53,6 +54,7 @@ class EstimateAnswer:
     estimate: Annotated[Estimate, MERGED]
     price: Annotated[Price | None, Doc("Price the answer is made with; null where no offer of the accelerator is known")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
@@ -85,7 +87,16 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     notes.warn(*data_warnings(run, found.cost.total_usd))
     warnings = (*notes.warnings, *found.warnings)
     summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider)
-    return EstimateAnswer(summary, found, machine.price, machine.price_snapshot, engine_version(), notes.assumptions, warnings)
+    return EstimateAnswer(
+        summary=summary,
+        estimate=found,
+        price=machine.price,
+        price_snapshot=machine.price_snapshot,
+        lessons=resolved.lessons,
+        engine_version=engine_version(),
+        assumptions=notes.assumptions,
+        warnings=warnings,
+    )
 
 
 def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price | None, notes: AssumptionLog) -> None:

@@ -15,6 +15,7 @@ from service.context import AppContext
 from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError, NoOffer, UnknownName
 from service.domain.quantities import Assumption
+from service.domain.tracking.feedback import LessonsReference
 from service.engine.numerics.money import cents
 from service.presets.version import engine_version
 from service.prices.catalog import PriceBook
@@ -81,6 +82,7 @@ class RepriceAnswer:
     now: Annotated[EstimateSummary, Doc("The run as it is planned now")]
     moved: Annotated[PriceMove, Doc("Why the cost moved")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
+    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
@@ -102,7 +104,16 @@ def reprice(context: AppContext, given: Given) -> RepriceAnswer:
     )
     to_usd, usd = _total(now), sum((cause.usd for cause in causes), Decimal(0))
     moved = PriceMove(to_usd - usd, to_usd, usd, causes)
-    return RepriceAnswer(_summarise(before), _summarise(now), moved, book.name, engine_version(), now.assumptions, now.warnings)
+    return RepriceAnswer(
+        before=_summarise(before),
+        now=_summarise(now),
+        moved=moved,
+        price_snapshot=book.name,
+        lessons=now.lessons,
+        engine_version=engine_version(),
+        assumptions=now.assumptions,
+        warnings=now.warnings,
+    )
 
 
 def _book(context: AppContext, name: str | None, pointer: str) -> PriceBook:
@@ -160,7 +171,7 @@ def _engine_cause(before: EstimateAnswer, stated_usd: float | None) -> Iterator[
     if stated_usd is None:
         return
     stated, total = cents(stated_usd), _total(before)
-    moved = f"{total:,} USD where {stated:,} USD were stated: the engine, its data or your measurements moved"
+    moved = f"{total:,} USD where {stated:,} USD were stated: the engine, its data, your measurements or your finished runs moved"
     told = "as stated then" if total == stated else moved
     detail = f"the earlier request at the earlier prices, by engine {before.engine_version}: {told}"
     yield MoveCause("engine", total - stated, detail, ())

@@ -20,6 +20,7 @@ from service.engine.scenarios.sensitivity import SobolIndices, count_evaluations
 from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import note_lessons
 from service.usecases.scenarios.base_check import check_base
 from service.usecases.scenarios.changes.request_paths import (
     RequestOutputs,
@@ -67,6 +68,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     units = _tornado_evaluations(inputs, swung) + (count_evaluations(len(inputs), points) if inputs else 0)
     per_chunk = EVALUATIONS_PER_CHUNK[request.shape]
     notes = AssumptionLog()
+    note_lessons(context, notes)
     if points and options.get("points") != points:
         notes.assume("points", points, "a power of two, as a Sobol' sequence is balanced for")
     seed = notes.take(options, "seed", DEFAULT_SEED, "not stated")
@@ -90,6 +92,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
             "warnings": _unstated_warnings(request, inputs),
         },
         snapshot=snapshot,
+        lessons=context.lessons(),
     )
 
 
@@ -129,6 +132,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
         "tornado": tornado,
         "sobol": sobol,
         "price_snapshot": prepared.snapshot,
+        "lessons": prepared.lessons_reference,
         "engine_version": engine_version(),
         "assumptions": task["assumptions"],
         "warnings": [*task["warnings"], *warnings],

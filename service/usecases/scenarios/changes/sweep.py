@@ -53,6 +53,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         checkpoints=(),
         request={"shape": request.shape, "base": base, "now": context.clock(), **table},
         snapshot=snapshot,
+        lessons=context.lessons(),
     )
 
 
@@ -78,6 +79,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
         "cells": len(rows),
         "infeasible": sum(not row["feasible"] for row in rows),
         "price_snapshot": prepared.snapshot,
+        "lessons": prepared.lessons_reference,
         "engine_version": engine_version(),
     }
 

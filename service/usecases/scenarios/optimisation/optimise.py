@@ -17,6 +17,7 @@ from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.usecases.comparison.offer_selection import resolve_accelerators
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.feedback import apply_overhead_feedback
 from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
 from service.usecases.scenarios.base_check import MODEL, REGION, check_names
 from service.usecases.scenarios.changes.request_paths import at_time, pin_prices
@@ -81,6 +82,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
             "snapshot": snapshot,
         },
         snapshot=snapshot,
+        lessons=context.lessons(),
     )
 
 
@@ -124,6 +126,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
         "considered": considered,
         "infeasible": dict(infeasible),
         "price_snapshot": prepared.snapshot,
+        "lessons": prepared.lessons_reference,
         "engine_version": engine_version(),
     }
     if not rows:
@@ -151,7 +154,7 @@ def _goal(context: AppContext, request: ScenarioRequest) -> dict[str, Any]:
     deadline = constraints.get("deadline") or schedule.get("deadline")
     if deadline is not None and deadline < earliest:
         raise InvalidRequest(f"the deadline {deadline} is before the start {earliest}", "/constraints/deadline")
-    overhead = resolve_overhead(request.base.get("overhead", {}), AssumptionLog())
+    overhead = resolve_overhead(apply_overhead_feedback(context, request.base, AssumptionLog()).get("overhead", {}), AssumptionLog())
     return {
         "objective": options.get("objective", OBJECTIVES[0]),
         "quantile": options.get("quantile", 0.5),

@@ -168,7 +168,7 @@ def with_checkpoint_interval(context: AppContext, task: Body, row: OptionRow) ->
     pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
     price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
     model, training = resolve_trained_model(context, workload, cluster, AssumptionLog())
-    run = assemble_run(workload, model, training, cluster, price, AssumptionLog())
+    run = assemble_run(context, workload, model, training, cluster, price, AssumptionLog())
     return {**row, "checkpoint_interval_minutes": checkpoint_interval_hours(run) * 60}
 
 

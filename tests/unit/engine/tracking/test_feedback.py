@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.tracking.feedback import FeedbackRules, RunOutcome
-from service.engine.tracking.feedback import RATES, feedback_factors, scale_throughput
+from service.engine.tracking.feedback import RATES, feedback_factors, make_lessons, mean_overhead, scale_throughput
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.utilisation import find_utilisation
 
@@ -33,13 +33,24 @@ def test_failures_are_counted_beside_one_of_the_usual_rate() -> None:
 def test_another_accelerator_teaches_overheads_alone() -> None:
     """People work the same on any."""
     found = feedback_factors([ONE], "A100", 50_000.0, RULES)
-    assert (found.throughput_ratio, found.mttf_hours_per_accelerator, found.overhead) == (None, None, {"evaluation": 0.1})
+    assert (found.throughput_ratio, found.mttf_hours_per_accelerator, mean_overhead([ONE])) == (None, None, ({"evaluation": 0.1}, 1))
 
 
 def test_nobody_taught_anything() -> None:
     """Then nothing is learned."""
     found = feedback_factors([], "H100", 50_000.0, RULES)
-    assert (found.throughput_ratio, found.mttf_hours_per_accelerator, found.overhead) == (None, None, {})
+    assert (found.throughput_ratio, found.mttf_hours_per_accelerator, mean_overhead([])) == (None, None, ({}, 0))
+    assert make_lessons([]) is None
+
+
+def test_the_version_names_the_content_in_any_order() -> None:
+    """Equal for equal outcomes, another one for any other figure or run."""
+    other = replace(ONE, run="r2")
+    first, again, changed, fewer = (
+        make_lessons(outcomes) for outcomes in ([ONE, other], [other, ONE], [ONE, replace(other, interruptions=4)], [ONE])
+    )
+    assert first == again
+    assert len({lessons.version for lessons in (first, changed, fewer) if lessons}) == 3
 
 
 def test_a_run_without_a_plan_teaches_failures_alone() -> None:
