@@ -29,23 +29,24 @@ def _ranges(result: Body) -> str:
 
 
 def _tornado(result: Body) -> str:
-    """A row for each input at its low and its high value, the largest change of the cost first."""
+    """A row for each input at its low and its high value, the largest change of the cost first; of the time without a price."""
+    bars = result.get("tornado") or ()
+    if bars and result["base"]["cost_usd"] is None:
+        ends = [[_cell(bar["input"]), *(f"{_cell(bar[end])}: {_hours(bar[f'at_{end}'])}" for end in ("low", "high"))] for bar in bars]
+        return _table(("input", "low: time", "high: time"), ends)
     rows = [
-        (
-            bar["input"],
-            *(f"{_cell(bar[end])}: {_usd(bar[f'at_{end}']['cost_usd'])}" for end in ("low", "high")),
-            _usd(bar["swing_usd"]),
-        )
-        for bar in result.get("tornado") or ()
+        (bar["input"], *(f"{_cell(bar[end])}: {_usd(bar[f'at_{end}']['cost_usd'])}" for end in ("low", "high")), _usd(bar["swing_usd"]))
+        for bar in bars
     ]
     return _table(("input", "low: cost", "high: cost", "swing"), rows)
 
 
 def _indices(result: Body) -> list[str]:
-    """Sobol' indices of the cost, the largest total first."""
+    """Sobol' indices of the cost, without a price of the time, the largest total first."""
     outputs = (result.get("sobol") or {}).get("outputs") or {}
-    rows = [(row["input"], percent(row["first_order"]), percent(row["total"])) for row in outputs.get("cost_usd", {}).get("inputs", ())]
-    return [_table(("variance of the cost by", "alone", "with the others"), rows)]
+    name, what = ("cost_usd", "cost") if "cost_usd" in outputs else ("hours_to_finish", "time")
+    rows = [(row["input"], percent(row["first_order"]), percent(row["total"])) for row in outputs.get(name, {}).get("inputs", ())]
+    return [_table((f"variance of the {what} by", "alone", "with the others"), rows)]
 
 
 def _cells(result: Body) -> str:
@@ -62,7 +63,8 @@ def _outcome(row: Body) -> tuple[str, str, str, str]:
         return "", "", "", str(row["problem"])
     finish = row.get("finish")
     hours = figure(row["wall_clock_hours"]["p50"])
-    return _usd(row["cost_usd"]["p50"]), hours, str(finish["p50"]) if finish else "", str(row.get("problem") or "")
+    cost = _usd(row["cost_usd"]["p50"]) if row["cost_usd"] else "-"
+    return cost, hours, str(finish["p50"]) if finish else "", str(row.get("problem") or "")
 
 
 def _options(result: Body) -> str:
@@ -83,6 +85,11 @@ def _option(row: Body) -> tuple[str, ...]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return columns([head, *rows]) if rows else ""
+
+
+def _hours(figures: Body) -> str:
+    hours = figures["hours_to_finish"]
+    return "no answer" if hours is None else f"{figure(hours)} h"
 
 
 def _usd(value: float | None) -> str:

@@ -73,8 +73,8 @@ class Sampler:
     """Everything that trials depend on.
 
     `block`: trials in a block. `models`: by node index of each field, 0 for fields without nodes. `random_spec`: numbers that any of them
-    needs. `correlation_factor`: of the fields' scores, None where they are independent. `units`: counting unit of each quantity.
-    `score_bins`: of each quantity's causes.
+    needs. `correlation_factor`: of the fields' scores, None where they are independent. `units`: counting unit of each quantity that is
+    counted, without costs where no price is known. `score_bins`: of each quantity's causes.
     """
 
     seed: int
@@ -198,7 +198,7 @@ def _aggregate_block(sampler: Sampler, block: int, size: int) -> Aggregate:
         quantities["completed_cost_usd"] = trials.completed_usd
     return Aggregate(
         trials=size,
-        quantities={name: sum_quantity(values, sampler.units[name]) for name, values in quantities.items()},
+        quantities={name: sum_quantity(values, sampler.units[name]) for name, values in quantities.items() if name in sampler.units},
         counts=_counts(sampler.targets, trials),
         finish_days=_finish_days(trials.hours),
         attributions=_attribute(sampler, trials) if attributed else {},
@@ -229,7 +229,9 @@ def _attribute(sampler: Sampler, trials: Trials) -> dict[str, Attribution]:
         ("wall_clock_hours", trials.time_scores, trials.hours, targets.deadline_hours),
     )
     return {
-        name: attribute_block(sampler.score_bins[name], scores, values, sampler.units[name], limit) for name, scores, values, limit in rows
+        name: attribute_block(sampler.score_bins[name], scores, values, sampler.units[name], limit)
+        for name, scores, values, limit in rows
+        if name in sampler.units
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from service.context import AppContext
-from service.domain.errors import DomainError, InvalidRequest
+from service.domain.errors import DomainError, InvalidRequest, UnpricedAccelerator
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
 from service.usecases.programs.estimates import EstimateCache
@@ -16,13 +17,15 @@ from service.usecases.programs.resolve import resolve_program
 from service.usecases.programs.runs import locate_problem, request_key, run_request
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.price import find_offers, find_stated_price, require_priced
+from service.usecases.resolution.price import find_offers, find_stated_price
 from service.usecases.scenarios.registry import Body, Shape
 from service.usecases.scenarios.trial_models import count_runs
 from service.usecases.training.estimate import estimate
 
 MACHINE, MODEL, REGION = NAMED_PARTS = ("machine", "model", "region")
 """Parts of a request that name something: accelerator and price filter, model preset, region of the energy."""
+COST = "cost"
+"""A price of the accelerator, without which all but the cost is answered: looked up for questions about dollars."""
 # An estimate takes some 4 ms, and 20 to 150 ms where its layout was not searched before.
 MOST_ESTIMATED = 8
 
@@ -44,7 +47,7 @@ def check_base(context: AppContext, shape: Shape, base: Body) -> None:
     """
     try:
         if shape == "estimate":
-            require_priced(estimate(context, base).price)
+            estimate(context, base)
         elif count_runs(shape, base) <= MOST_ESTIMATED:
             resolve_program(EstimateCache(context), base, context.clock().date(), AssumptionLog())
         else:
@@ -148,7 +151,7 @@ def _look_up(context: AppContext, base: Body, runs: Iterable[LocatedRun], parts:
 
 def _names(request: Body, part: str) -> Any:
     """The fields that a part's names depend on."""
-    if part == MACHINE:
+    if part in (MACHINE, COST):
         return request["hardware"]["accelerator"], request.get("price")
     return request["model"] if part == MODEL else request.get("energy", {}).get("region")
 
@@ -156,11 +159,12 @@ def _names(request: Body, part: str) -> Any:
 def _find(context: AppContext, part: str, request: Body) -> None:
     """Raises the DomainError of a part's names."""
     names = _names(request, part)
-    if part == MACHINE:
+    if part in (MACHINE, COST):
         price = request.get("price", {})
         accelerator = find_accelerator(request["hardware"]["accelerator"]).accelerator.name
         if find_stated_price(price, accelerator) is None:
-            find_offers(price, accelerator, context.book(price.get("snapshot")))
+            with suppress(*([UnpricedAccelerator] if part == MACHINE else [])):
+                find_offers(price, accelerator, context.book(price.get("snapshot")))
     elif part == MODEL:
         resolve_model(names, AssumptionLog())
     elif names is not None:

@@ -21,7 +21,7 @@ from service.engine.scenarios.summary import is_precise
 from service.engine.scenarios.trials import Sampler, UncertainField, aggregate_trials, block_size, fit_causes
 from service.serialization import to_builtins
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.scenarios.base_check import check_base
+from service.usecases.scenarios.base_check import COST, check_base, check_names
 from service.usecases.scenarios.changes.request_paths import at_time, pin_prices, with_values
 from service.usecases.scenarios.codec import decode_aggregate, encode_aggregate
 from service.usecases.scenarios.monte_carlo_result import present_result
@@ -68,6 +68,8 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     base, snapshot = pin_prices(context, request)
     at_medians = median_base(base, fields)
     _check_bases(context, request.shape, base, at_medians)
+    if options.get("budget_usd") is not None:
+        check_names(context, request.shape, at_medians, (COST,))
     return PreparedScenario(
         kind="monte_carlo",
         chunks=chunks,

@@ -54,6 +54,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
     result = {
         "trials_done": aggregate.trials,
         "trials": prepared.units,
+        "cost_usd": None,
         **quantities,
         "finish": None if model.start is None else _present_finish(aggregate, model.start),
         "deadline_probability": deadline,
@@ -67,7 +68,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
         else {"cost_usd": completed, "budget_probability": _probability(aggregate, "completed_within_budget")[0]},
         **{field: _by_name(variance_shares(aggregate, quantity), names) for quantity, field in DRIVERS.items()},
         "statements": list(_statements(aggregate, names)),
-        "planned": dict(model.planned),
+        "planned": {"cost_usd": None, **model.planned},
         "start": None if model.start is None else model.start.isoformat(),
         "price_snapshot": prepared.snapshot,
         "lessons": prepared.lessons_reference,
@@ -102,6 +103,8 @@ def _by_name(causes: Mapping[str, float], names: Mapping[str, str]) -> dict[str,
 def _tail_warnings(aggregate: Aggregate) -> Iterator[str]:
     """Warnings where a few trials make the variance: a cause that decides all others may then have no share of it."""
     for name, drivers in DRIVERS.items():
+        if name not in aggregate.quantities:
+            continue
         share = tail_share(aggregate.quantities[name])
         if share > HEAVY_TAIL:
             yield (

@@ -9,56 +9,63 @@ from service.domain.quantities import Range
 from service.domain.summary import Driver, Summary
 from service.engine.numerics.ranges import percentile
 from service.formats.headline import duration_range, money, money_range, short_name
-from service.usecases.training.summary import KEPT_WITH, MAX_DRIVERS
+from service.usecases.training.summary import KEPT_WITH, MAX_DRIVERS, STATE_PRICE
 
 Result = Mapping[str, Any]
 
 
 def summarise_trials(result: Result) -> Summary:
-    """Cost and time of a Monte Carlo result's trials, its probabilities, and the causes of the cost's variance."""
+    """Cost and time of a Monte Carlo result's trials, its probabilities, and the causes of the variance of the cost, else of the time."""
     cost, hours = result["cost_usd"], result["wall_clock_hours"]
     chances = [
         f"{result[name]:.0%} {what}"
         for name, what in (("deadline_probability", "to meet the deadline"), ("budget_probability", "to keep to the budget"))
         if result[name] is not None
     ]
-    text = f"About {money_range(_range(cost))} and {duration_range(_range(hours))} over {result['trials_done']:,} trials"
-    causes = sorted(result["drivers"].items(), key=lambda item: -item[1])[:MAX_DRIVERS]
+    what, causes = ("time", result["time_drivers"]) if cost is None else ("cost", result["drivers"])
+    largest = sorted(causes.items(), key=lambda item: -item[1])[:MAX_DRIVERS]
+    about = duration_range(_range(hours)) if cost is None else f"{money_range(_range(cost))} and {duration_range(_range(hours))}"
+    sentence = [f"About {about} over {result['trials_done']:,} trials", *chances, *([] if cost else [STATE_PRICE])]
     return Summary(
-        text=f"{'; '.join([text, *chances])}.",
-        p50_usd=cost["p50"],
-        p80_usd=cost["p80"],
+        text=f"{'; '.join(sentence)}.",
+        p50_usd=cost and cost["p50"],
+        p80_usd=cost and cost["p80"],
         p50_finish_days=hours["p50"] / 24,
         p80_finish_days=hours["p80"] / 24,
-        drivers=tuple(Driver(cause, share, f"{share:.0%} of the variance of the cost") for cause, share in causes),
+        drivers=tuple(Driver(cause, share, f"{share:.0%} of the variance of the {what}") for cause, share in largest),
     )
 
 
 def summarise_sensitivity(base: Result, tornado: Sequence[Result]) -> Summary:
-    """The base's cost, and the inputs that move it most."""
-    moving = [bar for bar in tornado if bar["swing_usd"]][:MAX_DRIVERS]
+    """The base's cost, or its time where no price is known, and the inputs that move it most."""
     usd, days = base["cost_usd"], base["hours_to_finish"] / 24
-    most = f"; {moving[0]['input']} moves it most, {_ends(moving[0])}" if moving else "; no input moves it"
+    output = "hours_to_finish" if usd is None else "cost_usd"
+    moving = [bar for bar in tornado if _moves(bar, output)][:MAX_DRIVERS]
+    most = f"; {moving[0]['input']} moves it most, {_ends(moving[0], output)}" if moving else "; no input moves it"
+    unknown = f"; {STATE_PRICE}" if usd is None else ""
     return Summary(
-        text=f"About {money(usd)}{most}.",
+        text=f"About {_shown(base, output)}{most}{unknown}.",
         p50_usd=usd,
         p50_finish_days=days,
-        drivers=tuple(Driver(bar["input"], [bar["low"], bar["high"]], _ends(bar)) for bar in moving),
+        drivers=tuple(Driver(bar["input"], [bar["low"], bar["high"]], _ends(bar, output)) for bar in moving),
     )
 
 
 def summarise_sweep(rows: Sequence[Result]) -> Summary:
-    """The cheapest feasible cell."""
+    """The cheapest feasible cell or, where no price of any is known, the fastest."""
     feasible = [row for row in rows if row["feasible"]]
     if not feasible:
         return Summary(text=f"None of {len(rows):,} cells is feasible.")
-    best = min(feasible, key=lambda row: row["cost_usd"]["p50"])
+    priced = [row for row in feasible if row["cost_usd"]]
+    best = min(priced, key=lambda row: row["cost_usd"]["p50"]) if priced else min(feasible, key=lambda row: row["hours_to_finish"])
     inputs = ", ".join(f"{path} {value}" for path, value in best["inputs"].items())
-    cost = _range(best["cost_usd"])
+    cost = _range(best["cost_usd"]) if priced else None
+    about = duration_range(_range(best["wall_clock_hours"])) if cost is None else money_range(cost)
+    which, unknown = ("Cheapest", "") if priced else ("Fastest", f"; {STATE_PRICE}")
     return Summary(
-        text=f"Cheapest of {len(feasible):,} feasible cells of {len(rows):,}: about {money_range(cost)} with {inputs}."[:1000],
-        p50_usd=cost.p50,
-        p80_usd=percentile(cost, KEPT_WITH),
+        text=f"{which} of {len(feasible):,} feasible cells of {len(rows):,}: about {about} with {inputs}{unknown}."[:1000],
+        p50_usd=None if cost is None else cost.p50,
+        p80_usd=None if cost is None else percentile(cost, KEPT_WITH),
         p50_finish_days=best["hours_to_finish"] / 24,
     )
 
@@ -81,5 +88,15 @@ def _range(quantity: Result) -> Range:
     return Range(quantity["p10"], quantity["p50"], quantity["p90"])
 
 
-def _ends(bar: Result) -> str:
-    return f"{money(bar['at_low']['cost_usd'])} at {bar['low']} to {money(bar['at_high']['cost_usd'])} at {bar['high']}"
+def _moves(bar: Result, output: str) -> bool:
+    """Whether both ends of an input have an answer, and different ones."""
+    low, high = bar["at_low"][output], bar["at_high"][output]
+    return low is not None and high is not None and low != high
+
+
+def _ends(bar: Result, output: str) -> str:
+    return f"{_shown(bar['at_low'], output)} at {bar['low']} to {_shown(bar['at_high'], output)} at {bar['high']}"
+
+
+def _shown(figures: Result, output: str) -> str:
+    return money(figures[output]) if output == "cost_usd" else duration_range(Range.exactly(figures[output]))

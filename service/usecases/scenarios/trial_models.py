@@ -31,7 +31,6 @@ from service.usecases.programs.network import activity_name
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, collect_run_warnings
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.price import require_priced
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.scenarios.registry import Body, Shape
 from service.usecases.training.estimate import estimate_run
@@ -102,7 +101,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
     notes = AssumptionLog()
     resolved = resolve(context, base, notes)
     answer = estimate_run(resolved, notes)
-    schedule, time, usd = resolved.run.schedule, answer.estimate.time, require_priced(answer.estimate.cost.total_usd)
+    schedule, time = resolved.run.schedule, answer.estimate.time
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
@@ -111,7 +110,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
         replace(model, field_paths={path: path for path in trial_paths}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
         Targets(deadline),
-        _planned(usd.p50, time.accelerator_hours.p50, schedule.queue_hours + time.wall_clock_hours.p50),
+        _planned(answer.estimate.cost.total_usd, time.accelerator_hours.p50, schedule.queue_hours + time.wall_clock_hours.p50),
         answer.assumptions,
         answer.warnings,
     )
@@ -137,14 +136,16 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
         order_program(model),
         network.start,
         Targets(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
-        _planned(plan.total_usd.p50, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
+        _planned(plan.total_usd, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
         notes.assumptions,
         (*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
     )
 
 
-def _planned(usd: float, accelerator_hours: float, hours: float) -> dict[str, float]:
-    return {"cost_usd": usd, "completed_cost_usd": usd, "accelerator_hours": accelerator_hours, "wall_clock_hours": hours}
+def _planned(usd: Range | None, accelerator_hours: float, hours: float) -> dict[str, float]:
+    """Planned values; without a price those of no cost, and the trials count none."""
+    costs = {} if usd is None else {"cost_usd": usd.p50, "completed_cost_usd": usd.p50}
+    return costs | {"accelerator_hours": accelerator_hours, "wall_clock_hours": hours}
 
 
 def _tier_models(

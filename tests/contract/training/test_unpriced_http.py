@@ -145,16 +145,6 @@ def test_a_batch_answers_it_as_the_single_request(client: FlaskClient) -> None:
     assert priced["cost"]["total_usd"]["p50"] > 0
 
 
-def test_programs_and_scenarios_refuse_it_and_say_what_to_state(client: FlaskClient) -> None:
-    """Their answers are sums of dollars."""
-    program = {"name": "p", "tiers": [{"tier": "production", "runs": [{"name": "main", "estimate": request_on("H800")}]}]}
-    scenario = {"kind": "monte_carlo", "trials": 100, "seed": 1, "base": request_on("H800")}
-    for path, body in (("/v1/estimate/program", program), ("/v1/scenarios", scenario)):
-        answer = client.post(path, json=body)
-        assert answer.status_code == 422, path
-        assert STATED in json.dumps(answer.get_json()), path
-
-
 def test_the_command_line_says_that_the_price_is_not_known(tmp_path: Path) -> None:
     """In the sentence and beside its cost."""
     arguments = ["estimate", "--model", "llama-3-8b", "--tokens", "1T", "--accelerator", "H800", "--count", "256"]

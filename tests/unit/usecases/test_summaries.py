@@ -107,7 +107,8 @@ def test_trials_have_their_percentiles_and_probabilities() -> None:
 
 def test_a_sensitivity_names_the_input_that_moves_the_cost_most() -> None:
     bar = {"input": "data.tokens", "low": 1, "high": 2, "at_low": {"cost_usd": 1e6}, "at_high": {"cost_usd": 2e6}, "swing_usd": 1e6}
-    summary = summarise_sensitivity({"cost_usd": 1.5e6, "hours_to_finish": 48.0}, [bar, {**bar, "input": "x", "swing_usd": 0.0}])
+    still = {**bar, "input": "x", "at_high": bar["at_low"], "swing_usd": 0.0}
+    summary = summarise_sensitivity({"cost_usd": 1.5e6, "hours_to_finish": 48.0}, [bar, still])
     assert summary.text == "About $1.50M; data.tokens moves it most, $1.00M at 1 to $2.00M at 2."
     assert [driver.field for driver in summary.drivers] == ["data.tokens"]
 

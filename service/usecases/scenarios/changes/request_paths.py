@@ -19,7 +19,6 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.serialization import to_builtins
 from service.usecases.programs.plan import plan_program
-from service.usecases.resolution.price import require_priced
 from service.usecases.scenarios.registry import Body, ScenarioRequest, Shape
 from service.usecases.training.estimate import estimate
 
@@ -33,10 +32,11 @@ RUN_PATH = re.compile(r"tiers\.(?P<tier>\d{1,4})\.runs\.(?P<run>\d{1,4})\.")
 class RequestOutputs:
     """Outputs of one evaluation. Hours of a program are the sum over its tiers, percentile by percentile.
 
-    `hours_to_finish`: from the start, or from the order where no start is stated; of a program in whole days.
+    `hours_to_finish`: from the start, or from the order where no start is stated; of a program in whole days. `cost_usd` is None where no
+    price is known.
     """
 
-    cost_usd: Range
+    cost_usd: Range | None
     wall_clock_hours: Range
     accelerator_hours: Range
     tco2e: float
@@ -202,11 +202,10 @@ def evaluate_row(context: AppContext, shape: Shape, base: Body) -> dict[str, Any
 
 
 def _evaluate_run(context: AppContext, base: Body) -> RequestOutputs:
-    found = estimate(context, base)
-    answer = found.estimate
+    answer = estimate(context, base).estimate
     hours = answer.time.wall_clock_hours
     return RequestOutputs(
-        cost_usd=require_priced(found.estimate.cost.total_usd),
+        cost_usd=answer.cost.total_usd,
         wall_clock_hours=hours,
         accelerator_hours=answer.time.accelerator_hours,
         tco2e=answer.energy.tco2e,

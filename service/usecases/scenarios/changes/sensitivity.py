@@ -42,6 +42,7 @@ from service.usecases.scenarios.registry import Body, PreparedScenario, Scenario
 from service.usecases.scenarios.summary import summarise_sensitivity
 
 OUTPUTS = ("cost_usd", "wall_clock_hours", "accelerator_hours", "hours_to_finish", "tco2e")
+COST, TIME = OUTPUTS.index("cost_usd"), OUTPUTS.index("hours_to_finish")
 MOST_EVALUATIONS = {"estimate": 100_000, "program": 10_000}
 MOST_INPUTS = 50
 # A changed input needs a new layout search, some 10 ms; a program with its schedule takes ten times that.
@@ -99,7 +100,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
 def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:
     """Outputs of one chunk of evaluations, None where there is no answer, with the first problem."""
     task, context = prepared.request, at_time(context, prepared.request["now"])
-    values: list[list[float] | None] = []
+    values: list[list[float | None] | None] = []
     problem = None
     for settings in _settings(task, index * prepared.units_per_chunk, prepared.units_after(index + 1)):
         step()
@@ -119,9 +120,9 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
     del context
     task, rows, problems = prepared.request, [], []
     for tally in tallies:
-        rows += [[math.nan] * len(OUTPUTS) if row is None else row for row in tally["values"]]
+        rows += [[math.nan if value is None else value for value in row or [None] * len(OUTPUTS)] for row in tally["values"]]
         problems += [tally["problem"]] if tally["problem"] else []
-    if math.isnan(rows[0][0]):
+    if math.isnan(rows[0][TIME]):
         raise InvalidRequest(f"the base request has no answer: {problems[0]}", "/base")
     first_of_design = _tornado_evaluations(task["inputs"], task["swung"])
     sobol, warnings = _present_sobol(task, np.array(rows[first_of_design:]), problems)
@@ -260,8 +261,9 @@ def _design(inputs: int, points: int, seed: int) -> Floats:
     return saltelli_design(inputs, points, seed)
 
 
-def _outputs(result: RequestOutputs) -> list[float]:
-    return [result.cost_usd.p50, result.wall_clock_hours.p50, result.accelerator_hours.p50, result.hours_to_finish, result.tco2e]
+def _outputs(result: RequestOutputs) -> list[float | None]:
+    usd = None if result.cost_usd is None else result.cost_usd.p50
+    return [usd, result.wall_clock_hours.p50, result.accelerator_hours.p50, result.hours_to_finish, result.tco2e]
 
 
 def _by_output(row: Sequence[float]) -> dict[str, float | None]:
@@ -269,10 +271,10 @@ def _by_output(row: Sequence[float]) -> dict[str, float | None]:
 
 
 def _tornado(task: Body, rows: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    """A bar for each input, largest change of the cost first; a side without an answer is null."""
-    bars = []
+    """A bar for each input, largest change of the cost first, without a price of the time; a side without an answer is null."""
+    bars: list[dict[str, Any]] = []
     for (path, (low, high)), below, above in zip(_pairs(task), rows[::2], rows[1::2], strict=True):
-        swing = abs(above[0] - below[0])
+        swing = abs(above[COST] - below[COST])
         bars.append(
             {
                 "input": path,
@@ -283,21 +285,30 @@ def _tornado(task: Body, rows: Sequence[Sequence[float]]) -> list[dict[str, Any]
                 "swing_usd": None if math.isnan(swing) else swing,
             }
         )
-    return sorted(bars, key=lambda bar: (math.inf if bar["swing_usd"] is None else -bar["swing_usd"], bar["input"]))
+    return sorted(bars, key=_bar_order)
+
+
+def _bar_order(bar: Body) -> tuple[float, float, str]:
+    """Change of the cost and of the time, the largest first, those without an answer last."""
+    ends = [bar[at]["hours_to_finish"] for at in ("at_low", "at_high")]
+    hours = math.inf if None in ends else -abs(ends[1] - ends[0])
+    return (math.inf if bar["swing_usd"] is None else -bar["swing_usd"], hours, bar["input"])
 
 
 def _present_sobol(task: Body, values: Floats, problems: Sequence[str]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Indices of every output, None without inputs or points; and warnings."""
+    """Indices of every known output, None without inputs or points; and warnings."""
     inputs, points = task["inputs"], task["points"]
     if not inputs or not points:
         return None, [f"a value has no answer: {problems[0]}"] if problems else []
     by_point = values.reshape(points, len(inputs) + 2, len(OUTPUTS))
-    skipped = int(np.isnan(by_point).any(axis=(1, 2)).sum())
+    skipped = int(np.isnan(by_point[:, :, TIME]).any(axis=1).sum())
     warnings = [f"{skipped} of {points} points have no answer and are left out, the first because {problems[0]}"] if skipped else []
     if skipped > LARGEST_SKIPPED_SHARE * points:
         return None, [*warnings, "too few points have an answer for indices: narrow the distributions"]
     outputs = {
-        name: _present_indices(estimate_indices(by_point[:, :, column], task["seed"]), list(inputs)) for column, name in enumerate(OUTPUTS)
+        name: _present_indices(estimate_indices(by_point[:, :, column], task["seed"]), list(inputs))
+        for column, name in enumerate(OUTPUTS)
+        if not np.isnan(values[:, column]).all()
     }
     return {"points": points, "evaluations": len(values), "outputs": outputs}, warnings
 
