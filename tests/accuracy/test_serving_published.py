@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 
 from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine, ServingRates
-from service.engine.serving.model import ServingSetup, describe_served_model, largest_batch
-from service.engine.serving.roofline import decode_roofline_s, prefill_s, replica_speed, throughput_spread, time_step
+from service.engine.training.inference.model import ServingSetup, describe_served_model, largest_batch
+from service.engine.training.inference.roofline import decode_roofline_s, prefill_s, replica_speed, throughput_spread, time_step
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.serving import BORROWED, find_format, load_achieved, serving_machine
 from service.presets.training.models import find_model

@@ -1,1 +1,1 @@
-"""Inference: memory, roofline, configurations, fleets."""
+"""Inference: configurations and fleets."""

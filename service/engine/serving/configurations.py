@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.serving.requirements import MeanRequest, Replicas
-from service.engine.serving.model import ServingSetup, largest_batch, tensor_groups
-from service.engine.serving.roofline import ReplicaSpeed, replica_speed
+from service.engine.training.inference.model import ServingSetup, largest_batch, tensor_groups
+from service.engine.training.inference.roofline import ReplicaSpeed, replica_speed
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount, CompressionMethod

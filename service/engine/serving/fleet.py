@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from service.domain.quantities import Range
 from service.domain.serving.requirements import Replicas
 from service.engine.serving.configurations import SECONDS_PER_HOUR, TokenCosts, list_configurations, meets_latency, token_costs
-from service.engine.serving.model import ServingSetup
-from service.engine.serving.roofline import ReplicaSpeed, prefill_s, replica_speed, throughput_spread
+from service.engine.training.inference.model import ServingSetup
+from service.engine.training.inference.roofline import ReplicaSpeed, prefill_s, replica_speed, throughput_spread
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount

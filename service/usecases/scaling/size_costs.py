@@ -19,11 +19,11 @@ from service.domain.training.run import Cluster
 from service.engine.scaling.cost_fit import PowerSum, fit_power_sum
 from service.engine.scaling.laws import Floats
 from service.engine.serving.configurations import cheapest_usd_per_request
-from service.engine.serving.model import ServingSetup, describe_served_model
-from service.engine.serving.roofline import throughput_spread
 from service.engine.training.cost import idle_accelerators, overhead_share, total_usd
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
+from service.engine.training.inference.model import ServingSetup, describe_served_model
+from service.engine.training.inference.roofline import throughput_spread
 from service.engine.training.run_time import predict_run_time_in
 from service.engine.training.search.layout_search import choose_layout
 from service.engine.training.shape import infer_shape

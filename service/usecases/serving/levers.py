@@ -12,8 +12,8 @@ from service.domain.serving.answer import ServingLever
 from service.domain.serving.requirements import CompressionMethod
 from service.domain.training.model import Transformer
 from service.engine.serving.configurations import SECONDS_PER_HOUR, lever_flops, payback_tokens
-from service.engine.serving.model import ServedModel, describe_served_model
-from service.engine.serving.roofline import arithmetic_peak_flop_per_s
+from service.engine.training.inference.model import ServedModel, describe_served_model
+from service.engine.training.inference.roofline import arithmetic_peak_flop_per_s
 from service.presets.serving import load_compression_methods, load_formats, serving_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import require_priced

@@ -16,7 +16,7 @@ from service.domain.serving.requirements import WeightFormat
 from service.engine.numerics.ranges import inverse
 from service.engine.serving.configurations import TokenCosts
 from service.engine.serving.fleet import FleetSize, fleet_token_costs, prefill_tokens_per_s, size_fleet, usd_per_month
-from service.engine.serving.model import memory_by_part, pipeline_stages
+from service.engine.training.inference.model import memory_by_part, pipeline_stages
 from service.presets.serving import load_compression_methods
 from service.prices.book import PriceBook
 from service.usecases.resolution.price import Price, price_from_offer

@@ -10,7 +10,7 @@ from service.domain.serving.requirements import MeanRequest, ServingMachine, Wei
 from service.domain.training.hardware import Accelerator
 from service.engine.serving.configurations import SECONDS_PER_HOUR
 from service.engine.serving.fleet import ServingDemand, TimedReplicas, cheapest_configuration, size_fleet, time_replicas
-from service.engine.serving.model import ServedModel, ServingSetup
+from service.engine.training.inference.model import ServedModel, ServingSetup
 from service.presets.serving import can_serve, serving_machine
 from service.usecases.serving.offers import PricedAccelerator
 

@@ -17,7 +17,7 @@ from service.domain.summary import ServingSummary
 from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.domain.training.model import Transformer
 from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, mean_requests_per_s
-from service.engine.serving.model import describe_served_model
+from service.engine.training.inference.model import describe_served_model
 from service.presets.serving import BORROWED, can_serve, default_shape, find_format, serving_assumptions, serving_defaults
 from service.presets.training.models import find_model
 from service.presets.version import engine_version

@@ -9,8 +9,8 @@ import pytest
 from service.domain.errors import UnknownName
 from service.domain.serving.requirements import MeanRequest, Replicas
 from service.domain.training.hardware import Accelerator
-from service.engine.serving.model import ServingSetup, describe_served_model
-from service.engine.serving.roofline import arithmetic_peak_flop_per_s, replica_speed
+from service.engine.training.inference.model import ServingSetup, describe_served_model
+from service.engine.training.inference.roofline import arithmetic_peak_flop_per_s, replica_speed
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.serving import (
     BORROWED,

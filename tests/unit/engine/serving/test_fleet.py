@@ -26,8 +26,8 @@ from service.engine.serving.fleet import (
     time_replicas,
     usd_per_month,
 )
-from service.engine.serving.model import ServingSetup, describe_served_model
-from service.engine.serving.roofline import prefill_s, replica_speed
+from service.engine.training.inference.model import ServingSetup, describe_served_model
+from service.engine.training.inference.roofline import prefill_s, replica_speed
 from tests.unit.engine.builders import H100
 
 USUAL = ServingRates("hopper", 0.8, 0.5, 0.7, 0.6, 1e-5, 1e-5, 1e-3, Range(0.8, 1.0, 1.2), Range(0.4, 0.8, 1.2), Range(0.4, 0.8, 1.2), "")

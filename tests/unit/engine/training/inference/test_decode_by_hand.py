@@ -12,7 +12,7 @@ import pytest
 from service.domain.quantities import Range
 from service.domain.serving.requirements import EngineLimits, MeanRequest, Replicas, ServingMachine, ServingRates, WeightFormat
 from service.domain.training.model import Experts
-from service.engine.serving.model import (
+from service.engine.training.inference.model import (
     CacheShape,
     ServedModel,
     ServedWeights,
@@ -25,7 +25,14 @@ from service.engine.serving.model import (
     sequence_bytes,
     weight_memory,
 )
-from service.engine.serving.roofline import decode_roofline_s, expert_exchange_s, prefill_s, replica_speed, tensor_exchange_s, time_step
+from service.engine.training.inference.roofline import (
+    decode_roofline_s,
+    expert_exchange_s,
+    prefill_s,
+    replica_speed,
+    tensor_exchange_s,
+    time_step,
+)
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_8B, MIXTRAL, accelerator
 
 EXACTLY = Range.exactly(1.0)

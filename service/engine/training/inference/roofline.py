@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from service.domain.quantities import Range
 from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine
 from service.domain.training.hardware import SIXTEEN_BIT
-from service.engine.serving.model import (
+from service.engine.training.inference.model import (
     ACTIVATION_BYTES,
     ServingSetup,
     attended_tokens,

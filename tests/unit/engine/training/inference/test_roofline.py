@@ -30,7 +30,7 @@ from service.engine.serving.configurations import (
     payback_tokens,
     token_costs,
 )
-from service.engine.serving.model import (
+from service.engine.training.inference.model import (
     ServingSetup,
     attended_tokens,
     cached_tokens,
@@ -41,7 +41,7 @@ from service.engine.serving.model import (
     token_cache_bytes,
     weight_memory,
 )
-from service.engine.serving.roofline import (
+from service.engine.training.inference.roofline import (
     ReplicaSpeed,
     decode_roofline_s,
     expert_exchange_s,
