@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator, Precision
-from service.domain.training.model import Experts, Model, Transformer
-from service.domain.training.run import Axes, Cluster, Recompute, Training
+from service.domain.training.model import Experts, LatentAttention, Model, Transformer
+from service.domain.training.run import Axes, Cluster, Optimizer, Recompute, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
 from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
@@ -29,6 +29,7 @@ Row = dict[str, str]
 Floats = NDArray[np.float64]
 
 DATA = Path(__file__).parent / "data"
+LISTS = ("throughput.csv", "pretraining.csv")
 # A published run did fit: layouts that the engine counts a little too large stay in question.
 MEMORY_TOLERANCE = 0.25
 VTRAIN_LAYERS = (12, 16, 20, 24)
@@ -74,8 +75,9 @@ def read_table(name: str) -> list[Row]:
 
 
 def throughput_cases() -> list[MeasuredCase]:
-    """Every row of throughput.csv that is not excluded, and vTrain's rows grouped by workload."""
-    return [_case(row) for row in read_table("throughput.csv") if not row["excluded"]] + list(_vtrain_cases())
+    """Every row of throughput.csv and pretraining.csv that is not excluded, and vTrain's rows grouped by workload."""
+    rows = itertools.chain(*map(read_table, LISTS))
+    return [_case(row) for row in rows if not row["excluded"]] + list(_vtrain_cases())
 
 
 def other_cases() -> list[MeasuredCase]:
@@ -109,28 +111,49 @@ def find_or_build_model(row: Row) -> Model:
 def _shape(row: Row) -> Transformer:
     """The row's shape, with the gate and the tied embeddings that come nearest to its published parameter count."""
     params = float(row["params"])
-    shapes = [_transformer(row, gated=gated, tied=tied) for gated, tied in itertools.product((False, True), (True, False))]
+    gates = [row["gated"] == "true"] if row.get("gated") else [False, True]
+    ties = [row["tied"] == "true"] if row.get("tied") else [True, False]
+    shapes = [_transformer(row, gated=gated, tied=tied) for gated, tied in itertools.product(gates, ties)]
     return min(shapes, key=lambda shape: abs(count_parameters(shape).total - params))
 
 
 def _transformer(row: Row, *, gated: bool, tied: bool) -> Transformer:
     heads, hidden = int(row["heads"]), int(row["hidden"])
     ffn = int(row["ffn"] or 4 * hidden)
-    experts = None
-    if row.get("experts"):
-        experts = Experts(int(row["experts"]), int(row["experts_per_token"]), int(row["expert_ffn"] or ffn))
     return Transformer(
         layers=int(row["layers"]),
         hidden_size=hidden,
         attention_heads=heads,
         kv_heads=int(row["kv_heads"] or heads),
-        head_dim=hidden // heads,
+        head_dim=int(row.get("head_dim") or hidden // heads),
         ffn_hidden_size=ffn,
         vocab_size=int(row["vocab"] or 50257),
         gated_ffn=gated,
         tied_embeddings=tied,
-        experts=experts,
+        experts=_experts(row, ffn),
+        latent=_latent(row),
     )
+
+
+def _experts(row: Row, ffn: int) -> Experts | None:
+    if not row.get("experts"):
+        return None
+    size, shared = int(row["expert_ffn"] or ffn), int(row.get("shared_experts") or 0)
+    return Experts(
+        int(row["experts"]),
+        int(row["experts_per_token"]),
+        size,
+        shared_experts=shared,
+        shared_ffn_hidden_size=size if shared else 0,
+        dense_layers=int(row.get("dense_layers") or 0),
+    )
+
+
+def _latent(row: Row) -> LatentAttention | None:
+    if not row.get("kv_lora_rank"):
+        return None
+    names = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+    return LatentAttention(*(int(row[name]) for name in names), q_lora_rank=int(row["q_lora_rank"] or 0))
 
 
 def _case(row: Row) -> MeasuredCase:
@@ -144,7 +167,7 @@ def _case(row: Row) -> MeasuredCase:
     training = Training(
         method="pretrain",
         precision=cast("Precision", row["precision"]),
-        optimizer="adamw",
+        optimizer=cast("Optimizer", row.get("optimizer") or "adamw"),
         seq_len=int(row["seq"]),
         global_batch=int(row["batch"]),
         footprint=find_footprint(cluster.accelerator),

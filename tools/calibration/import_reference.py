@@ -21,16 +21,20 @@ REFERENCE = tomllib.loads((Path(__file__).parent / "reference.toml").read_text(e
 
 
 def main(folder: Path) -> None:
-    """Write throughput.csv, vtrain.csv, runs.csv and sources.csv beside this module."""
+    """Write throughput.csv, pretraining.csv, vtrain.csv, runs.csv and sources.csv beside this module."""
     throughput = _read(folder / "throughput.csv")
+    pretraining = _read(folder / "pretraining.csv")
     runs = _read(folder / "training_runs.csv")
     vtrain = _read(folder / "vtrain_single.csv")
     _write("throughput", (_measurement(row) for row in throughput))
+    _write("pretraining", (_pretraining(row) for row in pretraining))
     _write("vtrain", (_vtrain(row) for row in vtrain))
     _write("runs", (_run(row) for row in runs))
     texts: dict[str, set[str]] = {"vtrain": {vtrain[0]["source"]}}
     for row in throughput:
-        texts.setdefault(_table(row["source"])[1], set()).add(_document(row["source"]))
+        texts.setdefault(_listed(REFERENCE["tables"], row["source"])[1], set()).add(_document(row["source"]))
+    for row in pretraining:
+        texts.setdefault(_listed(REFERENCE["pretraining_tables"], row["source"])[1], set()).add(row["source"])
     for row in runs:
         texts[f"run {row['run_id']}"] = {row["source"]}
     texts |= {key: {text} for key, text in REFERENCE["other_sources"].items()}
@@ -49,13 +53,13 @@ def _write(name: str, rows: Iterable[Row]) -> None:
         writer.writerows(rows)
 
 
-def _table(source: str) -> tuple[str, str]:
-    table, publication = next(names for part, names in REFERENCE["tables"].items() if part in source)
+def _listed(tables: dict[str, list[str]], source: str) -> tuple[str, str]:
+    table, publication = next(names for part, names in tables.items() if part in source)
     return table, publication
 
 
 def _measurement(row: Row) -> Row:
-    table, source = _table(row["source"])
+    table, source = _listed(REFERENCE["tables"], row["source"])
     kernels = REFERENCE["kernels"]
     made = {"id": row["row_id"].replace("tp", "m"), "table": table, "source": source, "document": _document(row["source"])}
     made |= {ours: row[theirs] for ours, theirs in (REFERENCE["shape"] | REFERENCE["axes"]).items()}
@@ -73,6 +77,36 @@ def _measurement(row: Row) -> Row:
         made |= {"tensor": "1", "pipeline": "1", "data": made["count"], "context": "1", "expert": "1", "zero": "3"}
     made["excluded"] = _reason(row, made)
     return made
+
+
+def _pretraining(row: Row) -> Row:
+    """A row of the second collection: its shape is complete, its group is what is left out together."""
+    table, source = _listed(REFERENCE["pretraining_tables"], row["source"])
+    names = REFERENCE["shape"] | REFERENCE["shape_in_full"] | REFERENCE["axes"]
+    made = {"id": row["row_id"], "table": table, "source": source, "document": row["group"]}
+    made |= {ours: row[theirs] for ours, theirs in names.items()}
+    made |= {
+        "precision": row["precision"],
+        "virtual": row["virtual_pipeline"],
+        "batch": row["global_batch_samples"] or _one_micro_batch(row),
+        "flash": "1",
+        "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] else "own",
+        "sequence_parallel": "1",
+        "internode": _internode(row["internode_gbit_s_per_node"]),
+        "per_s": row["tokens_per_s_per_accelerator"],
+    }
+    made["excluded"] = row["excluded"] or _reason(row, made)
+    return made
+
+
+def _one_micro_batch(row: Row) -> str:
+    """Batch of data ranks that take one micro-batch each, where no batch is printed: a benchmark of FSDP accumulates nothing."""
+    return str(int(row["micro_batch"]) * int(row["dp"])) if row["micro_batch"] and row["dp"] == row["accelerator_count"] else ""
+
+
+def _internode(per_node: str) -> str:
+    """Network of one accelerator of the usual eight of a node [Gbit/s]."""
+    return f"{float(per_node) / 8:g}" if per_node else ""
 
 
 def _document(text: str) -> str:
