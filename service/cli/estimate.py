@@ -139,7 +139,11 @@ def _alternative(layout: Entry) -> str:
 
 def _layout(parallelism: Entry) -> str:
     """Axes other than 1, micro-batch and memory options."""
-    axes = [f"{name} {parallelism[name]}" for name in ("tensor", "pipeline", "data", "context", "expert") if parallelism[name] > 1]
+    axes = [
+        f"{name} {parallelism[name]}"
+        for name in ("tensor", "pipeline", "data", "context", "expert", "expert_tensor")
+        if parallelism[name] > 1
+    ]
     rest = f"micro-batch {parallelism['micro_batch']}, ZeRO {parallelism['zero_stage']}, recompute {parallelism['activation_recompute']}"
     return ", ".join([*axes, rest])
 

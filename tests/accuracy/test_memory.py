@@ -62,7 +62,7 @@ def stated_layouts(row: Row) -> Layouts:
     ones = np.ones(columns.shape[1], dtype=np.int64)
     virtual, zero, micro_batch, recompute = columns
     fixed = {name: size * ones for name, size in mesh.items()}
-    return Layouts(**fixed, virtual_pipeline=virtual, zero_stage=zero, micro_batch=micro_batch, recompute=recompute)
+    return Layouts(**fixed, expert_tensor=ones, virtual_pipeline=virtual, zero_stage=zero, micro_batch=micro_batch, recompute=recompute)
 
 
 def needed_over_usable(row: Row) -> float:

@@ -153,12 +153,14 @@ def _latent(row: Row) -> LatentAttention | None:
     if not row.get("kv_lora_rank"):
         return None
     names = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-    return LatentAttention(*(int(row[name]) for name in names), q_lora_rank=int(row["q_lora_rank"] or 0))
+    kept, nope, rope, value = (int(row[name]) for name in names)
+    return LatentAttention(kept, nope, rope, value, int(row["q_lora_rank"] or 0))
 
 
 def _case(row: Row) -> MeasuredCase:
     axes = Axes(
         **{name: parse_count(row[name]) for name in ("tensor", "pipeline", "data", "context", "expert", "micro_batch")},
+        expert_tensor=parse_count(row.get("expert_tensor", "")),
         virtual_pipeline=parse_count(row["virtual"]) or (1 if row["pipeline"] == "1" else None),
         zero_stage=parse_count(row["zero"]),
         recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
@@ -222,7 +224,7 @@ def possible_layouts(model: Model, training: Training, cluster: Cluster) -> Layo
 
 
 def _as_published(axes: Axes) -> Layouts:
-    names = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline", "micro_batch", "zero_stage")
+    names = ("tensor", "pipeline", "data", "context", "expert", "expert_tensor", "virtual_pipeline", "micro_batch", "zero_stage")
     known = {name: value for name in names if (value := getattr(axes, name)) is not None}
     return Layouts.single(**known, recompute=("none", "selective", "full").index(axes.recompute or "none"))
 
@@ -246,7 +248,7 @@ def _vtrain_cases() -> Iterator[MeasuredCase]:
         names = ("tensor", "pipeline", "data", "micro_batch")
         columns = {name: np.array([int(row[name]) for _, row in members], dtype=np.int64) for name in names}
         one, zero = np.ones(len(members), dtype=np.int64), np.zeros(len(members), dtype=np.int64)
-        layouts = Layouts(**columns, context=one, expert=one, virtual_pipeline=one, zero_stage=zero, recompute=2 * one)
+        layouts = Layouts(**columns, context=one, expert=one, expert_tensor=one, virtual_pipeline=one, zero_stage=zero, recompute=2 * one)
         seconds = np.array([float(row["seconds"]) for _, row in members])
         ids = tuple(f"v{index:04d}" for index, _ in members)
         yield MeasuredCase(ids, "vtrain", "vtrain", "vtrain", model, training, cluster, layouts, batch * 1024 / seconds / count, each=True)

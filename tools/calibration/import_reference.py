@@ -87,6 +87,7 @@ def _pretraining(row: Row) -> Row:
     made |= {ours: row[theirs] for ours, theirs in names.items()}
     made |= {
         "precision": row["precision"],
+        "expert_tensor": row["tp"] if "expert tensor parallel = tp" in row["notes"] else "",
         "virtual": row["virtual_pipeline"],
         "batch": row["global_batch_samples"] or _one_micro_batch(row),
         "flash": "1",

@@ -52,6 +52,7 @@ class Axes:
     data: int | None = None
     context: int | None = None
     expert: int | None = None
+    expert_tensor: int | None = None
     virtual_pipeline: int | None = None
     micro_batch: int | None = None
     zero_stage: int | None = None
@@ -60,7 +61,7 @@ class Axes:
     @property
     def mesh_stated(self) -> bool:
         """Whether the caller fixes any axis of the mesh: such a layout is answered even where it does not fit."""
-        mesh = (self.tensor, self.pipeline, self.data, self.context, self.expert, self.virtual_pipeline)
+        mesh = (self.tensor, self.pipeline, self.data, self.context, self.expert, self.expert_tensor, self.virtual_pipeline)
         return any(size is not None for size in mesh)
 
     def mesh_known(self, count: int) -> bool:

@@ -1,6 +1,6 @@
 """Parallel layouts as arrays: one position is one way to spread a model over a machine.
 
-tensor * pipeline * data * context = count; `expert` divides the tensor * data * context ranks of one pipeline stage.
+tensor * pipeline * data * context = count; `expert` * `expert_tensor` divides the tensor * data * context ranks of one pipeline stage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.domain.training.run import RECOMPUTES, Cluster, Training
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Mesh = tuple[int, int, int, int, int]
+Mesh = tuple[int, int, int, int, int, int]
 
 # Where the search ends; a caller may fix more. Of the published layouts in tools/calibration/data/throughput.csv none has more than
 # 16 tensor, 64 pipeline, 32 context or 64 expert ranks, 24 chunks a stage or 256 samples in a micro-batch.
@@ -45,8 +45,8 @@ class Layouts:
 
     Attributes
     ----------
-    tensor, pipeline, data, context, expert : (layouts,) int array
-        Ranks of each axis.
+    tensor, pipeline, data, context, expert, expert_tensor : (layouts,) int array
+        Ranks of each axis; each expert is cut into `expert_tensor` slices.
     virtual_pipeline : (layouts,) int array
         Chunks of each pipeline stage.
     micro_batch : (layouts,) int array
@@ -62,6 +62,7 @@ class Layouts:
     data: Ints
     context: Ints
     expert: Ints
+    expert_tensor: Ints
     virtual_pipeline: Ints
     micro_batch: Ints
     zero_stage: Ints
@@ -115,6 +116,12 @@ def rounded_batch(training: Training, layouts: Layouts) -> Floats:
         [sequences or samples].
     """
     return micro_batches(training, layouts) * layouts.data * layouts.micro_batch
+
+
+def auxiliary_layouts(trained: Model, layouts: Layouts) -> Layouts:
+    """Layouts of networks that run beside the trained one: beside one without experts, a mixture's are cut as its dense layers are."""
+    mixture = isinstance(trained, Transformer) and trained.experts is not None
+    return layouts if mixture else replace(layouts, expert_tensor=layouts.tensor)
 
 
 def layer_count(model: Model) -> int:
@@ -209,13 +216,13 @@ def searched_zero_stages(training: Training) -> list[int]:
 def _with_micro_batches(meshes: list[Mesh], training: Training) -> Layouts:
     """Each mesh with each micro-batch that keeps the requested batch, or with all of them where none does."""
     fixed, batch = training.axes.micro_batch, training.global_batch
-    sizes = _not_too_many([(fixed,) if fixed else _micro_batch_sizes(-(-batch // data)) for _, _, data, _, _ in meshes])
+    sizes = _not_too_many([(fixed,) if fixed else _micro_batch_sizes(-(-batch // data)) for _, _, data, *_ in meshes])
     repeated = np.repeat(np.array(meshes, dtype=np.int64).T, list(map(len, sizes)), axis=1)
-    tensor, pipeline, data, context, expert = repeated
+    tensor, pipeline, data, context, expert, expert_tensor = repeated
     micro_batch = np.fromiter(itertools.chain.from_iterable(sizes), dtype=np.int64)
     one = np.ones(len(tensor), dtype=np.int64)
     stage, recompute = one * searched_zero_stages(training)[0], one * searched_recomputes(training)[0]
-    layouts = Layouts(tensor, pipeline, data, context, expert, one, micro_batch, stage, recompute)
+    layouts = Layouts(tensor, pipeline, data, context, expert, expert_tensor, one, micro_batch, stage, recompute)
     kept = np.abs(rounded_batch(training, layouts) / batch - 1) <= BATCH_ROUNDING_SHARE
     return layouts.take(kept) if kept.any() and not kept.all() else layouts
 
@@ -276,7 +283,7 @@ def _virtual_sizes(depth: int, pipeline: int) -> tuple[int, ...]:
 
 
 def _meshes(model: Model, training: Training, count: int) -> list[Mesh]:
-    """(tensor, pipeline, data, context, expert) whose product is the machine and that the model and the batch allow."""
+    """(tensor, pipeline, data, context, expert, expert_tensor) whose product is the machine and that the model and the batch allow."""
     axes = training.axes
     if isinstance(model, GenericNetwork):
         axes = replace(axes, tensor=axes.tensor or 1, pipeline=axes.pipeline or 1, context=axes.context or 1)
@@ -294,7 +301,8 @@ def _meshes(model: Model, training: Training, count: int) -> list[Mesh]:
         data, rest = divmod(count, tensor * pipeline * context)
         if rest or not data or data > training.global_batch or pipeline > deepest or (axes.data and data != axes.data):
             continue
-        meshes += [(tensor, pipeline, data, context, expert) for expert in _expert_sizes(experts, axes.expert, data * context * tensor)]
+        sizes = _expert_meshes(experts, axes.expert, axes.expert_tensor, tensor, data * context * tensor)
+        meshes += [(tensor, pipeline, data, context, *size) for size in sizes]
     return meshes
 
 
@@ -310,6 +318,22 @@ def _tensor_sizes(model: Model, count: int) -> list[int]:
 def _context_sizes(seq_len: int, count: int) -> list[int]:
     sizes = _divisors(math.gcd(seq_len, count), max(1, min(seq_len // CONTEXT_SLICE_TOKENS, MOST_CONTEXT_RANKS)))
     return [size for size in sizes if size.bit_count() == 1]
+
+
+@lru_cache(maxsize=4096)
+def _expert_meshes(experts: int, fixed: int | None, slices: int | None, tensor: int, ranks: int) -> tuple[tuple[int, int], ...]:
+    """(expert, expert_tensor) worth trying: whole experts, and experts cut as the dense layers are."""
+    # Frameworks offer these two: Megatron Core takes `tensor` where nothing is stated, its recipes for narrow experts 1. Where as many
+    # ranks can hold whole experts slices save nothing: they are tried only where there are too few experts for that, or where the caller
+    # fixes how many ranks the experts have.
+    if experts == 1:
+        return tuple((size, slices or 1) for size in _expert_sizes(experts, fixed, ranks))
+    whole = [(size, 1) for size in _expert_sizes(experts, fixed, ranks)] if slices in (None, 1) else []
+    cut = slices or tensor
+    if cut == 1 or ranks % cut:
+        return tuple(whole)
+    sliced = [(size, cut) for size in _expert_sizes(experts, fixed, ranks // cut) if slices or fixed or experts % (size * cut)]
+    return (*whole, *sliced)
 
 
 @lru_cache(maxsize=4096)

@@ -24,7 +24,7 @@ from service.engine.training.activations import activation_bytes, logit_bytes
 from service.engine.training.adapters import expert_adapter_parameters, shared_adapter_parameters
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
 from service.engine.training.flops import auxiliary_networks, mean_context_tokens
-from service.engine.training.layouts import Layouts, layer_count
+from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_count
 from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
 from service.engine.training.pipeline_stages import (
     PipelineStage,
@@ -289,7 +289,8 @@ def auxiliary_weight_bytes(model: Model, training: Training, layouts: Layouts) -
     """
     total = np.zeros(layouts.tensor.shape)
     for helper in auxiliary_networks(model, training):
-        total = total + 2.0 * zero_sharded(local_parameters(helper, layouts), layouts, 3)
+        divided = auxiliary_layouts(model, layouts)
+        total = total + 2.0 * zero_sharded(local_parameters(helper, divided), divided, 3)
     if isinstance(model, GenericNetwork):
         frozen = model.frozen_params / (layouts.tensor * layouts.pipeline)
         total = total + 2.0 * zero_sharded((frozen, np.zeros(1)), layouts, 3)

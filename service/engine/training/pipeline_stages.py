@@ -162,11 +162,11 @@ def embedding_weights_per_rank(counts: ParameterCounts, layouts: Layouts) -> Flo
 
 
 def expert_ranks(layouts: Layouts) -> Floats:
-    """Ranks over which one set of experts is spread: the expert ranks, or the tensor ranks where those are more.
+    """Ranks over which one set of experts is spread: the expert ranks, each times the slices of an expert.
 
     Returns
     -------
     (layouts,) float array
         [1].
     """
-    return np.maximum(layouts.expert, layouts.tensor).astype(float)
+    return (layouts.expert * layouts.expert_tensor).astype(float)

@@ -98,6 +98,7 @@ class ParallelismSchema(Schema):
     data = _size(MAX_ACCELERATORS, description="Data-parallel ranks")
     context = _size(MAX_ACCELERATORS, description="Context-parallel ranks")
     expert = _size(MAX_ACCELERATORS, description="Expert-parallel ranks")
+    expert_tensor = _size(MAX_ACCELERATORS, description="Tensor-parallel ranks of each expert; left out: 1 or as many as tensor")
     virtual_pipeline = _size(MAX_LAYERS, description="Chunks of layers on each stage (interleaving); above 1 only with a pipeline above 1")
 
 

@@ -23,7 +23,7 @@ Section = Mapping[str, Any]
 
 MAX_NAMED = 3
 USUAL_PRECISIONS = ("bf16", "fp16", "tf32", "fp32")
-AXES = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline")
+AXES = ("tensor", "pipeline", "data", "context", "expert", "expert_tensor", "virtual_pipeline")
 METHODS_BY_FIELD = {
     "teacher": ("distill",),
     "cached_logits": ("distill",),

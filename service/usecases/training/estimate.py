@@ -195,7 +195,7 @@ def _note_layout(run: Run, found: Estimate, notes: AssumptionLog) -> None:
             )
     axes = run.training.axes
     chunks = axes.virtual_pipeline or (1 if axes.pipeline == 1 else None)
-    experts = axes.expert or (None if isinstance(run.model, Transformer) and run.model.experts else 1)
-    if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute, chunks, experts):
+    experts = (axes.expert, axes.expert_tensor) if isinstance(run.model, Transformer) and run.model.experts else ()
+    if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute, chunks, *experts):
         why = "the fastest layout that fits, by the step model" if found.memory.fits else "the leanest layout, as none fits"
         notes.assume("training.parallelism", found.throughput.parallelism, why)

@@ -13,7 +13,7 @@ from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.step_time import StepTime
 
-MESH = ("tensor", "pipeline", "data", "context", "expert")
+MESH = ("tensor", "pipeline", "data", "context", "expert", "expert_tensor")
 SCHEDULE = ("micro_batch", "zero_stage", "recompute")
 FITTING_ALTERNATIVES = 4
 # What a slower layout spends more time in, by the parts of a step.

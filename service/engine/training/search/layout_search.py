@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from service.domain.errors import InvalidRequest
 from service.domain.training.estimate import Alternative
 from service.domain.training.model import Model, Transformer
-from service.domain.training.run import Cluster, Training
+from service.domain.training.run import Axes, Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
 from service.engine.training.memory import MemoryUse, memory_use
@@ -262,4 +262,16 @@ def _check_axes(model: Model, training: Training) -> None:
     if axes.expert and model.experts and model.experts.experts % axes.expert:
         raise InvalidRequest(
             f"{model.experts.experts} experts do not divide by expert {axes.expert}; take a divisor", "/training/parallelism/expert"
+        )
+    _check_expert_slices(model, axes)
+
+
+def _check_expert_slices(model: Transformer, axes: Axes) -> None:
+    """Raise InvalidRequest where experts cannot be cut into the stated slices."""
+    slices, pointer = axes.expert_tensor or 1, "/training/parallelism/expert_tensor"
+    if slices > 1 and model.experts is None:
+        raise InvalidRequest("expert tensor parallelism needs a mixture of experts; leave it out or set it to 1", pointer)
+    if model.experts and model.experts.ffn_hidden_size % slices:
+        raise InvalidRequest(
+            f"experts of width {model.experts.ffn_hidden_size} do not divide by expert_tensor {slices}; take a divisor", pointer
         )

@@ -82,8 +82,18 @@ def _tensor_passes(workload: Workload) -> Floats:
     # (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
     parts = workload.training.sequence_parallel and workload.training.method not in FROZEN_BASE
     once_more = 2 * workload.backward_passes if parts else 0.0
-    passes: Floats = (4 * collective_passes(workload) + once_more) * workload.layers
+    passes: Floats = (4 * collective_passes(workload) + once_more) * workload.layers * _gathering_blocks(workload) / 2
     return passes
+
+
+def _gathering_blocks(workload: Workload) -> float:
+    """Blocks of a layer that gather the tensor ranks' tokens, of its two."""
+    # Experts take the tokens as sequence parallelism has divided them (`expert_exchange`); shared experts are cut like dense layers.
+    model = workload.model
+    assert isinstance(model, Transformer)
+    if model.experts is None or model.experts.shared_experts or not workload.training.sequence_parallel:
+        return 2.0
+    return 2 - expert_layer_count(model) / layer_count(model)
 
 
 def exchange_calls(workload: Workload) -> Floats:
@@ -144,14 +154,17 @@ def expert_exchange(workload: Workload) -> ExchangeTime:
     if experts is None:
         return ExchangeTime(workload.zeros, workload.zeros, workload.zeros)
     ranks = workload.layouts.expert.astype(float)
+    slices = workload.layouts.expert_tensor.astype(float)
     rows = element_bytes(workload.training) * workload.tokens / workload.layouts.tensor * workload.model.hidden_size
-    domain = np.minimum(ranks, workload.cluster.link_domain)
+    domain = np.clip(workload.cluster.link_domain / slices, 1.0, ranks)
     domains = ranks / domain
     visited = (domains - 1) * (1 - (1 - 1 / domains) ** experts.experts_per_token)
     # A ring of two passes half of its payload.
-    across = _exchange(workload, 2 * rows * visited, 2.0, span=ranks)
+    across = _exchange(workload, 2 * rows * visited, 2.0, span=ranks * slices)
     inside = _exchange(workload, rows * experts.experts_per_token, domain)
     one = ExchangeTime(inside.intra_s, np.where(domains > 1, across.inter_s, 0.0), inside.hops)
+    # Ranks with slices of the same experts gather what came to any of them, and scatter the sum of their results.
+    one = one + _exchange(workload, rows * experts.experts_per_token * slices, slices, workload.cluster.accelerators_per_node)
     return one.times(2 * collective_passes(workload) * expert_layer_count(workload.model) / layer_count(workload.model) * workload.layers)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.activations import attention_output_width
@@ -70,8 +68,8 @@ def held_experts(workload: Workload) -> Floats:
 
 
 def _routed_rows(workload: Workload, experts: Experts) -> Floats:
-    """Rows that come to the experts of one device: as many visits as its own tokens make."""
-    return workload.tokens * experts.experts_per_token / np.minimum(workload.layouts.expert, workload.layouts.tensor)
+    """Rows that come to the experts of one device: as many visits as its own tokens make, and those of the ranks that share its slices."""
+    return workload.tokens * experts.experts_per_token * workload.layouts.expert_tensor / workload.layouts.tensor
 
 
 def _routed_part(model: Model) -> float:
@@ -176,11 +174,8 @@ def _feed_forward(share: float, rows: Floats, hidden: float, inner: Floats, gate
 def _routed(share: float, workload: Workload, experts: Experts, hidden: float, gates: int) -> list[LayerProduct]:
     """Experts on one device as one grouped product of the rows routed to it, and the shared experts."""
     tensor, tokens = workload.layouts.tensor, workload.tokens
-    # Fewer expert ranks than tensor ranks: those of one set of experts divide their width.
-    split = tensor / np.minimum(workload.layouts.expert, tensor)
-    held = experts.experts / workload.layouts.expert
-    rows = _routed_rows(workload, experts)
-    products = _feed_forward(share, rows, hidden, experts.ffn_hidden_size / split, gates, held)
+    rows, inner = _routed_rows(workload, experts), experts.ffn_hidden_size / workload.layouts.expert_tensor
+    products = _feed_forward(share, rows, hidden, inner, gates, held_experts(workload))
     if experts.shared_experts:
         width = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
         products += _feed_forward(share, tokens, hidden, width / tensor, gates, 1.0)

@@ -13,7 +13,7 @@ from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, AuxiliaryModels, Cluster, Training
 from service.engine.training.dtypes import FULL_WIDTH
 from service.engine.training.flops import ForwardFlops, TrainingFlops, auxiliary_networks, forward_flops, recomputed_flops, training_flops
-from service.engine.training.layouts import Layouts, layer_count, micro_batches
+from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_count, micro_batches
 from service.engine.training.parameters import count_parameters
 from service.engine.training.sharding import LocalWeights, local_parameters
 
@@ -169,7 +169,7 @@ def auxiliary_workloads(model: Model, training: Training, cluster: Cluster, layo
     if not networks:
         return []
     plain = replace(training, method="pretrain", auxiliary_models=AuxiliaryModels())
-    kept = replace(layouts, recompute=np.zeros_like(layouts.recompute))
+    kept = replace(auxiliary_layouts(model, layouts), recompute=np.zeros_like(layouts.recompute))
     return [_auxiliary_workload(network, plain, cluster, kept) for network in networks]
 
 

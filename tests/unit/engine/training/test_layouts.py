@@ -18,7 +18,7 @@ from service.engine.training.layouts import (
     micro_batches,
     rounded_batch,
 )
-from tests.unit.engine.builders import DEEPSEEK_V3, GPT_3, LLAMA_3_405B, LLAMA_7B, RESNET_50, T5_11B, cluster, gpt, llama, training
+from tests.unit.engine.builders import DEEPSEEK_V3, GPT_3, LLAMA_3_405B, LLAMA_7B, MIXTRAL, RESNET_50, T5_11B, cluster, gpt, llama, training
 
 
 @given(st.integers(1, 600), st.integers(0, 2048))
@@ -62,10 +62,24 @@ def test_experts_divide_a_stages_ranks() -> None:
     """Expert ranks divide both the experts and the ranks of one pipeline stage, and only a mixture has any."""
     layouts = candidate_layouts(DEEPSEEK_V3, training(axes=Axes(pipeline=16), global_batch=4096), cluster(2048))
     ranks = layouts.tensor * layouts.data * layouts.context
-    assert (ranks % layouts.expert == 0).all()
+    assert (ranks % (layouts.expert * layouts.expert_tensor) == 0).all()
     assert (256 % layouts.expert == 0).all()
     assert 64 in layouts.expert
     assert (candidate_layouts(LLAMA_7B, training(), cluster(8)).expert == 1).all()
+
+
+def test_experts_are_whole_or_cut_as_the_dense_layers_are() -> None:
+    """Slices are tried where there are too few experts for as many ranks, and where the caller fixes the ranks of the experts."""
+    searched = candidate_layouts(MIXTRAL, training(global_batch=64), cluster(64))
+    assert set(np.unique(searched.expert_tensor)) == set(np.unique(searched.tensor))
+    sliced = searched.take(searched.expert_tensor > 1)
+    assert (sliced.expert_tensor == sliced.tensor).all()
+    assert (8 % (sliced.expert * sliced.expert_tensor) > 0).all()
+    fixed = candidate_layouts(MIXTRAL, training(axes=Axes(tensor=4, expert=2)), cluster(8))
+    assert set(fixed.expert_tensor.tolist()) == {1, 4}
+    stated = candidate_layouts(MIXTRAL, training(axes=Axes(tensor=4, expert=2, expert_tensor=2)), cluster(8))
+    assert (stated.expert_tensor == 2).all()
+    assert (candidate_layouts(LLAMA_7B, training(), cluster(8)).expert_tensor == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -207,7 +221,7 @@ def test_a_row_reads_back_what_was_written() -> None:
     """One layout from plain numbers and back; axes left out are 1, stage and recompute 0."""
     row = Layouts.single(tensor=8, recompute=2).row(0)
     assert row == {
-        **dict.fromkeys(("pipeline", "data", "context", "expert", "virtual_pipeline", "micro_batch"), 1),
+        **dict.fromkeys(("pipeline", "data", "context", "expert", "expert_tensor", "virtual_pipeline", "micro_batch"), 1),
         "tensor": 8,
         "zero_stage": 0,
         "recompute": 2,

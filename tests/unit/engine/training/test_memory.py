@@ -168,6 +168,14 @@ def test_expert_ranks_divide_the_experts_alone() -> None:
     assert held == pytest.approx(2 * (counts.total - counts.expert_stored * 7 / 8))
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_expert_tensor_ranks_divide_each_expert(size: int) -> None:
+    """Whole experts on eight ranks of 32, or slices of them on the ranks beside too: as many times less of the experts."""
+    counts = count_parameters(MIXTRAL)
+    whole, cut = (parts(MIXTRAL, training(), tensor=4, data=8, expert=8, expert_tensor=slices)["weights"] for slices in (1, size))
+    assert whole - cut == pytest.approx(2 * counts.expert_stored / 8 * (1 - 1 / size))
+
+
 def test_experts_are_not_sharded_below_their_own_replicas() -> None:
     """Expert ranks that take up all data ranks leave one replica of each expert: ZeRO has nothing to divide there."""
     held = parts(MIXTRAL, training(), data=8, expert=8, zero_stage=1)["optimizer"]
@@ -286,7 +294,10 @@ def test_a_grid_of_savings_is_counted_as_its_layouts(model: Model, method: str) 
     """All recomputations and ZeRO stages at once take what each layout takes alone, in sum and by part."""
     chosen = training(method=method, lora_rank=16, seq_len=4096, decoder_seq_len=512)
     plain = Layouts(
-        *(np.array(column) for column in ([1, 2, 2], [1, 2, 4], [8, 4, 2], [1, 1, 2], [1, 1, 2], [1, 1, 2], [1, 4, 2], [1] * 3, [0] * 3))
+        *(
+            np.array(column)
+            for column in ([1, 2, 2], [1, 2, 4], [8, 4, 2], [1, 1, 2], [1, 1, 2], [1, 2, 1], [1, 1, 2], [1, 4, 2], [1] * 3, [0] * 3)
+        )
     )
     grid, together = memory_use(model, chosen, memory_option_grid(chosen, plain)), all_memory_options(chosen, plain)
     one_by_one = memory_use(model, chosen, together)

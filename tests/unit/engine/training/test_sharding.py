@@ -46,8 +46,8 @@ def test_weights_of_a_rank_of_a_dense_model() -> None:
 
 
 def test_weights_of_a_rank_of_a_mixture() -> None:
-    """Of four stages each has three layers' experts, over eight expert ranks, or tensor ranks where those are more."""
-    for layouts, ranks in ((columns(tensor=2, pipeline=4, expert=8), 8), (columns(tensor=4, pipeline=4, expert=2), 4)):
+    """Of four stages each has three layers' experts, over eight expert ranks, or two of four slices."""
+    for layouts, ranks in ((columns(tensor=2, pipeline=4, expert=8), 8), (columns(tensor=4, pipeline=4, expert=2, expert_tensor=4), 8)):
         assert local_parameters(MIXED, layouts)[1][0] == pytest.approx(3 * 8 * EXPERT / ranks)
 
 

@@ -89,6 +89,7 @@ def test_the_answer_says_what_the_caller_fixed() -> None:
         "data": 8,
         "context": 1,
         "expert": 1,
+        "expert_tensor": 1,
         "virtual_pipeline": named["virtual_pipeline"],
         "micro_batch": 2,
         "zero_stage": 1,
@@ -105,6 +106,8 @@ def test_the_answer_says_what_the_caller_fixed() -> None:
         (LLAMA_7B, Axes(virtual_pipeline=33), "virtual_pipeline", "more chunks"),
         (LLAMA_7B, Axes(expert=2), "expert", "needs a mixture of experts"),
         (MIXTRAL, Axes(expert=3), "expert", "8 experts do not divide by expert 3"),
+        (LLAMA_7B, Axes(expert_tensor=2), "expert_tensor", "needs a mixture of experts"),
+        (MIXTRAL, Axes(expert_tensor=3), "expert_tensor", "experts of width 14336 do not divide by expert_tensor 3"),
         (LLAMA_7B, Axes(context=3), "context", "2048 does not divide by context 3"),
     ],
 )

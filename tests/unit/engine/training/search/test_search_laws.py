@@ -49,7 +49,7 @@ NETWORKS: tuple[Model, ...] = (
     llama(16, 2048, 16, 16, 5632, experts=Experts(60, 4, 1408, shared_experts=4)),
 )
 COUNTS = (1, 2, 6, 8, 12, 16, 24, 32, 40, 64, 72, 96, 128)
-AXES = ("tensor", "pipeline", "data", "context", "expert", "virtual_pipeline", "micro_batch", "zero_stage", "recompute")
+AXES = ("tensor", "pipeline", "data", "context", "expert", "expert_tensor", "virtual_pipeline", "micro_batch", "zero_stage", "recompute")
 
 
 @st.composite

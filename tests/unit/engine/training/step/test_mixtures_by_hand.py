@@ -56,8 +56,8 @@ def test_reductions_of_a_mixtures_layer() -> None:
 
 
 def test_experts_divided_over_ranks_of_both_kinds() -> None:
-    """In two parts on four tensor ranks: four experts of half their width on each, which rows of two ranks come to."""
-    found = asked(MIXTRAL, columns={"tensor": 4, "expert": 2})
+    """In two parts of two slices on four tensor ranks: four experts of half their width on each, which rows of two ranks come to."""
+    found = asked(MIXTRAL, columns={"tensor": 4, "expert": 2, "expert_tensor": 2})
     elements = moved(
         (TOKENS, HIDDEN, PROJECTED / 4, 1), (TOKENS, HIDDEN / 4, HIDDEN, 1), (TOKENS, HIDDEN, FFN, 4), (TOKENS, FFN / 2, HIDDEN, 4)
     )
@@ -85,7 +85,9 @@ def test_operands_of_dense_layers_and_shared_experts() -> None:
         routed = moved((2 * TOKENS, HIDDEN, 2 * 512 / tensor, 8), (2 * TOKENS, 512 / tensor, HIDDEN, 8))
         shared = moved((TOKENS, HIDDEN, 2 * 768 / tensor, 1), (TOKENS, 768 / tensor, HIDDEN, 1))
         elements = attention + 0.25 * dense + 0.75 * (routed + shared)
-        assert asked(SHARED, columns={"tensor": tensor}).operands[0] == pytest.approx(3 * 2 * elements * 32 / BANDWIDTH)
+        assert asked(SHARED, columns={"tensor": tensor, "expert_tensor": tensor}).operands[0] == pytest.approx(
+            3 * 2 * elements * 32 / BANDWIDTH
+        )
     wide = replace(SHARED, experts=Experts(8, 2, 512, shared_experts=2, dense_layers=8))
     widened = asked(wide).operands[0] - asked(SHARED).operands[0]
     more = moved((TOKENS, HIDDEN, 2 * 1024, 1), (TOKENS, 1024, HIDDEN, 1)) - moved((TOKENS, HIDDEN, 2 * 768, 1), (TOKENS, 768, HIDDEN, 1))
@@ -209,11 +211,11 @@ def test_stages_of_a_replica_wait_for_each_other() -> None:
     assert sampled(LLAMA_7B, {"pipeline": 4}) == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("columns", [{"tensor": 8}, {"tensor": 8, "expert": 8}, {"tensor": 8, "expert": 2}])
+@pytest.mark.parametrize("columns", [{"expert_tensor": 8}, {"expert": 8}, {"expert": 2, "expert_tensor": 4}])
 def test_a_mixture_reads_all_its_experts(columns: dict[str, int]) -> None:
     """Mixtral's 46.7 billion weights, however its experts are divided over the tensor ranks."""
     key_values = 2 * 2 * 1024 * 32 * SEQ / 2
-    assert sampled(MIXTRAL, columns) == pytest.approx(100 * (2 * 46.7e9 + 8 * key_values) / 8 / BANDWIDTH, rel=1e-3)
+    assert sampled(MIXTRAL, {"tensor": 8, **columns}) == pytest.approx(100 * (2 * 46.7e9 + 8 * key_values) / 8 / BANDWIDTH, rel=1e-3)
 
 
 def test_weights_are_read_in_their_own_width_of_at_most_sixteen_bits() -> None:

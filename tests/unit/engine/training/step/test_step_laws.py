@@ -162,12 +162,14 @@ def any_layouts(model: Model, seq_len: int, count: int, seed: int) -> Layouts:
     tensor, pipeline, data, context = random.choice(found[cuts], LAYOUTS).T
     virtual = np.where(pipeline > 1, random.choice([1, 2, 4], LAYOUTS), 1)
     expert = np.gcd(np.gcd(experts, count // pipeline), random.choice([1, 2, 8, 32, 64], LAYOUTS))
+    sliced = (experts > 1) & (count // pipeline % (expert * tensor) == 0) & random.choice([True, False], LAYOUTS)
     return Layouts(
         tensor,
         pipeline,
         data,
         context,
         expert,
+        np.where(sliced, tensor, 1),
         np.where(virtual * pipeline <= depth, virtual, 1),
         random.choice([1, 2, 4, 16], LAYOUTS),
         random.integers(0, 4, LAYOUTS),
