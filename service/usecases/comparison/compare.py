@@ -66,6 +66,7 @@ from service.usecases.comparison.shortlist import (
     make_options,
     select_rivals,
     summarise_variants,
+    warn_of_data,
 )
 from service.usecases.comparison.summary import summarise_comparison
 from service.usecases.comparison.timed_configurations import (
@@ -155,6 +156,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
     front = _pareto_front(table)
     options = make_options(shown, order, compared, front)
     warn_contracts(options, notes)
+    notes.warn(*warn_of_data(compared, int(order[0])))
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     return Comparison(
         summary=summarise_comparison(objective, options, table.infeasible, len(table.row), configurations),

@@ -1,4 +1,7 @@
-"""Options shown besides the first ones: the best of each variant, the best with a fresh price, and rivals of owned hardware."""
+"""Options shown besides the first ones: the best of each variant, the best with a fresh price, and rivals of owned hardware.
+
+And what to check of the best one's model and data.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from service.domain.comparison.options import Option, VariantSummary
+from service.domain.quantities import Range
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest_option
 from service.usecases.comparison.options import ComparedOptions, make_option
 from service.usecases.comparison.timed_configurations import Workload
+from service.usecases.training.data_warnings import data_warnings
 
 PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y"))
 
@@ -117,3 +122,12 @@ def _has_pricing(compared: ComparedOptions, pricings: Sequence[str]) -> Flags:
 def _first_in_order(order: Ints, candidates: Flags) -> int | None:
     """The first position in order among the candidates."""
     return int(order[candidates[order].argmax()]) if candidates.any() else None
+
+
+def warn_of_data(compared: ComparedOptions, best: int) -> Iterator[str]:
+    """The warnings that an estimate of the best option has about its model and data; they are of no other variant."""
+    configuration, cost = compared.configurations[int(compared.table.configuration[best])], compared.table.cost
+    if configuration.run is not None and configuration.timing is not None:
+        usd = Range(*(float(quantile[best]) for quantile in (cost.p10, cost.p50, cost.p90)))
+        name = configuration.workload.name
+        yield from (f"{name}: {warning}" if name else warning for warning in data_warnings(configuration.run, usd))

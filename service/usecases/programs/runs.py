@@ -16,7 +16,7 @@ from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import require_priced
-from service.usecases.training.data_warnings import FAR_FROM_OPTIMAL
+from service.usecases.training.data_warnings import FAR_FROM_OPTIMAL, KINDS
 from service.usecases.training.estimate import EstimateAnswer
 
 # Sections that a program may state as a whole; its runs then get these values instead of their own.
@@ -95,14 +95,18 @@ def common_price_snapshot(runs: Mapping[tuple[str, str], EstimatedRun], notes: A
 def collect_run_warnings(runs: Mapping[tuple[str, str], EstimatedRun]) -> list[str]:
     """Different warnings of the runs' estimates by tier and name, each with the first run that has it.
 
-    Only final runs are meant to be near compute-optimal: those before them are short on purpose.
+    Of each kind about a run's model and data there is one: the costliest run's. Only final runs are meant to be near compute-optimal:
+    those before them are short on purpose.
     """
-    by_text: dict[str, str] = {}
+    found: dict[str, tuple[float, str]] = {}
     for (tier, name), estimated in runs.items():
         for warning in estimated.answer.warnings:
-            if tier == FINAL_TIER or not warning.startswith(FAR_FROM_OPTIMAL):
-                by_text.setdefault(warning, f"{name}: {warning}")
-    warnings = list(by_text.values())
+            kind = next((kind for kind in KINDS if warning.startswith(kind)), None)
+            usd = 0.0 if kind is None else estimated.run.use.usd.p50
+            known = found.get(kind or warning)
+            if (kind != FAR_FROM_OPTIMAL or tier == FINAL_TIER) and (known is None or usd > known[0]):
+                found[kind or warning] = usd, f"{name}: {warning}"
+    warnings = [text for _, text in found.values()]
     left = len(warnings) - MAX_RUN_WARNINGS
     return warnings[:MAX_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])
 

@@ -1,4 +1,4 @@
-"""Warnings of an estimate about its model's size and data: far from compute-optimal, and data repeated too often.
+"""Warnings about a run's model's size and data: far from compute-optimal, and data repeated too often.
 
 By the default scaling law of POST /v1/optimal, which takes up to four epochs for new tokens. Cost is taken to be in proportion to training
 FLOPs, on the same machine.
@@ -20,7 +20,8 @@ from service.presets.scaling.laws import default_law, repetition_decay
 from service.presets.scaling.optimum import warning_threshold
 
 PRETRAINING = ("pretrain", "continued_pretrain")
-FAR_FROM_OPTIMAL = "far from compute-optimal"
+FAR_FROM_OPTIMAL, REPEATED_DATA = KINDS = ("far from compute-optimal", "the data are repeated")
+"""How each kind of warning begins. An answer about several runs has at most one of each."""
 
 
 def data_warnings(run: Run, total_usd: Range | None) -> Iterator[str]:
@@ -32,7 +33,7 @@ def data_warnings(run: Run, total_usd: Range | None) -> Iterator[str]:
         limit = DataLimit(run.data.effective_tokens, repetition_decay()[0])
         trained, worth = run.data.trained_tokens, float(effective_tokens(run.data.trained_tokens, limit))
         yield (
-            f"the data are repeated for {epochs:g} epochs: up to {free_epochs:g}, repeated tokens are worth nearly as much as new ones,"
+            f"{REPEATED_DATA} for {epochs:g} epochs: up to {free_epochs:g}, repeated tokens are worth nearly as much as new ones,"
             f" beyond that less and less (Muennighoff et al. 2023, arXiv 2305.16264). These {short_count(trained)} tokens teach about as"
             f" much as {short_count(worth)} new ones: get more data, train for fewer epochs or take a smaller model"
         )

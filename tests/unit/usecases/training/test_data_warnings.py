@@ -12,6 +12,8 @@ from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.presets.scaling.laws import default_law
+from service.usecases.comparison.compare import compare
+from service.usecases.programs.plan import plan_program
 from service.usecases.scaling.optimum import optimal
 from service.usecases.training.estimate import estimate
 
@@ -26,6 +28,10 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
     with closing(made.store):
         made.store.migrate()
         yield made
+
+
+SHORT: dict[str, Any] = {"model": {"params": 70_000_000_000}, "data": {"tokens": 100_000_000_000}}
+REPEATED: dict[str, Any] = {"model": {"params": 7_000_000_000}, "data": {"tokens": 50_000_000_000, "epochs": 5}}
 
 
 def warnings_of(context: AppContext, words: str, model: dict[str, Any], data: dict[str, Any], **training: Any) -> list[str]:
@@ -83,3 +89,41 @@ def test_fine_tuning_has_its_own_amounts_of_data(context: AppContext, method: st
     data = {"tokens": 10_000_000, "epochs": 5}
     assert not warnings_of(context, "compute-optimal", {"params": 7_000_000_000}, data, method=method)
     assert not warnings_of(context, "repeated", {"params": 7_000_000_000}, data, method=method)
+
+
+@pytest.mark.parametrize(("words", "plan"), [("far from compute-optimal", SHORT), ("the data are repeated", REPEATED)])
+def test_a_comparison_warns_once_of_its_best_options_plan(context: AppContext, words: str, plan: dict[str, Any]) -> None:
+    """As the estimate of that option does, whatever the number of options."""
+    candidates = {"accelerators": ["H100"], "counts": [256, 512], "pricing": ["on_demand"]}
+    found = compare(context, {"workload": plan, "candidates": candidates, "limit": 1000})
+    best = found.options[0]
+    hardware, price = {"accelerator": "H100", "count": best.count}, {"provider": best.offer.provider, "region": best.offer.region}
+    alone = estimate(context, {**plan, "hardware": hardware, "price": price})
+    assert len(found.options) > 2
+    assert [warning for warning in found.warnings if words in warning] == [warning for warning in alone.warnings if words in warning]
+    assert sum(words in warning for warning in found.warnings) == 1
+
+
+def test_a_comparison_of_sizes_warns_of_the_best_one_alone(context: AppContext) -> None:
+    """By its name: the others may be near."""
+    variants = [{"name": "large", "workload": SHORT}, {"name": "small", "workload": {"model": {"params": 14_000_000_000}}}]
+    candidates = {"accelerators": ["H100"], "counts": [256], "pricing": ["on_demand"]}
+    asked = {"workload": {"data": {"tokens": 280_000_000_000}, "model": SHORT["model"]}, "candidates": candidates}
+    found = {
+        name: compare(context, {**asked, "variants": listed}).warnings
+        for name, listed in (("both", variants), ("large", [variants[0], {"name": "larger", "workload": SHORT}]))
+    }
+    assert not any("far from" in warning for warning in found["both"])
+    assert sum(warning.startswith("large: far from compute-optimal") for warning in found["large"]) == 1
+
+
+@pytest.mark.parametrize(("words", "plan"), [("far from compute-optimal", SHORT), ("the data are repeated", REPEATED)])
+def test_a_program_warns_once_of_its_costliest_run(context: AppContext, words: str, plan: dict[str, Any]) -> None:
+    """Not once a run, and not of trial runs that are short on purpose."""
+    longer = {**plan, "data": {**plan["data"], "tokens": plan["data"]["tokens"] * 3 // 2}}
+    runs = [{"name": name, "estimate": {**MACHINE, **each}} for name, each in (("first", plan), ("second", longer))]
+    program = {"name": "p", "tiers": [{"tier": "production", "runs": runs}]}
+    (warning,) = [warning for warning in plan_program(context, program).warnings if words in warning]
+    assert warning.startswith("second: ")
+    alone = estimate(context, runs[1]["estimate"])
+    assert warning.removeprefix("second: ") in alone.warnings
