@@ -139,19 +139,39 @@ def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:
 def _warn_of_idle_gain(run: Run, utilisation: Utilisation, found: Estimate, notes: AssumptionLog) -> None:
     """Warn where fewer nodes, in a number that divides into more layouts, train faster than all of them."""
     cluster = run.cluster
-    fewer = _rounder_nodes(cluster.count // cluster.accelerators_per_node) * cluster.accelerators_per_node
-    if fewer in (0, cluster.count) or run.training.axes.mesh_stated or run.efficiency.stated or not found.memory.fits:
+    if run.training.axes.mesh_stated or run.efficiency.stated or not found.memory.fits:
         return
-    try:
-        part = engine.estimate(replace(run, cluster=replace(cluster, count=fewer)), utilisation, plan_calibration())
-    except DoesNotFit:
-        return
-    gain = part.throughput.tokens_per_s / found.throughput.tokens_per_s - 1
-    if part.memory.fits and gain > IDLE_GAIN:
+    tokens_per_s = {count: _tokens_per_s_on(run, utilisation, count) for count in _rounder_counts(run)}
+    fewer = max(tokens_per_s, key=lambda count: tokens_per_s[count], default=cluster.count)
+    gain = tokens_per_s.get(fewer, 0.0) / found.throughput.tokens_per_s - 1
+    if gain > IDLE_GAIN:
         notes.warn(
             f"{fewer:,} of the {cluster.count:,} accelerators train {gain:.0%} faster than all of them, as their number divides into more"
             f" layouts: use {fewer:,} and leave {cluster.count - fewer:,} idle"
         )
+
+
+def _tokens_per_s_on(run: Run, utilisation: Utilisation, count: int) -> float:
+    """Speed of the run on that many accelerators [tokens/s]; 0 where it does not fit."""
+    try:
+        part = engine.estimate(replace(run, cluster=replace(run.cluster, count=count)), utilisation, plan_calibration())
+    except DoesNotFit:
+        return 0.0
+    return part.throughput.tokens_per_s if part.memory.fits else 0.0
+
+
+def _rounder_counts(run: Run) -> set[int]:
+    """Fewer accelerators, whose nodes divide into more layouts.
+
+    Where a step has fewer sequences than there are accelerators, each layout must split sequences or layers, and round numbers may do
+    badly too: then the next smaller round number and the power of two are tried besides.
+    """
+    count, per_node = run.cluster.count, run.cluster.accelerators_per_node
+    nodes = count // per_node
+    tried = {_rounder_nodes(nodes)}
+    if run.training.global_batch < count:
+        tried |= {_rounder_nodes(max(0, nodes - 1)), 1 << nodes.bit_length() - 1 if nodes else 0}
+    return {number * per_node for number in tried} - {0, count}
 
 
 def _rounder_nodes(nodes: int) -> int:

@@ -260,6 +260,13 @@ def warnings_of(client: FlaskClient, preset: str, count: int, **training: Any) -
     return list(ask(client, request)["warnings"])
 
 
+def speed_of(client: FlaskClient, preset: str, count: int) -> float:
+    """Speed of a run of a trillion tokens on H100 [tokens/s]."""
+    request = {"model": {"preset": preset}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": count},
+               "price": {"usd_per_accelerator_hour": 2}}  # fmt: skip
+    return float(ask(client, request)["throughput"]["tokens_per_s"])
+
+
 def test_a_layout_that_fills_the_memory_is_warned_of(client: FlaskClient) -> None:
     """Beyond 95 % of what is usable, whoever chose the layout; not below."""
     assert any("fills 99" in warning for warning in warnings_of(client, "llama-3-70b", 128))
@@ -275,6 +282,23 @@ def test_one_node_more_that_loses_throughput_is_better_left_idle(client: FlaskCl
     assert warned[0].endswith("use 2,048 and leave 8 idle")
     assert not any("idle" in warning for warning in warnings_of(client, preset, 2048))
     assert not any("idle" in warning for warning in warnings_of(client, preset, 2056, parallelism={"pipeline": 1}))
+
+
+@pytest.mark.parametrize("count", [320, 384])
+def test_more_accelerators_than_the_batch_has_sequences_are_better_left_idle(client: FlaskClient, count: int) -> None:
+    """Each step of 1B has 128 sequences, which 40 and 48 nodes divide badly: fewer train faster, and how many is said."""
+    (warned,) = [warning for warning in warnings_of(client, "llama-3.2-1b", count) if "idle" in warning]
+    fewer = int(warned.partition(" ")[0].replace(",", ""))
+    speeds = [speed_of(client, "llama-3.2-1b", each) for each in (fewer, count)]
+    assert speeds[0] > 1.02 * speeds[1]
+
+
+@pytest.mark.parametrize("preset", ["llama-3-8b", "llama-3-70b", "mixtral-8x7b"])
+@pytest.mark.parametrize("count", [64, 128, 256, 384, 512, 2048])
+def test_one_node_more_never_trains_slower_without_a_warning(client: FlaskClient, preset: str, count: int) -> None:
+    """By more than three per cent."""
+    if speed_of(client, preset, count + 8) < 0.97 * speed_of(client, preset, count):
+        assert any("idle" in warning for warning in warnings_of(client, preset, count + 8))
 
 
 BAD = [
