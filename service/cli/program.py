@@ -55,8 +55,7 @@ def table(answer: Entry, *, verbose: bool) -> str:
         f"{answer['name']}",
         tables.summary(_summary(answer)),
         "",
-        tables.columns([("USD", "line", "basis"), *_lines(answer)]),
-        "",
+        *([tables.columns([("USD", "line", "basis"), *_lines(answer)]), ""] if answer["lines"] else []),
         tables.columns([("tier", "runs USD", "accelerator-hours", "goodput", "cost to decide", "decided", "passes"), *_tiers(answer)]),
         *(f"  {tier['tier']}: {tier['gate']['statement']}" for tier in answer["tiers"] if tier["gate"]),
         "",
@@ -68,28 +67,39 @@ def table(answer: Entry, *, verbose: bool) -> str:
 
 
 def _summary(answer: Entry) -> list[tuple[str, str]]:
-    envelope, outcome = answer["envelope"], answer["outcome"]
+    outcome = answer["outcome"]
+    return [
+        *_budget(answer),
+        ("outcome", _outcome(outcome) if outcome else ""),
+        ("midpoint", _midpoint(answer["midpoint_gate"]) if answer["midpoint_gate"] else ""),
+        ("finish", _finish(answer["schedule"])),
+        ("burn", _burn(answer["burn_plan"]) if answer["burn_plan"] else ""),
+        ("tokens", _tokens(answer["tokens"]) if answer["tokens"] else ""),
+        ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
+    ]
+
+
+def _budget(answer: Entry) -> list[tuple[str, str]]:
+    envelope = answer["envelope"]
+    if envelope is None:
+        return [("budget", tables.usd_text(None)), ("completed", f"with probability {answer['completion_probability']:.0%}")]
     return [
         ("budget", f"{_dollars(answer['total_usd']['p50'])} USD ({tables.spread(answer['total_usd'], tables.figure)})"),
         ("expected", f"{_dollars(answer['expected_usd'])} USD, completed with probability {answer['completion_probability']:.0%}"),
         ("exploration", f"{_dollars(envelope['exploration_usd'])} USD"),
         ("committed", f"{_dollars(envelope['committed_usd'])} USD"),
         ("reserve", f"{_dollars(envelope['reserve_usd'])} USD"),
-        ("outcome", _outcome(outcome) if outcome else ""),
-        ("midpoint", _midpoint(answer["midpoint_gate"]) if answer["midpoint_gate"] else ""),
-        ("finish", _finish(answer["schedule"])),
-        ("burn", _burn(answer["burn_plan"])),
-        ("tokens", _tokens(answer["tokens"]) if answer["tokens"] else ""),
-        ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
 
 
 def _outcome(outcome: Entry) -> str:
     goal = f"{outcome['metric']} from {outcome['baseline']:g} to {outcome['target']:g}"
-    return f"{goal}: {tables.figure(outcome['usd_per_point'])} USD and {outcome['flops_per_point']:.3g} FLOPs a point"
+    return f"{goal}: {_figure(outcome['usd_per_point'])} USD and {outcome['flops_per_point']:.3g} FLOPs a point"
 
 
 def _midpoint(gate: Entry) -> str:
+    if gate["date"] is None:
+        return f"when {gate['at_spend_share']:.0%} of the budget are spent"
     return f"{gate['date']}, when {_dollars(gate['at_usd'])} USD are spent, in {gate['tier']}"
 
 
@@ -144,7 +154,7 @@ def _deadline_options(schedule: Entry) -> list[str]:
     cells: tables.Cells = {
         "deadline with": "{change}",
         "probability": "{probability:.0%}",
-        "price USD": lambda option: tables.figure(option["price_usd"]),
+        "price USD": lambda option: _figure(option["price_usd"]),
     }
     options = schedule["deadline_options"]
     return ["", tables.grid(options, cells)] if options else []
@@ -154,14 +164,18 @@ def _risks(risks: Sequence[Entry]) -> list[str]:
     cells: tables.Cells = {
         "risk": "{name}",
         "probability": "{probability:.0%}",
-        "loss USD": lambda risk: tables.figure(risk["loss_usd"]),
-        "expected": lambda risk: tables.figure(risk["expected_loss_usd"]),
+        "loss USD": lambda risk: _figure(risk["loss_usd"]),
+        "expected": lambda risk: _figure(risk["expected_loss_usd"]),
     }
     return ["", tables.grid(risks, cells)] if risks else []
 
 
-def _dollars(usd: float) -> str:
-    return f"{usd:,.2f}"
+def _dollars(usd: float | None) -> str:
+    return "-" if usd is None else f"{usd:,.2f}"
+
+
+def _figure(usd: float | None) -> str:
+    return "-" if usd is None else tables.figure(usd)
 
 
 def _written(answer: Entry, form: str, *, verbose: bool) -> bytes:

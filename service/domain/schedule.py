@@ -174,6 +174,6 @@ class DeadlineOption:
     change: Annotated[str, Doc("The change in words", max_length=1000)]
     probability: Annotated[float, share("Probability to meet the deadline with the change")]
     probability_gain: Annotated[float, Doc("Probability gained over the plan", "1")]
-    price_usd: Annotated[float, Doc("Cost over the plan's, below 0 it saves", "USD")]
+    price_usd: Annotated[float, Doc("Cost over the plan's, below 0 it saves", "USD", nullable=True)]
     usd_per_point: Annotated[float | None, Doc("Cost of a percentage point gained; null where none is", "USD per point")]
     reaches_target: Annotated[bool, Doc("Whether the target probability is reached")]

@@ -20,7 +20,7 @@ class OutcomeBlock:
     """Improvement in points, and the price of one point: the whole budget, and the planned runs' FLOPs."""
 
     points: Annotated[float, Doc("Improvement from baseline to target", "points", maximum=1e40)]
-    usd_per_point: Annotated[float, Doc("Budget over the points", "USD per point", maximum=1e40)]
+    usd_per_point: Annotated[float, Doc("Budget over the points", "USD per point", maximum=1e40, nullable=True)]
     flops_per_point: Annotated[float, Doc("Arithmetic of the planned runs over the points", "FLOP per point", maximum=1e40)]
 
 
@@ -30,7 +30,7 @@ class RunBlock:
 
     run: Annotated[PlannedRun, HIDDEN]
     run_equivalents: Annotated[float, Doc("Work of all of them in whole runs; less where some are stopped early", "runs", maximum=1e40)]
-    cost_usd: Annotated[Decimal, Doc("Cost of all of them, in whole cents", "USD")]
+    cost_usd: Annotated[Decimal, Doc("Cost of all of them, in whole cents", "USD", nullable=True)]
     use: Annotated[ResourceUse, MERGED]
 
 
@@ -48,7 +48,7 @@ class FailureBudget:
     rollback_allowance_accelerator_hours: Annotated[
         float, Doc("Accelerator-hours of work redone after rollbacks, paid of overheads and reserves", "accelerator-hours", maximum=1e40)
     ]
-    rollback_allowance_usd: Annotated[Decimal, Doc("Cost of the allowance's compute at the runs' own prices", "USD")]
+    rollback_allowance_usd: Annotated[Decimal, Doc("Cost of the allowance's compute at the runs' own prices", "USD", nullable=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class GateBlock:
     """A gate and its price. `cost_to_decide_usd`: spent on its tier; `spent_usd`: spent up to it; neither with reserves."""
 
     gate: Annotated[TierGate, MERGED]
-    cost_to_decide_usd: Annotated[Decimal, Doc("Spent on the tier", "USD")]
-    spent_usd: Annotated[Decimal, Doc("Spent on everything up to the decision, reserves not counted", "USD")]
+    cost_to_decide_usd: Annotated[Decimal, Doc("Spent on the tier", "USD", nullable=True)]
+    spent_usd: Annotated[Decimal, Doc("Spent on everything up to the decision, reserves not counted", "USD", nullable=True)]
     reached_probability: Annotated[float, share("Probability that the gate is reached")]
     statement: Annotated[str, Doc("The gate in a sentence, with its figures", max_length=5000)]
 
@@ -67,8 +67,8 @@ class TierBlock:
     """A tier: `cost_usd` and `use` are of its runs, without overheads; wall-clock hours are of the runs one after another."""
 
     tier: Annotated[TierName, Doc("Name of the tier")]
-    cost_usd: Annotated[Decimal, Doc("Cost of the tier's runs", "USD")]
-    overhead_usd: Annotated[Decimal, Doc("Overheads of the tier, in addition to cost_usd", "USD")]
+    cost_usd: Annotated[Decimal, Doc("Cost of the tier's runs", "USD", nullable=True)]
+    overhead_usd: Annotated[Decimal, Doc("Overheads of the tier, in addition to cost_usd", "USD", nullable=True)]
     use: Annotated[ResourceUse, MERGED]
     runs: Annotated[tuple[RunBlock, ...], Doc("Runs of the tier, with their repeats")]
     failures: Annotated[FailureBudget, Doc("What failures may take of the tier")]
@@ -114,8 +114,8 @@ class RiskBlock:
     """A risk with its loss where it happens, and its expected loss."""
 
     risk: Annotated[Risk, MERGED]
-    loss_usd: Annotated[Decimal, Doc("Cost where it happens", "USD")]
-    expected_loss_usd: Annotated[Decimal, Doc("Cost times probability", "USD")]
+    loss_usd: Annotated[Decimal, Doc("Cost where it happens", "USD", nullable=True)]
+    expected_loss_usd: Annotated[Decimal, Doc("Cost times probability", "USD", nullable=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,17 @@ class MidpointBlock:
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlan:
-    """The whole budget. `lines` add up to `total_usd.p50` to the cent, and so do the parts of the envelope."""
+    """The whole budget. `lines` add up to `total_usd.p50` to the cent, and so do the parts of the envelope.
+
+    Where a run is not `priced` they are sums without its accelerators, which no answer shows.
+    """
 
     name: Annotated[str, Doc("Name of the program")]
     outcome: Annotated[OutcomeBlock | None, Doc("What the program is for; null: not stated")]
-    total_usd: Annotated[Range, Doc("p50: the budget with every gate passed; p10, p90: of what it costs", "USD")]
-    expected_usd: Annotated[Decimal, Doc("Mean cost over the gate tree", "USD")]
+    total_usd: Annotated[Range, Doc("p50: the budget with every gate passed; p10, p90: of what it costs", "USD", nullable=True)]
+    expected_usd: Annotated[Decimal, Doc("Mean cost over the gate tree", "USD", nullable=True)]
     completion_probability: Annotated[float, share("Probability that every gate is passed")]
-    envelope: Annotated[Envelope, Doc("The budget in three")]
+    envelope: Annotated[Envelope, Doc("The budget in three", nullable=True)]
     tiers: Annotated[tuple[TierBlock, ...], Doc("Tiers in their order", max_items=len(TIERS))]
     overhead: Annotated[tuple[OverheadBlock, ...], Doc("Work around the runs")]
     reserves: Annotated[Reserves, Doc("Shares that the reserves are made with")]
@@ -153,6 +156,11 @@ class ProgramPlan:
     endings: Annotated[tuple[ProgramEnding, ...], Doc("Where the program may end", max_items=len(TIERS) + 1)]
     midpoint: Annotated[MidpointBlock | None, HIDDEN]
     warnings: Annotated[tuple[str, ...], HIDDEN]
+
+    @property
+    def priced(self) -> bool:
+        """Whether the price of every run is known, and with it the budget."""
+        return all(block.run.priced for tier in self.tiers for block in tier.runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class RunCostLine:
 class ResourceUse:
     """What training uses: cost, time, compute, tokens (repeats counted) and carbon."""
 
-    usd: Annotated[Range, Doc("Cost of the runs", "USD")]
+    usd: Annotated[Range, Doc("Cost of the runs", "USD", nullable=True)]
     accelerator_hours: Annotated[Range, Doc("Accelerator-hours of the runs", "accelerator-hours")]
     wall_clock_hours: Annotated[Range, Doc("Time on the clock, one run after another", "h")]
     flops: Annotated[float, Doc("Training arithmetic", "FLOP", maximum=1e40)]
@@ -88,7 +88,10 @@ class RunReliability:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run as it is estimated, made once, and how often it is repeated. `lines` add up to `use.usd.p50`, to the cent."""
+    """A run as it is estimated, made once, and how often it is repeated. `lines` add up to `use.usd.p50`, to the cent.
+
+    One that is not `priced`, as nobody sells its accelerator, has the lines that need no price.
+    """
 
     name: str
     accelerator: str
@@ -96,6 +99,7 @@ class PlannedRun:
     use: ResourceUse
     reliability: RunReliability
     repetition: RunRepetition = RunRepetition()
+    priced: bool = True
 
     @property
     def compute_usd(self) -> Decimal:

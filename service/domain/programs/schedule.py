@@ -66,9 +66,9 @@ class MidpointDate:
     `tier`: the first that is not over by then.
     """
 
-    date: Annotated[date, Doc("First working day of the week in which its part of the budget is spent")]
-    at_usd: Annotated[Decimal, Doc("Spend at which it is due", "USD")]
-    tier: Annotated[TierName, Doc("First tier that is not over by then")]
+    date: Annotated[date, Doc("First working day of the week in which its part of the budget is spent", nullable=True)]
+    at_usd: Annotated[Decimal, Doc("Spend at which it is due", "USD", nullable=True)]
+    tier: Annotated[TierName, Doc("First tier that is not over by then", nullable=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def plan_warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
     texts += [f"tier {tier.tier} has no gate: nothing is decided by what it costs" for tier in program.tiers if tier.gate is None]
     if not program.risks:
         texts.append("no risks are listed: the contingency covers the estimate's own spread only")
-    if not contingency:
+    if not contingency and all(run.priced for tier in program.tiers for run in tier.runs):
         texts.append("no contingency: any surprise breaks the budget")
     if not program.overheads:
         texts.append("no overhead: real programs spend on sweeps, data iteration, evaluation, debugging and re-runs")

@@ -294,7 +294,7 @@ def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flag
     """Score of each cause of the cost. Prices, risks and gates count as shares of the median cost, so they compare across models."""
     scores = _combined_scores(model, runs, usd_per_hour)
     tiers_usd = [sum(median_usd(run) for run in tier.runs) for tier in model.tiers]
-    total_usd = sum(tiers_usd)
+    total_usd = sum(tiers_usd) or 1.0  # without a price nothing is made of the scores
     prices = [
         median_usd(run) / total_usd * trials.price_factor
         for run, trials in zip(list_runs(model), runs, strict=True)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal
 
+from service.domain.errors import UnpricedAccelerator
+
 Document = Literal["program", "report"]
 JSON = "application/json"
 MEDIA_TYPES = {
@@ -33,7 +35,13 @@ _WRITERS = {
 
 
 def render(document: Document, body: dict[str, Any], format: str) -> tuple[bytes, str]:  # noqa: A002 - the query parameter's name
-    """The document and its media type. `body` is the answer as JSON; `format` one of the document's formats."""
+    """The document and its media type. `body` is the answer as JSON; `format` one of the document's formats.
+
+    Raises UnpricedAccelerator for a program without a budget, which has dates alone.
+    """
+    if document == "program" and body["total_usd"] is None and format != "ics":
+        text = "documents show a budget, which is not known, as nobody is known to sell an accelerator of it: state"
+        raise UnpricedAccelerator(f"{text} price.usd_per_accelerator_hour, or ask for json or ics", "/defaults/price")
     module, media_type = _WRITERS[format]
     write: Callable[[dict[str, Any]], bytes] = import_module(f"service.formats.documents.{document}.{module}").write
     return write(body), media_type

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.programs.plan import RunBlock, TierBlock
+from service.schemas.programs.unpriced import without_budget
 from service.serialization import to_builtins
 from service.usecases.programs.plan import ProgramAnswer
 from service.usecases.training.estimate import EstimateAnswer
@@ -16,7 +17,12 @@ OUTCOME_FIELDS = ("metric", "baseline", "target", "decision", "evaluation_usd")
 
 
 def present_program(answer: ProgramAnswer) -> Body:
-    """The answer as JSON."""
+    """The answer as JSON; without its budget where the price of a run is not known."""
+    body = _present(answer)
+    return body if answer.plan.priced else without_budget(body)
+
+
+def _present(answer: ProgramAnswer) -> Body:
     plan = answer.plan
     # Equal runs share their estimate, which is converted once.
     estimates = _present_estimates({id(estimate): estimate for estimate in answer.estimates.values()})

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.context import AppContext
-from service.domain.errors import DomainError
+from service.domain.errors import DomainError, UnpricedAccelerator
 from service.schemas.base import pointers
 from service.schemas.programs.answer import ProgramAnswerSchema
 from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramRequestSchema
-from service.usecases.programs.plan import plan_program
+from service.usecases.programs.plan import UNPRICED_BUDGET, plan_program
 
 ANSWER, REQUEST = ProgramAnswerSchema(), ProgramRequestSchema()
 MARK = "total_usd"
@@ -27,11 +27,16 @@ def plan_errors(given: Mapping[str, Any], at: str) -> list[dict[str, Any]]:
 def plan_of(context: AppContext, given: Mapping[str, Any], at: str) -> dict[str, Any]:
     """Request and answer of a valid plan; the request is None where the plan is an answer. `at`: the pointer to the plan.
 
-    Raises DomainError where the request cannot be planned.
+    Raises DomainError where the request cannot be planned, or its budget is not known.
     """
-    if MARK in given:
-        return {"request": None, "answer": given}
+    answer = given if MARK in given else _planned(context, given, at)
+    if answer[MARK] is None:
+        raise UnpricedAccelerator(UNPRICED_BUDGET, at)
+    return {"request": None if MARK in given else given, "answer": answer}
+
+
+def _planned(context: AppContext, given: Mapping[str, Any], at: str) -> dict[str, Any]:
     try:
-        return {"request": given, "answer": present_program(plan_program(context, REQUEST.load(given)))}
+        return present_program(plan_program(context, REQUEST.load(given)))
     except DomainError as problem:
         raise problem.below(at) from problem

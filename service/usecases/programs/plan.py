@@ -9,7 +9,7 @@ from typing import Annotated
 
 from service.context import AppContext
 from service.domain.answer_fields import HIDDEN, MERGED, Doc
-from service.domain.errors import DomainError
+from service.domain.errors import DomainError, UnpricedAccelerator
 from service.domain.programs.plan import CostVariance, ProgramPlan
 from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSchedule, ReportingPlan
 from service.domain.programs.spending import SpendChoices
@@ -34,6 +34,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
 MAX_WEEKS = 100_000
+UNPRICED_BUDGET = "the budget is not known, as nobody is known to sell an accelerator of it: state price.usd_per_accelerator_hour"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,11 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     weeks = burn_plan(network.start, plan_spending(resolved, timed))
     schedule = plan_schedule(resolved, timed, draws, estimates, notes)
     tokens = plan_tokens(request, tuple(resolved.runs.values()), notes)
-    choices = rank_spend_choices(request, plan, notes)
+    choices = rank_spend_choices(request, plan, notes) if plan.priced else None
     reports = plan_reports(request, schedule.start, schedule.finish.p50, notes)
     snapshot = common_price_snapshot(resolved.runs, notes)
-    warn_of_low_development_share(plan, notes)
+    if plan.priced:
+        warn_of_low_development_share(plan, notes)
     answers = {key: estimated.answer for key, estimated in resolved.runs.items()}
     return ProgramAnswer(
         summary=summarise_program(plan, schedule, answers),
@@ -118,6 +120,8 @@ def compare_programs(context: AppContext, request: Request) -> ProgramComparison
             programs.append(resolve_program(estimates, request[name], today, AssumptionLog()))
         except DomainError as problem:
             raise problem.below(f"/{name}") from problem
+        if not programs[-1].plan.priced:
+            raise UnpricedAccelerator(UNPRICED_BUDGET, f"/{name}")
     before, after = programs
     return ProgramComparison(
         before_usd=before.plan.total_usd.p50,

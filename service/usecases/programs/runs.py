@@ -10,12 +10,13 @@ from typing import Any
 from service.domain.errors import DomainError, InvalidRequest, NoOffer, UnknownName
 from service.domain.programs.program import Tier, TierGate
 from service.domain.programs.runs import PlannedRun, ResourceUse, RunCostLine, Rung, RunReliability, RunRepetition
+from service.domain.quantities import Range
+from service.engine.numerics.money import sum_usd
 from service.engine.programs.budget import successive_halving
 from service.presets.hardware.accelerators import find_accelerator
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.price import require_priced
 from service.usecases.training.data_warnings import FAR_FROM_OPTIMAL, KINDS
 from service.usecases.training.estimate import EstimateAnswer
 
@@ -148,7 +149,7 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
         accelerator=find_accelerator(request["hardware"]["accelerator"]).accelerator.name,
         lines=tuple(RunCostLine(line.line, line.usd) for line in estimate.cost.lines),
         use=ResourceUse(
-            usd=require_priced(answer.estimate.cost.total_usd),
+            usd=estimate.cost.total_usd or Range.exactly(float(sum_usd(line.usd for line in estimate.cost.lines))),
             accelerator_hours=estimate.time.accelerator_hours,
             wall_clock_hours=hours,
             flops=estimate.flops.total,
@@ -162,6 +163,7 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
             checkpoint_interval_minutes=reliability.checkpoint_interval_minutes,
         ),
         repetition=repetition,
+        priced=answer.price is not None,
     )
 
 

@@ -14,18 +14,24 @@ from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import percentile
 from service.formats.headline import day, money_range
 from service.usecases.training.estimate import EstimateAnswer
-from service.usecases.training.summary import KEPT_WITH
+from service.usecases.training.summary import KEPT_WITH, STATE_PRICE
 
 
 def summarise_program(plan: ProgramPlan, schedule: ProgramSchedule, estimates: Mapping[tuple[str, str], EstimateAnswer]) -> Summary:
-    """The budget with every gate passed, and the last day; drivers and comparable run are those of the run that costs most."""
-    days = days_from(schedule.start, schedule.finish)
-    tier, name = max(((tier.tier, block) for tier in plan.tiers for block in tier.runs), key=lambda pair: pair[1].cost_usd)
+    """The budget with every gate passed, and the last day; drivers and comparable run are those of the run that costs most.
+
+    Where a price is not known, of the run of the most accelerator-hours, and nothing is in dollars.
+    """
+    days, done = days_from(schedule.start, schedule.finish), _finish_text(schedule)
+    runs = ((tier.tier, block) for tier in plan.tiers for block in tier.runs)
+    tier, name = max(runs, key=lambda pair: pair[1].cost_usd if plan.priced else pair[1].use.accelerator_hours.p50)
     dearest = estimates[tier, name.run.name].summary
     return Summary(
-        text=f"{plan.name}: about {money_range(plan.total_usd)} and done by {_finish_text(schedule)}.",
-        p50_usd=plan.total_usd.p50,
-        p80_usd=percentile(plan.total_usd, KEPT_WITH),
+        text=f"{plan.name}: about {money_range(plan.total_usd)} and done by {done}."
+        if plan.priced
+        else f"{plan.name}: done by {done}; {STATE_PRICE}.",
+        p50_usd=plan.total_usd.p50 if plan.priced else None,
+        p80_usd=percentile(plan.total_usd, KEPT_WITH) if plan.priced else None,
         p50_finish_days=days.p50,
         p80_finish_days=percentile(days, KEPT_WITH),
         bound=dearest.bound,

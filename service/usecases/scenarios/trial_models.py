@@ -135,8 +135,8 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
     return TrialModel(
         order_program(model),
         network.start,
-        Targets(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50),
-        _planned(plan.total_usd, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
+        Targets(None if deadline is None else deadline_hours(network.start, deadline), plan.total_usd.p50 if plan.priced else None),
+        _planned(plan.total_usd if plan.priced else None, sum(tier.use.accelerator_hours.p50 for tier in plan.tiers), planned_hours),
         notes.assumptions,
         (*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
     )

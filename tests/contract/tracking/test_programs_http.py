@@ -165,6 +165,16 @@ class TestPrograms:
             answer = client.post(f"/v1/track/programs/{program['id']}/runs", json={"name": "x", "planned": {zero: 0}})
             assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, f"/planned/{zero}")
 
+    def test_a_plan_without_a_budget_says_what_to_state(self, client: FlaskClient) -> None:
+        """Request or answer: nobody sells its accelerator, and spend is held against the budget."""
+        estimate = {"model": {"params": "1B"}, "data": {"tokens": "20B"}, "hardware": {"accelerator": "H800", "count": 64}}
+        request = {"name": "x", "tiers": [{"tier": "production", "runs": [{"name": "main", "estimate": estimate}]}]}
+        for plan in (request, client.post("/v1/estimate/program", json=request).get_json()):
+            answer = client.post("/v1/track/programs", json={"name": "x", "plan": plan})
+            (problem,) = answer.get_json()["errors"]
+            assert (answer.status_code, problem["pointer"]) == (422, "/plan")
+            assert "price.usd_per_accelerator_hour" in problem["message"]
+
     def test_a_plan_that_cannot_be_read_is_told_where(self, client: FlaskClient) -> None:
         """Pointers lead into the plan."""
         answer = client.post("/v1/track/programs", json={"name": "x", "plan": {"name": "x", "tiers": [{"tier": "nonsense", "runs": []}]}})

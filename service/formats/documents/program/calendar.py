@@ -32,9 +32,10 @@ def _activities(answer: Answer) -> Iterable[Event]:
 
 
 def _decision(gate: Answer) -> list[str]:
+    cost = gate["cost_to_decide_usd"]
     lines = [
         f"Decides: {gate['decides']}",
-        f"Cost to decide: {usd(gate['cost_to_decide_usd'])} USD",
+        f"Cost to decide: {'not known' if cost is None else f'{usd(cost)} USD'}",
         f"Passed: {share(gate['pass_probability'])}",
     ]
     return [*lines, f"Evidence: {gate['evidence']}"] if gate["evidence"] else lines
@@ -47,7 +48,7 @@ def _dates(answer: Answer) -> Iterable[Event]:
     if schedule["deadline"]:
         in_time = f"In time with a probability of {share(schedule['deadline_probability'])}"
         yield _event(answer, "deadline", "deadline", (schedule["deadline"],) * 2, [in_time])
-    if midpoint:
+    if midpoint and midpoint["date"]:
         yield _event(answer, "gate", "midpoint gate", (midpoint["date"],) * 2, [f"{usd(midpoint['at_usd'])} USD are spent by now"])
 
 

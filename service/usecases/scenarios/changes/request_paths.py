@@ -220,7 +220,7 @@ def _evaluate_program(context: AppContext, base: Body) -> RequestOutputs:
     answer = plan_program(context, base)
     tiers, dates = answer.plan.tiers, answer.schedule
     return RequestOutputs(
-        cost_usd=answer.plan.total_usd,
+        cost_usd=answer.plan.total_usd if answer.plan.priced else None,
         wall_clock_hours=_sum_ranges([tier.use.wall_clock_hours for tier in tiers]),
         accelerator_hours=_sum_ranges([tier.use.accelerator_hours for tier in tiers]),
         tco2e=sum(tier.use.tco2e for tier in tiers),

@@ -12,7 +12,7 @@ from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import UnpricedAccelerator
-from tests.unit.usecases.scenarios.scenario_requests import RUN, given, prepared, result_of
+from tests.unit.usecases.scenarios.scenario_requests import PROGRAM, RUN, given, prepared, result_of
 
 STATED = "price.usd_per_accelerator_hour"
 HARDWARE = {"accelerator": "H800", "count": 64}
@@ -40,6 +40,18 @@ def test_trials_are_those_of_a_stated_price_without_their_cost(context: AppConte
     assert STATED in unpriced["summary"]["text"]
     assert sum(STATED in warning for warning in unpriced["warnings"]) == 1
     assert "wall_clock_hours" in render_result(unpriced)
+
+
+def test_a_program_ends_as_with_a_stated_price(context: AppContext) -> None:
+    """Its trials count hours and dates."""
+    base = {**PROGRAM, "defaults": {"hardware": HARDWARE}}
+    priced = {**base, "defaults": {"hardware": HARDWARE, "price": {"usd_per_accelerator_hour": 2.0}}}
+    ours, theirs = (result_of(context, given("monte_carlo", each, "program", trials=1000, seed=3)) for each in (base, priced))
+    for name in ("wall_clock_hours", "accelerator_hours", "finish", "time_drivers"):
+        assert ours[name] == theirs[name], name
+    assert (ours["cost_usd"], ours["budget_probability"], ours["drivers"]) == (None, None, {})
+    with pytest.raises(UnpricedAccelerator, match=STATED):
+        prepared(context, given("monte_carlo", base, "program", trials=1000, budget_usd=1e6))
 
 
 def test_a_budget_asks_for_the_price(context: AppContext) -> None:
