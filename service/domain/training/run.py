@@ -21,6 +21,12 @@ RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 # Link of accelerators that are rented in slices of a pod.
 TORUS = "torus"
 FROZEN_BASE: tuple[Method, ...] = ("lora", "qlora")
+# Methods that train a finished model on, mostly in PyTorch's own operations.
+TUNED: tuple[Method, ...] = ("full_finetune", *FROZEN_BASE)
+StatesDtype = Literal["fp32", "bf16"]
+STATES_DTYPES: tuple[StatesDtype, ...] = ("fp32", "bf16")
+KernelFusion = Literal["none", "fused", "fused_linear_cross_entropy"]
+KERNEL_FUSIONS: tuple[KernelFusion, ...] = ("none", "fused", "fused_linear_cross_entropy")
 # attention: its projections; all_linear: dense feed-forwards and shared experts too; experts: each routed expert too.
 ADAPTER_TARGETS = ("attention", "all_linear", "experts")
 # Later than every year that is measured: the newest software.
@@ -99,6 +105,8 @@ class Pretraining:
         Rate of the input pipeline [tokens per s]; None: never the bottleneck.
     software_year : int
         Year of the software that trains.
+    states_dtype : "fp32" or "bf16"
+        What the optimizer updates: fp32 weights and states, or all in bf16, without a master copy.
     """
 
     method: Method
@@ -114,6 +122,7 @@ class Pretraining:
     count_full_attention: bool = True
     input_tokens_per_s_per_node: float | None = None
     software_year: int = TODAYS_SOFTWARE
+    states_dtype: StatesDtype = "fp32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +135,9 @@ class Training(Pretraining):
         Rank of the adapters; 0 without LoRA.
     adapter_targets : tuple of str
         Layers that adapters are on: a group of `ADAPTER_TARGETS`, or layers by name.
+    kernel_fusion : "none", "fused" or "fused_linear_cross_entropy", optional
+        Kernels of fine-tuning: one for each operation; fused norms, activations and losses; and a loss that never holds the logits. None:
+        one for each operation, or the last where nothing else fits.
     update_epochs : float
         Passes of training over each sampled answer (RL).
     response_tokens : int
@@ -134,6 +146,7 @@ class Training(Pretraining):
 
     lora_rank: int = 0
     adapter_targets: tuple[str, ...] = ("all_linear",)
+    kernel_fusion: KernelFusion | None = None
     auxiliary_models: AuxiliaryModels = AuxiliaryModels()
     update_epochs: float = 1.0
     response_tokens: int = 0

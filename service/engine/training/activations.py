@@ -80,8 +80,8 @@ def layer_activation_bytes(
         [B per token].
     """
     hidden = model.hidden_size
-    projected, latent = _attention_elements(model)
-    before, after, sent = _feed_forward_elements(model)
+    projected, latent = attention_elements(model)
+    before, after, sent = feed_forward_elements(model)
     # Flash attention keeps its output as wide as it is, the projection behind it a quantised copy.
     copied = attention_output_width(model) * product_input if product_input < element else 0.0
     scores = 0.0 if flash else SCORE_BYTES / 2 * element * model.attention_heads * seq_len
@@ -100,7 +100,7 @@ def attention_output_width(model: Transformer) -> float:
     return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
 
 
-def _attention_elements(model: Transformer) -> tuple[float, float]:
+def attention_elements(model: Transformer) -> tuple[float, float]:
     """Elements for one token of (queries, keys, values and attention's output, the latents that latent attention projects up)."""
     if model.latent is None:
         return attention_width(model) + 2.0 * model.kv_heads * model.head_dim, 0.0
@@ -110,7 +110,7 @@ def _attention_elements(model: Transformer) -> tuple[float, float]:
     return 2.0 * attention_width(model) + compressed, compressed + queries
 
 
-def _feed_forward_elements(model: Transformer) -> tuple[float, float, float]:
+def feed_forward_elements(model: Transformer) -> tuple[float, float, float]:
     """Elements for one token (before, after) the activation function and (sent) to experts, averaged over routed and dense layers."""
     gate = 2 if model.gated_ffn else 1
     if model.experts is None:

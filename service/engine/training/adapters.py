@@ -85,6 +85,12 @@ def expert_adapter_parameters(model: Transformer, training: Training) -> float:
     return float(training.lora_rank * expert_layer_count(model) * ends)
 
 
+def has_adapter(training: Training, names: tuple[str, ...]) -> bool:
+    """Whether adapters are on every layer, or on any of these: names, or the group `attention`."""
+    groups = frozenset(training.adapter_targets)
+    return bool(groups & {"all_linear", "experts", *names})
+
+
 def linear_layers(model: Transformer) -> tuple[str, ...]:
     """Names of the layers that adapters can be on, those of routed experts apart."""
     return (*_attention_layers(model), *_feed_forward_layers(model, model.ffn_hidden_size))

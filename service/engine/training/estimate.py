@@ -283,6 +283,11 @@ def _warnings(run: Run, timed: RunTime, useful_hours: float) -> tuple[str, ...]:
             f"the layout needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of"
             f" {run.cluster.accelerator.usable_memory_bytes / 1e9:,.1f} GB usable: it does not fit"
         )
+    if choice.fused and choice.fits:
+        warnings.append(
+            "it fits only with a loss that never holds the logits, as Liger Kernel and Unsloth compute it: training.kernel_fusion"
+            " fused_linear_cross_entropy"
+        )
     if isinstance(run.model, GenericNetwork) and run.model.activation_bytes_per_sample is None:
         warnings.append("memory leaves out activations: they are not known for this network")
     if _attention_overstates(run, timed.flops):

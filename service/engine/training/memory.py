@@ -1,8 +1,9 @@
 """Memory on the fullest accelerator, by part, vectorised over layouts.
 
-Weights and optimizer states after Rajbhandari et al. 2020 (ZeRO, arXiv 1910.02054, section 3), activations after Korthikanti et al. 2022
-(`activations.py`). With a pipeline the parts are those of its fullest stage, the first or the last (`pipeline.py`). Bytes of a parameter
-and of an element are data (`Footprint`). Left out: offloading to the host's memory, copies of weights for averaging, and networks' own
+Weights and optimizer states after Rajbhandari et al. 2020 (ZeRO, arXiv 1910.02054, section 3; `model_states.py`), activations after
+Korthikanti et al. 2022 (`activations.py`). With a pipeline the parts are those of its fullest stage, the first or the last
+(`pipeline_stages.py`); fine-tuning is followed through the moments of a step (`finetuning_memory.py`). Bytes of a parameter and of an
+element are data (`Footprint`). Left out: offloading to the host's memory, copies of weights for averaging, and networks' own
 workspaces.
 """
 
@@ -19,23 +20,22 @@ from numpy.typing import NDArray
 
 from service.domain.training.footprint import Footprint
 from service.domain.training.model import GenericNetwork, Model, Transformer
-from service.domain.training.run import FROZEN_BASE, Training
+from service.domain.training.run import TUNED, Training
 from service.engine.training.activations import activation_bytes, logit_bytes
-from service.engine.training.adapters import expert_adapter_parameters, shared_adapter_parameters
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
+from service.engine.training.finetuning_memory import finetuning_phases
 from service.engine.training.flops import auxiliary_networks, mean_context_tokens
 from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_count
+from service.engine.training.model_states import BytesPerUnit, model_state_bytes
 from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
 from service.engine.training.pipeline_stages import (
     PipelineStage,
     expert_ranks,
     pipeline_stages,
 )
-from service.engine.training.sharding import LocalWeights, local_parameters, zero_sharded, zero_shares
+from service.engine.training.sharding import local_parameters, zero_sharded
 
 Floats = NDArray[np.float64]
-# Bytes that go with one of each quantity of a stage, by the names of `PipelineStage`'s fields; `once` with the stage itself.
-BytesPerUnit = dict[str, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class MemoryUse:
 
     Attributes
     ----------
-    units : mapping of str to BytesPerUnit
-        By part, bytes for each unit of what a stage holds [B].
+    phases : tuple of mapping of str to BytesPerUnit
+        For each moment of the step that may be the fullest: by part, bytes for each unit of what a stage holds [B].
     stages : tuple of PipelineStage
         First and last stage, of which the fuller counts; empty without stages.
     beside : mapping of str to float array
@@ -54,7 +54,7 @@ class MemoryUse:
         What the device and its allocator hold on top.
     """
 
-    units: Mapping[str, BytesPerUnit]
+    phases: tuple[Mapping[str, BytesPerUnit], ...]
     stages: tuple[PipelineStage, ...]
     beside: Mapping[str, Floats]
     footprint: Footprint
@@ -62,23 +62,25 @@ class MemoryUse:
     @property
     def total(self) -> Floats:
         """All parts [B]."""
-        held = [_sum([term for unit in self.units.values() for term in _terms(unit, stage)]) for stage in self.stages]
-        used = _sum([*self.beside.values(), *([np.maximum(*held)] if held else [])])
+        held = [_sum([term for unit in units.values() for term in _terms(unit, stage)]) for units in self.phases for stage in self.stages]
+        used = _sum([*self.beside.values(), *([functools.reduce(np.maximum, held)] if held else [])])
         return used + self._reserve(used)
 
     @property
     def parts(self) -> dict[str, Floats]:
         """Each part, in the order of an answer [B]."""
-        held = [{part: _added(_terms(unit, stage)) for part, unit in self.units.items()} for stage in self.stages]
-        parts = {**(_fuller(*held) if held else {}), **self.beside}
+        held = [{part: _added(_terms(unit, stage)) for part, unit in units.items()} for units in self.phases for stage in self.stages]
+        parts = {**_fullest(held), **self.beside}
         return {**parts, "reserve": self._reserve(_added(parts.values()))}
 
     def at(self, place: tuple[int, ...]) -> dict[str, float]:
         """Parts of the layout at one position of the grid [B]."""
-        units = {part: {name: _at(size, place) for name, size in unit.items()} for part, unit in self.units.items()}
+        phases = tuple(
+            {part: {name: _at(size, place) for name, size in unit.items()} for part, unit in units.items()} for units in self.phases
+        )
         stages = tuple(PipelineStage(*(_at(getattr(stage, name), place) for name in PipelineStage.__slots__)) for stage in self.stages)
         beside = {part: _at(size, place) for part, size in self.beside.items()}
-        return {part: float(size) for part, size in MemoryUse(units, stages, beside, self.footprint).parts.items()}
+        return {part: float(size) for part, size in MemoryUse(phases, stages, beside, self.footprint).parts.items()}
 
     def _reserve(self, used: Floats) -> Floats:
         return self.footprint.reserve_bytes + self.footprint.fragmentation_share * used
@@ -94,17 +96,26 @@ def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
     """
     beside = {"auxiliary_models": auxiliary_weight_bytes(model, training, layouts)}
     if isinstance(model, GenericNetwork):
-        return MemoryUse({}, (), {**_other(model, training, layouts), **beside}, training.footprint)
+        return MemoryUse((), (), {**_other(model, training, layouts), **beside}, training.footprint)
     if training.method == "rl":
         beside = {"kv_cache": kv_cache_bytes(model, training, layouts), **beside}
     counts = count_parameters(model)
+    return MemoryUse(
+        _phases(model, counts, training, layouts), pipeline_stages(model, counts, training, layouts), beside, training.footprint
+    )
+
+
+def _phases(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> tuple[Mapping[str, BytesPerUnit], ...]:
+    """Moments of a step that may be its fullest: one with everything at once where many micro-batches are under way."""
+    if training.method in TUNED:
+        return finetuning_phases(model, counts, training, layouts)
     units = {
         **model_state_bytes(model, counts, training, layouts),
         "activations": activation_bytes(model, training, layouts),
         "logits": logit_bytes(model, training, layouts),
         "buffers": buffer_bytes(model, counts, training, layouts),
     }
-    return MemoryUse(units, pipeline_stages(model, counts, training, layouts), beside, training.footprint)
+    return (units,)
 
 
 def _terms(unit: BytesPerUnit, stage: PipelineStage) -> list[Floats]:
@@ -112,10 +123,13 @@ def _terms(unit: BytesPerUnit, stage: PipelineStage) -> list[Floats]:
     return [size if name == "once" else size * getattr(stage, name) for name, size in unit.items()]
 
 
-def _fuller(front: Mapping[str, Floats], last: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Parts of the fuller of two stages, layout by layout."""
-    in_front = _added(front.values()) >= _added(last.values())
-    return {part: np.where(in_front, size, last[part]) for part, size in front.items()}
+def _fullest(held: list[dict[str, Floats]]) -> dict[str, Floats]:
+    """Parts of the fullest of stages and moments, layout by layout; none of none."""
+    fullest, *others = held or [{}]
+    for other in others:
+        fuller = _added(fullest.values()) >= _added(other.values())
+        fullest = {part: np.where(fuller, size, other[part]) for part, size in fullest.items()}
+    return fullest
 
 
 def _added(parts: Iterable[Floats]) -> Floats:
@@ -149,74 +163,6 @@ def _other(model: GenericNetwork, training: Training, layouts: Layouts) -> dict[
     }
 
 
-def model_state_bytes(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> dict[str, BytesPerUnit]:
-    """Weights, gradients and optimizer states of a stage, sharded by the ZeRO stage over the data and context ranks.
-
-    Returns
-    -------
-    dict of str to BytesPerUnit
-        By part [B].
-    """
-    shares = zero_shares(model, layouts)
-    if training.method in FROZEN_BASE:
-        return adapter_states(model, counts, training, shares)
-    return {
-        "weights": _of_weights(model, weight_bytes(training), shares[3]),
-        "gradients": _of_weights(model, gradient_bytes(training, layouts), shares[2]),
-        "optimizer": _of_weights(model, optimizer_bytes(training), shares[1]),
-    }
-
-
-def adapter_states(
-    model: Transformer, counts: ParameterCounts, training: Training, shares: Mapping[int, LocalWeights]
-) -> dict[str, BytesPerUnit]:
-    """Frozen weights, and adapters (16 bit, fp32 master) with gradients of their own width and optimizer states.
-
-    Returns
-    -------
-    dict of str to BytesPerUnit
-        By part [B].
-    """
-    weights = _of_adapters(model, counts, training, element_bytes(training), shares[3])
-    base = frozen_weights(training, shares[3])
-    return {
-        "weights": {**base, "layers": weights["layers"], "routed": base["routed"] + weights["routed"]},
-        "gradients": _of_adapters(model, counts, training, element_bytes(training), shares[2]),
-        "optimizer": _of_adapters(model, counts, training, optimizer_bytes(training), shares[1]),
-    }
-
-
-def frozen_weights(training: Training, share: LocalWeights) -> BytesPerUnit:
-    """Frozen base of LoRA and QLoRA. QLoRA leaves embeddings and head in 16 bit and quantises the layers' matrices alone.
-
-    Returns
-    -------
-    BytesPerUnit
-        [B].
-    """
-    dense, experts = share
-    if training.method == "lora":
-        return {"dense": weight_bytes(training) * dense, "routed": weight_bytes(training) * experts}
-    quantised = training.footprint.nf4_bytes
-    return {"dense": quantised * dense, "routed": quantised * experts, "tables": (2.0 - quantised) * dense}
-
-
-def _of_adapters(
-    model: Transformer, counts: ParameterCounts, training: Training, width: Floats | float, share: LocalWeights
-) -> BytesPerUnit:
-    """Bytes of adapters, which go with the layers and, for experts, with the experts' weights."""
-    dense, experts = share
-    number = model.experts.experts * expert_adapter_parameters(model, training) if model.experts else 0.0
-    a_weight = number / (counts.expert_stored or 1.0)
-    a_layer = shared_adapter_parameters(model, training) / layer_count(model)
-    return {"layers": a_layer * width * dense, "routed": a_weight * width * experts}
-
-
-def _of_weights(model: Transformer, width: Floats | float, share: LocalWeights) -> BytesPerUnit:
-    dense, experts = share
-    return {"dense": width * dense, "routed": width * experts} if model.experts else {"dense": width * dense}
-
-
 def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> BytesPerUnit:
     """Buffers of collectives.
 
@@ -235,7 +181,7 @@ def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training
     if model.experts:
         layer = layer + counts.expert_stored / max(expert_layer_count(model), 1) / expert_ranks(layouts)
     element = element_bytes(training)
-    reduced = 0.0 if training.method in FROZEN_BASE else training.footprint.gradient_bytes[training.precision]
+    reduced = training.footprint.gradient_bytes[training.precision]
     whole = np.array([0.0, 0.0, reduced, 2 * element + min(reduced, element)])
     held = whole[layouts.zero_stage] * layer
     if training.sequence_parallel:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from service.domain.training.footprint import Footprint
+from service.domain.training.footprint import FineTuningFootprint, Footprint
 from service.domain.training.hardware import Accelerator
 from service.presets.documents import load_document
 
@@ -24,6 +24,9 @@ def _footprint(vendor: str) -> Footprint:
     document = load_document("memory")
     return Footprint(
         moment_bytes=_bytes(document["moments"]),
+        narrow_moment_bytes=MappingProxyType(
+            {name: float(row.get("bf16_bytes", row["bytes"])) for name, row in document["moments"].items()}
+        ),
         master_bytes=document["master"]["bytes"],
         gradient_bytes=_bytes(document["gradient"]),
         quantised_bytes=_bytes(document["quantised"]),
@@ -31,6 +34,22 @@ def _footprint(vendor: str) -> Footprint:
         logit_bytes=document["logits"]["bytes"],
         reserve_bytes=document["reserve_of"].get(vendor, document["reserve"])["gib"] * _GIB,
         fragmentation_share=document["fragmentation_of"].get(vendor, document["fragmentation"])["share"],
+        finetuning=_finetuning(document["finetuning"]),
+    )
+
+
+def _finetuning(table: Mapping[str, Mapping[str, Any]]) -> FineTuningFootprint:
+    def mapping(name: str) -> Mapping[str, float]:
+        return MappingProxyType({key: float(value) for key, value in table[name].items() if key != "source"})
+
+    return FineTuningFootprint(
+        norm_bytes=mapping("norm_bytes"),
+        gated_tensors=mapping("gated_tensors"),
+        logit_bytes=mapping("logit_bytes"),
+        sharded_logit_bytes=float(table["sharded_logit_bytes"]["value"]),
+        chunk_bytes=float(table["chunk_bytes"]["value"]),
+        quantised_input_bytes=float(table["quantised_input_bytes"]["value"]),
+        update_copies=mapping("update_copies"),
     )
 
 

@@ -10,7 +10,7 @@ from marshmallow import ValidationError
 
 from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
-from service.domain.training.run import ADAPTER_TARGETS, METHODS, OPTIMIZERS, RECOMPUTES
+from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
 from service.schemas.fields import Choice, Count, Day, Flag, FreeObject, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
 
 MAX_PARAMS = 10**15
@@ -114,6 +114,15 @@ class TrainingSchema(Schema):
     )
     precision = Choice(PRECISIONS, description="Number format of matrix products")
     optimizer = Choice(OPTIMIZERS, description="Optimizer")
+    states_dtype = Choice(
+        STATES_DTYPES, description="What the optimizer updates: fp32 weights and states (the default), or all in bf16 without a master copy"
+    )
+    kernel_fusion = Choice(
+        KERNEL_FUSIONS,
+        description="Kernels of fine-tuning: none, one for each operation; fused, norms, activations and the loss;"
+        " fused_linear_cross_entropy, the loss with the output head too, so that logits are never held (Liger Kernel, Unsloth);"
+        " left out: none, or the last where nothing else fits",
+    )
     activation_recompute = Choice(
         (*RECOMPUTES, "auto"), description="Which activations are computed again in the backward pass; left out: searched"
     )

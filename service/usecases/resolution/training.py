@@ -9,7 +9,17 @@ from typing import Any
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import GenericNetwork, Model, Transformer
-from service.domain.training.run import ADAPTER_TARGETS, FROZEN_BASE, AuxiliaryModels, Axes, Cluster, Optimizer, Training
+from service.domain.training.run import (
+    ADAPTER_TARGETS,
+    FROZEN_BASE,
+    TUNED,
+    AuxiliaryModels,
+    Axes,
+    Cluster,
+    Optimizer,
+    StatesDtype,
+    Training,
+)
 from service.engine.training.adapters import linear_layers
 from service.engine.training.parameters import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
@@ -29,8 +39,9 @@ METHODS_BY_FIELD = {
     "cached_logits": ("distill",),
     "reward_model": ("rl",),
     "reference_model": ("dpo", "rl"),
-    "lora_rank": ("lora", "qlora"),
-    "adapter_targets": ("lora", "qlora"),
+    "lora_rank": FROZEN_BASE,
+    "adapter_targets": FROZEN_BASE,
+    "kernel_fusion": TUNED,
     "update_epochs": ("rl",),
     "response_tokens": ("rl",),
 }
@@ -62,6 +73,8 @@ def resolve_training(
         sequence_parallel=_sequence_parallel(given, model, notes, flash_attention=flash),
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
+        states_dtype=_states_dtype(given, method, notes),
+        kernel_fusion=given.get("kernel_fusion"),
         software_year=int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today")),
         **_adapters(given, method, model, notes),
         auxiliary_models=_helpers(given, method, notes),
@@ -76,6 +89,15 @@ def _optimizer(given: Section, method: str, notes: AssumptionLog) -> Optimizer:
     fallback = default("training.qlora_optimizer" if method == "qlora" else "training.optimizer")
     optimizer: Optimizer = notes.take(given, "training.optimizer", fallback.value, fallback.source)
     return optimizer
+
+
+def _states_dtype(given: Section, method: str, notes: AssumptionLog) -> StatesDtype:
+    """What the optimizer updates: stated, else fp32; an assumption in full fine-tuning, which is often otherwise."""
+    fallback = default("training.states_dtype")
+    stated: StatesDtype = given.get("states_dtype") or fallback.value
+    if "states_dtype" not in given and method == "full_finetune":
+        notes.assume("training.states_dtype", stated, fallback.source)
+    return stated
 
 
 def _adapters(given: Section, method: str, model: Model, notes: AssumptionLog) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from service.domain.quantities import Range
-from service.domain.training.footprint import Footprint
+from service.domain.training.footprint import FineTuningFootprint, Footprint
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import (
@@ -158,6 +158,7 @@ RESNET_50 = GenericNetwork(8.178e9, "image", params=25_557_032, activation_bytes
 
 FOOTPRINT = Footprint(
     moment_bytes=MappingProxyType({"adamw": 8, "adamw_8bit": 2, "adamw_paged_8bit": 2, "adafactor": 0.1, "muon": 4, "sgd": 4}),
+    narrow_moment_bytes=MappingProxyType({"adamw": 4, "adamw_8bit": 2, "adamw_paged_8bit": 2, "adafactor": 0.1, "muon": 2, "sgd": 2}),
     master_bytes=4,
     gradient_bytes=MappingProxyType({"fp16": 2} | dict.fromkeys(("fp32", "tf32", "bf16", "fp8", "mxfp8", "nvfp4", "fp4", "int8"), 4)),
     quantised_bytes=MappingProxyType({"fp8": 1, "mxfp8": 1 + 1 / 32, "int8": 1, "nvfp4": 0.5 + 1 / 16, "fp4": 0.5}),
@@ -165,6 +166,15 @@ FOOTPRINT = Footprint(
     logit_bytes=6,
     reserve_bytes=1.5 * GIB,
     fragmentation_share=0.02,
+    finetuning=FineTuningFootprint(
+        norm_bytes=MappingProxyType({"none": 8, "fused": 2, "fused_linear_cross_entropy": 2}),
+        gated_tensors=MappingProxyType({"none": 3, "fused": 2, "fused_linear_cross_entropy": 2}),
+        logit_bytes=MappingProxyType({"none": 14, "fused": 9, "fused_linear_cross_entropy": 0}),
+        sharded_logit_bytes=9,
+        chunk_bytes=6,
+        quantised_input_bytes=3,
+        update_copies=MappingProxyType({"adamw": 1, "adamw_8bit": 0, "adamw_paged_8bit": 0, "adafactor": 0, "muon": 1, "sgd": 0}),
+    ),
 )
 
 

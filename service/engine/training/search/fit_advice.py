@@ -14,7 +14,7 @@ from service.domain.training.model import Model
 from service.domain.training.run import Axes, Cluster, Method, Training
 from service.engine.training.layouts import base_layouts, memory_option_grid
 from service.engine.training.memory import memory_use
-from service.engine.training.search.layout_search import LayoutChoice
+from service.engine.training.search.layout_search import LayoutChoice, leanest_fusion
 
 LARGEST_MACHINE = 2**17
 # As lora_rank's default.
@@ -102,6 +102,7 @@ def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | Non
 
 def _leanest_bytes(model: Model, training: Training, cluster: Cluster) -> float:
     """Memory of the leanest layout of the search: all recomputed, sharded as far as possible, one sequence at a time, full stages [B]."""
+    training = leanest_fusion(training)
     bare = replace(training, axes=Axes(micro_batch=1, virtual_pipeline=1, recompute="full"))
     try:
         layouts = base_layouts(model, bare, cluster.count)

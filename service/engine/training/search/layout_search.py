@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from service.domain.errors import InvalidRequest
 from service.domain.training.estimate import Alternative
 from service.domain.training.model import Model, Transformer
-from service.domain.training.run import Axes, Cluster, Training
+from service.domain.training.run import TUNED, Axes, Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
 from service.engine.training.memory import MemoryUse, memory_use
@@ -40,6 +40,8 @@ class LayoutChoice:
         Whether the accelerator has that memory.
     alternatives : tuple of Alternative
         The best of the others.
+    fused : bool
+        Whether it fits only with a loss that never holds the logits, which the caller left open.
     """
 
     layouts: Layouts
@@ -47,6 +49,7 @@ class LayoutChoice:
     memory_bytes: dict[str, float]
     fits: bool
     alternatives: tuple[Alternative, ...]
+    fused: bool = False
 
     @property
     def total_bytes(self) -> float:
@@ -105,10 +108,10 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
     InvalidRequest
         The fixed axes cannot make up the machine or divide the model.
     """
-    weighed = _worth_timing(model, training, cluster)
+    weighed, training, fused = _worth_timing(model, training, cluster)
     timed = _timed(weighed, step_time(model, training, cluster, utilisation, weighed.layouts), cluster)
     best = _best(timed)
-    choice = _choice(timed, best, weighed)
+    choice = replace(_choice(timed, best, weighed), fused=fused)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
 
 
@@ -141,11 +144,11 @@ def choose_layouts(
     InvalidRequest
         The fixed axes cannot make up the machine or divide the model.
     """
-    weighed = _worth_timing(model, training, cluster)
+    weighed, training, fused = _worth_timing(model, training, cluster)
     steps = step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
     rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)
     found = (_timed(weighed, StepTime(*parts), cluster) for parts in rows)
-    return tuple(_choice(timed, _best(timed), weighed) for timed in found)
+    return tuple(replace(_choice(timed, _best(timed), weighed), fused=fused) for timed in found)
 
 
 def _timed(weighed: SizedLayouts, steps: StepTime, cluster: Cluster) -> TimedLayouts:
@@ -171,7 +174,22 @@ def _choice(timed: TimedLayouts, best: int, weighed: SizedLayouts) -> LayoutChoi
     )
 
 
-def _worth_timing(model: Model, training: Training, cluster: Cluster) -> SizedLayouts:
+def leanest_fusion(training: Training) -> Training:
+    """The training with the fusion of kernels that takes the least memory, where the caller leaves it open."""
+    if training.kernel_fusion is not None or training.method not in TUNED:
+        return training
+    return replace(training, kernel_fusion="fused_linear_cross_entropy")
+
+
+def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[SizedLayouts, Training, bool]:
+    """Layouts worth timing, their training, and whether its kernels are fused because nothing fits otherwise. Raises InvalidRequest."""
+    weighed, leaner = _near_memory(model, training, cluster), leanest_fusion(training)
+    if leaner is training or (weighed.needed <= cluster.accelerator.usable_memory_bytes).any():
+        return weighed, training, False
+    return _near_memory(model, leaner, cluster), leaner, True
+
+
+def _near_memory(model: Model, training: Training, cluster: Cluster) -> SizedLayouts:
     """Layouts near the available memory, or the leanest where none is: the same in every network. Raises InvalidRequest."""
     # More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they are
     # tried only for layouts that do not fit without.

@@ -213,7 +213,7 @@ def test_sharding_that_needs_more_than_it_saves_is_not_taken_for_the_leanest() -
     for capacity, fits in ((4.2e9, True), (3.9e9, False)):
         choice = choose_layout(MIXTRAL, asked, cluster(16, accelerator(usable_memory_bytes=capacity)), utilisation())
         assert (choice.fits, choice.layouts.row(0)["zero_stage"]) == (fits, 1)
-        assert choice.total_bytes == pytest.approx(4.05e9, rel=0.01)
+        assert choice.total_bytes == pytest.approx(4.16e9, rel=0.01)
 
 
 def test_the_leanest_keeps_the_micro_batch_that_is_stated() -> None:
