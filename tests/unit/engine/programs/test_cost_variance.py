@@ -186,6 +186,19 @@ def test_overheads_of_runs_that_cost_nothing_are_overheads() -> None:
     assert causes(after, before) == {"overheads": -300}
 
 
+def test_overheads_of_free_runs_are_told_apart_from_a_larger_change() -> None:
+    """The same 300 USD beside 4,900 more for people: what the overheads miss would be added there, to the largest cause."""
+    before, after = (
+        replace(
+            production(price=0.0),
+            overheads=(ProgramOverhead("sweeps", "x", None, Decimal(sweeps)),),
+            other_lines=(OtherLine("personnel", Decimal(people), "x"),),
+        )
+        for sweeps, people in ((500, 100), (800, 5000))
+    )
+    assert causes(before, after) == {"other lines": 4900, "overheads": 300}
+
+
 def test_the_largest_cause_takes_the_rounding() -> None:
     """Parts that miss the whole by a cent; a fall is as large as a rise."""
     found = round_causes(Decimal("-9.99"), {"price": -20.0, "scope": 10.0})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.domain.errors import InvalidRequest
 from service.domain.scaling.fits import ScalingFit, TrainingRuns
 from service.engine.scaling.experiment_design import CandidateRuns, ExperimentDesign, default_candidates, design_runs
-from service.engine.scaling.law_fit import fit_law, law_loss, predict_runs
+from service.engine.scaling.law_fit import fit_law, law_loss, precision, predict_runs, sensitivities
 from tests.unit.engine.scaling.test_law_fit import BESIROGLU, fitted, runs, width
 
 TARGET = (7e10, 1.4e12)
@@ -83,6 +83,18 @@ def test_proposed_runs_tell_more_than_the_same_sum_spent_on_one_more_of_the_larg
     params = np.sqrt(budget / 6 / ratio)
     single = CandidateRuns(np.array([params]), np.array([params * ratio]), np.array([budget]))
     assert width(designed(FIT, budget).after) < width(designed(FIT, budget, single).after)
+
+
+def test_a_run_narrows_the_interval_as_the_update_of_one_measurement_says() -> None:
+    """V falls by (c' V j)^2 / (s^2 + j' V j), by Sherman and Morrison (1950); the run's own scatter, 2 s^2, stays."""
+    single = CandidateRuns(np.array([8e9]), np.array([1.6e11]), np.array([5.0]))
+    covariance = np.linalg.inv(precision(FIT))
+    run = sensitivities(FIT, single.params, single.tokens)[0]
+    target = sensitivities(FIT, *(np.array([value]) for value in TARGET))[0]
+    before = target @ covariance @ target
+    after = before - (target @ covariance @ run) ** 2 / (FIT.scatter**2 + run @ covariance @ run)
+    left = np.sqrt((after + 2 * FIT.scatter**2) / (before + 2 * FIT.scatter**2))
+    assert designed(FIT, 6.0, single).runs[0].narrowed_to == pytest.approx(left)
 
 
 def made(fit: ScalingFit, design: ExperimentDesign, seed: int) -> ScalingFit:

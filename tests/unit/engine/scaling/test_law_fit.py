@@ -14,6 +14,11 @@ from service.domain.quantities import Range
 from service.domain.scaling.fits import LossPrediction, ScalingFit, TrainingRuns
 from service.engine.numerics.least_squares import Floats
 from service.engine.scaling.law_fit import (
+    HIGHEST,
+    LOWEST,
+    _anchor,
+    _at_bounds,
+    _compare_held_out,
     _spread_starts,
     exponent_ranges,
     fit_law,
@@ -171,6 +176,26 @@ def test_a_law_that_misses_the_largest_runs_widens_its_intervals() -> None:
     assert fit.held_out.miss > 3
     assert any("largest runs" in warning for warning in fit.warnings)
     assert width(foretold(fit).interval) > 2 * width(foretold(replace(fit, held_out=None)).interval)
+
+
+def test_misses_of_runs_left_out_count_in_standard_deviations_of_their_intervals() -> None:
+    """Of a Laplace scatter s 80 % lie within s ln 5: that is 1.2816 standard deviations of the normal distribution that misses are in."""
+    points, half = runs(4, 0.0), 0.01 * np.log(5)
+    measured = replace(points, loss=points.loss * np.exp(half * np.array([0.2, 0.5, 2.0, -3.0])))
+    check = _compare_held_out(measured, BESIROGLU, np.tile(BESIROGLU, (100_000, 1)), 0.01, np.random.default_rng(1))
+    assert check.points == 4
+    assert check.error == pytest.approx(1 - (np.exp(-0.5 * half) + np.exp(-2 * half)) / 2)
+    assert check.covered == pytest.approx(2 / 4)
+    assert check.miss == pytest.approx(1.2816 * np.sqrt((0.2**2 + 0.5**2 + 2**2 + 3**2) / 4), rel=0.02)
+
+
+def test_parameters_at_either_edge_of_the_search_are_named() -> None:
+    """Within a thousandth of what is searched; A and B at the lowest, alpha and beta at the highest, E between."""
+    points = runs(10)
+    low, high = _anchor(points, LOWEST), _anchor(points, HIGHEST)
+    share = np.array([0.0, 5e-4, 0.5, 1 - 5e-4, 1.0])
+    assert _at_bounds(points, low + share * (high - low)) == ("A", "B", "alpha", "beta")
+    assert _at_bounds(points, low + np.array([0.002, 0.998, 0.002, 0.998, 0.5]) * (high - low)) == ()
 
 
 class TestBadData:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,8 @@ from service.domain.scaling.loss_curves import Extrapolation, LearningRateSchedu
 from service.engine.numerics.least_squares import Floats
 from service.engine.scaling.loss_curve import (
     _correlation_length,
+    _CurveFit,
+    _draw_end_losses,
     _resample_blocks,
     extrapolate,
     make_schedule,
@@ -241,3 +245,13 @@ def test_residuals_are_resampled_in_blocks_of_twice_the_root_of_their_number() -
     assert follows[:, :7].all()
     assert follows[:, 8:].all()
     assert 0.01 < follows[:, 7].mean() < 0.2
+
+
+def test_an_end_is_where_the_law_says_but_for_the_errors_drawn() -> None:
+    """A fall by half as much again, none, and a level off by what the law and the curve's points leave open: 5 % of 3 % and 4 %."""
+    prior = replace(curve_prior(), level_error=0.03, fall_error=0.5)
+    rows = np.tile([np.log(0.12), 0.4, np.log(2.2), np.log(0.1)], (4, 1))
+    fit = _CurveFit(prior, rows, np.log(END), RELAXATION, scatter=0.04, offset=np.array([0.0, 0.1, 0.1, 0.1]))
+    drawn = _draw_end_losses(fit, WSD, 0.8 * END, np.array([[0.0, 0.0, 0.0, 1.0], [0.0, 1.0, -4.0, 0.0]]))
+    current, end = law(WSD, np.array([0.8 * END, END]))
+    assert drawn == pytest.approx([end, (end + 0.5 * (end - current)) * np.exp(0.1), current * np.exp(0.1), end * np.exp(0.15)])
