@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+
+from numpy import float64
+from numpy.typing import NDArray
 
 from service.presets.documents import load_document
 
+Rate = TypeVar("Rate", float, NDArray[float64])
 _ETHERNET = "Ethernet"
 _REMEMBERED = 4096  # instance types: more than all clouds sell together
 
@@ -59,6 +63,11 @@ def find_network(provider: str, instance_type: str, accelerator: str) -> Instanc
     """
     rows = load_networks().get(provider.casefold(), ())
     return next((row.network for row in rows if row.covers(instance_type, accelerator)), None)
+
+
+def node_gbit_per_s(instance_gbit_per_s: Rate, accelerators_per_instance: Rate, per_node: int) -> Rate:
+    """Network of a node of `per_node` accelerators [Gbit/s]: as many shares of the instance's as the node has accelerators."""
+    return instance_gbit_per_s / accelerators_per_instance * per_node
 
 
 def network_note(provider: str, instance_type: str, network: InstanceNetwork | None) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from service.domain.errors import InvalidRequest, UnknownName
 from service.presets.comparison.defaults import countries_of, default_counts
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.hardware.networks import find_network
+from service.presets.hardware.networks import find_network, node_gbit_per_s
 from service.presets.hardware.regions import Region, region_of_offer
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import CodedColumn, Flags, Floats, Ints, OfferColumns, highest_of
@@ -134,7 +134,8 @@ def offer_networks(columns: OfferColumns, rows: Ints, accelerator: str) -> Float
     """
     data_sheet, counts = find_accelerator(accelerator).accelerator, columns.accelerator_count[rows]
     per_node = data_sheet.accelerators_per_node
-    instance_network = instance_networks(columns.instance.names)[columns.instance.codes[rows]] / counts * per_node
+    sold = instance_networks(columns.instance.names)[columns.instance.codes[rows]]
+    instance_network = node_gbit_per_s(sold, counts.astype(np.float64), per_node)
     usual = data_sheet_inter_node_gbps(data_sheet, per_node)[0]
     return np.asarray(np.where(np.isnan(instance_network) | (counts < per_node), usual, instance_network))
 

@@ -9,7 +9,7 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.run import Cluster
 from service.presets.defaults import default
 from service.presets.hardware.accelerators import ResolvedAccelerator
-from service.presets.hardware.networks import find_network, network_note
+from service.presets.hardware.networks import find_network, network_note, node_gbit_per_s
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 
@@ -44,7 +44,7 @@ def _inter_node_gbps(accelerator: Accelerator, per_node: int, price: Price | Non
     note = network_note(price.provider, price.instance_type, sold)
     if sold is None:
         return rate, f"{note} ({source})"
-    return sold.gbit_per_s_per_instance / price.accelerators_per_instance * per_node, note
+    return node_gbit_per_s(sold.gbit_per_s_per_instance, price.accelerators_per_instance, per_node), note
 
 
 def data_sheet_inter_node_gbps(accelerator: Accelerator, per_node: int) -> tuple[float, str]:

@@ -17,7 +17,7 @@ from service.engine.training.energy import mwh_at
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.run_time import infeasible, predict_run_times_in
 from service.engine.training.search.layout_search import choose_layouts
-from service.presets.hardware.networks import InstanceNetwork, find_network
+from service.presets.hardware.networks import InstanceNetwork, find_network, node_gbit_per_s
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
 from service.prices.precedence import FILE_PROVIDER
@@ -149,10 +149,9 @@ def note_choice(choice: OfferChoice, cluster: Cluster, stated_gbps: float | None
 
 def _warn_contradiction(offer: Offer, cluster: Cluster, stated_gbps: float, notes: AssumptionLog) -> None:
     """Warns where the stated network of a node is not that of the offer."""
-    network, per_node = _network(offer), cluster.accelerators_per_node
-    if network is None:
+    network, sold = _network(offer), _sold_gbit_per_s(offer, cluster)
+    if network is None or sold is None:
         return
-    sold = network.gbit_per_s_per_instance / offer.accelerator_count * per_node
     if max(sold, stated_gbps) > CONTRADICTION * min(sold, stated_gbps):
         notes.warn(
             f"hardware.inter_node_gbps says {stated_gbps:g} Gbit/s a node, but {offer.provider} {offer.instance_type} has {sold:g}"
@@ -188,13 +187,21 @@ def has_cluster_network(offer: Offer) -> bool:
 
 def offer_gbit_per_s(offer: Offer, cluster: Cluster, stated_gbps: float | None = None) -> float:
     """Network of one accelerator on that offer [Gbit/s]: the stated node's, else that of the instance type, else the data sheet's."""
-    accelerator, per_node = cluster.accelerator, cluster.accelerators_per_node
-    if stated_gbps is not None:
-        return stated_gbps / per_node
+    per_node = cluster.accelerators_per_node
+    rate = _sold_gbit_per_s(offer, cluster) if stated_gbps is None else stated_gbps
+    if rate is None:
+        rate = data_sheet_inter_node_gbps(cluster.accelerator, per_node)[0]
+    return rate / per_node
+
+
+def _sold_gbit_per_s(offer: Offer, cluster: Cluster) -> float | None:
+    """Network of a node of the offer's instances [Gbit/s]; None where it is not known."""
     network = _network(offer)
-    if network is None:
-        return data_sheet_inter_node_gbps(accelerator, per_node)[0] / per_node
-    return network.gbit_per_s_per_instance / offer.accelerator_count
+    return (
+        None
+        if network is None
+        else node_gbit_per_s(network.gbit_per_s_per_instance, offer.accelerator_count, cluster.accelerators_per_node)
+    )
 
 
 def _network(offer: Offer) -> InstanceNetwork | None:
