@@ -14,6 +14,8 @@ from service import create_app
 from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings
 from service.container import utc_now
+from service.domain.teams import DEFAULT_TEAM
+from service.domain.tracking.feedback import RunOutcome
 from service.store import Store
 from service.usecases import jobs
 from service.usecases.scenarios.worker import WORKER_TIMEOUT
@@ -43,6 +45,19 @@ def test_its_result_is_that_of_the_service(settings: Settings, file: Path) -> No
     taken = create_app(settings).test_client().post("/v1/scenarios", json=SMALL).get_json()
     theirs = json.loads(output_of(settings, "scenario", "watch", taken["id"], "--json"))
     assert theirs["result"] == mine["result"]
+
+
+def test_it_has_the_lessons_that_an_estimate_has(settings: Settings, tmp_path: Path, file: Path) -> None:
+    """Those of the team without keys, in both commands."""
+    estimate = tmp_path / "estimate.json"
+    estimate.write_text(json.dumps(SMALL["base"]))
+    with closing(Store(settings.database_url)) as store:
+        store.migrate()
+        store.save_run_outcome(DEFAULT_TEAM, RunOutcome("run-1", "NVIDIA-A100-80GB-SXM", 0.8, 50_000.0, 5), utc_now())
+    alone = json.loads(output_of(settings, "estimate", str(estimate), "--json"))
+    found = json.loads(output_of(settings, "scenario", "run", str(file), "--json"))
+    assert found["result"]["lessons"] == alone["lessons"]
+    assert alone["lessons"]["runs"] == 1
 
 
 def test_one_command_follows_another(settings: Settings, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
