@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from tests.unit.usecases.scenarios.scenario_requests import given, result_of
+
 QUESTION: dict[str, Any] = {
     "model": {"preset": "llama-3-70b"},
     "data": {"tokens": "15T"},
     "hardware": {"accelerator": "h100", "count": 2048},
 }
 ROUNDING_USD = 0.05
+# Trials multiply the ranges that an estimate combines into one, and draw failures: percentiles differ by a few percent.
+TRIALS_OFF = 0.05
 
 
 @pytest.fixture
@@ -64,6 +68,62 @@ def test_a_reprice_of_the_question_starts_from_the_same_number(client: FlaskClie
     answer = post(client, "/v1/reprice", request)
     assert answer["now"]["total_usd"] == pytest.approx(alone["cost"]["total_usd"]["p50"], abs=ROUNDING_USD)
     assert float(answer["moved"]["usd"]) == 0
+
+
+def test_a_scenario_plans_with_the_same_number(client: FlaskClient, alone: dict[str, Any]) -> None:
+    """Its planned cost; trials draw speed and failures of their own, so their median is near it by design, not equal."""
+    found = scenario(client, "monte_carlo", trials=20_000, seed=1)
+    assert found["planned"]["cost_usd"] == pytest.approx(alone["cost"]["total_usd"]["p50"], abs=ROUNDING_USD)
+    assert found["planned"]["wall_clock_hours"] == pytest.approx(alone["time"]["wall_clock_hours"]["p50"])
+    for name in ("p10", "p50", "p90"):
+        assert found["cost_usd"][name] == pytest.approx(alone["cost"]["total_usd"][name], rel=TRIALS_OFF)
+    assert found["price_snapshot"] == alone["price_snapshot"]
+
+
+def test_a_sensitivity_starts_from_the_same_number(client: FlaskClient, alone: dict[str, Any]) -> None:
+    """Its base is the estimate."""
+    found = scenario(client, "sensitivity", inputs={"data.tokens": {"uniform": [14e12, 16e12]}}, points=0)
+    assert found["base"]["cost_usd"] == pytest.approx(alone["cost"]["total_usd"]["p50"], abs=ROUNDING_USD)
+
+
+def test_a_sweep_has_the_same_number_in_its_cell(client: FlaskClient, alone: dict[str, Any]) -> None:
+    """At all percentiles, hours too."""
+    one, _ = scenario(client, "sweep", axes={"hardware.count": [2048, 4096]})["rows"]
+    assert one["cost_usd"] == alone["cost"]["total_usd"]
+    assert one["wall_clock_hours"] == alone["time"]["wall_clock_hours"]
+
+
+def scenario(client: FlaskClient, kind: str, **options: Any) -> dict[str, Any]:
+    """The result over the question, evaluated as workers do."""
+    return result_of(client.application.extensions["context"], given(kind, QUESTION, **options))
+
+
+def test_levers_leave_the_number_as_it_is(client: FlaskClient, alone: dict[str, Any]) -> None:
+    """They are weighed against it: what one saves and what is left add up to it."""
+    answer = post(client, "/v1/estimate", QUESTION | {"levers": True})
+    assert answer["cost"] == alone["cost"]
+    for lever in answer["levers"]:
+        assert lever["total_usd"] + lever["saves_usd"] == pytest.approx(alone["cost"]["total_usd"]["p50"], abs=ROUNDING_USD)
+
+
+def test_serving_adds_the_same_number_for_the_training(client: FlaskClient, alone: dict[str, Any]) -> None:
+    """To the cost of the model's life."""
+    request = {
+        "model": QUESTION["model"],
+        "traffic": {"prompt_tokens": 2000, "output_tokens": 500, "lifetime_tokens": "10T"},
+        "training": {"estimate": QUESTION},
+    }
+    assert post(client, "/v1/serving", request)["lifetime"]["training_usd"] == alone["cost"]["total_usd"]
+
+
+def test_an_optimum_is_estimated_as_its_suggestion_asked_alone(client: FlaskClient) -> None:
+    """The suggested model and data on the machine of the question."""
+    hardware = QUESTION["hardware"]
+    answer = post(client, "/v1/optimal", {"budget": {"usd": 20e6}, "hardware": hardware})
+    suggested = {name: answer["suggestion"][name] for name in ("model", "data")}
+    alone = post(client, "/v1/estimate", {**suggested, "hardware": hardware})
+    assert answer["estimate"]["price"] == alone["price"]
+    assert answer["estimate"]["cost"]["total_usd"] == alone["cost"]["total_usd"]
 
 
 @pytest.mark.parametrize("more", [{"data": {"tokens": "16T"}}, {"price": {"usd_per_accelerator_hour": 3.95}}])
