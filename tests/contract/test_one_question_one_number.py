@@ -15,8 +15,8 @@ QUESTION: dict[str, Any] = {
     "hardware": {"accelerator": "h100", "count": 2048},
 }
 ROUNDING_USD = 0.05
-# Trials multiply the ranges that an estimate combines into one, and draw failures: percentiles differ by a few percent.
-TRIALS_OFF = 0.05
+# Trials multiply the ranges that an estimate combines into one, and draw failures: percentiles differ by less than a percent.
+TRIALS_OFF = 0.01
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ from service.domain.training.run import Cluster, Run, Training
 from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
-from service.usecases.resolution.machine import Machine, resolve_machine
+from service.usecases.resolution.machine import Machine, resolve_machine, trained_model
 from service.usecases.resolution.price import DEFAULT_PRICING
 from service.usecases.resolution.resolve import ResolvedRun
-from service.usecases.resolution.run import resolve_trained_model
 from service.usecases.resolution.run_settings import resolve_settings
 from service.usecases.resolution.utilisation import resolve_utilisation
 from service.usecases.training.estimate import EstimateAnswer, estimate_run
@@ -59,7 +58,7 @@ class EstimateCache:
         """The run of a request, as `resolve` assembles it."""
         cluster, price = machine.cluster, machine.price
         model, training = self._part(
-            "trained", request, TRAINING_SECTIONS, lambda log: resolve_trained_model(self.context, request, cluster, log), notes
+            "trained", request, TRAINING_SECTIONS, lambda log: trained_model(self.context, request, machine, log), notes
         )
         data = resolve_data(request["data"], model, training.seq_len, notes)
         others, year = [name for name in request if name not in ("model", "data", "training")], training.software_year

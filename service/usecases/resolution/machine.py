@@ -8,13 +8,15 @@ from typing import Any
 
 from service.context import AppContext
 from service.domain.errors import UnpricedAccelerator
-from service.domain.training.run import Cluster
+from service.domain.training.model import Model
+from service.domain.training.run import Cluster, Training
 from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.offer_choice import choose_offer, note_choice
 from service.usecases.resolution.price import STATE_PRICE, Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
+from service.usecases.resolution.run import TrainedModel, resolve_trained_model
 
 Request = Mapping[str, Any]
 
@@ -25,13 +27,14 @@ class Machine:
 
     `price` is None where nobody is known to sell the accelerator and the caller states none.
     `cost_by_provider` is the least cost of the run at each provider over that at the priced offer [1], its own provider's first; empty
-    for the caller's own price.
+    for the caller's own price. `trained` is the request's model and training where an offer was chosen by them.
     """
 
     cluster: Cluster
     price: Price | None
     price_snapshot: str
     cost_by_provider: Mapping[str, float]
+    trained: TrainedModel | None = None
 
 
 def resolve_machine(context: AppContext, request: Request, notes: AssumptionLog) -> Machine:
@@ -57,4 +60,12 @@ def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBo
     price = note_offer_price(choice.offer, book, context.clock(), notes)
     cluster = resolve_cluster(found, hardware, notes, price)
     note_choice(choice, cluster, hardware.get("inter_node_gbps"), notes)
-    return Machine(cluster, price, book.name, choice.cost_by_provider)
+    return Machine(cluster, price, book.name, choice.cost_by_provider, choice.trained)
+
+
+def trained_model(context: AppContext, request: Request, machine: Machine, notes: AssumptionLog) -> tuple[Model, Training]:
+    """Model and training of the machine's request: those that its offer was chosen with, where it was. Raises DomainErrors."""
+    if machine.trained is None:
+        return resolve_trained_model(context, request, machine.cluster, notes)
+    notes.add(machine.trained.notes)
+    return machine.trained.model, machine.trained.training

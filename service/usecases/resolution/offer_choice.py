@@ -24,7 +24,7 @@ from service.prices.precedence import FILE_PROVIDER
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import data_sheet_inter_node_gbps
 from service.usecases.resolution.price import describe_offer, find_cheapest
-from service.usecases.resolution.run import assemble_run, resolve_trained_model
+from service.usecases.resolution.run import TrainedModel, assemble_run, resolve_trained_model
 from service.usecases.resolution.utilisation import resolve_utilisation
 
 Request = Mapping[str, Any]
@@ -41,7 +41,8 @@ class OfferChoice:
 
     `cost_by_provider` is the least cost of the run at each provider over that at the chosen offer [1], the chosen provider's first; stale
     prices are left out unless the chosen one is stale.
-    `slowdown` is the run's time on the chosen offer over that on the offer of the fastest network, `fastest` [1].
+    `slowdown` is the run's time on the chosen offer over that on the offer of the fastest network, `fastest` [1]. `trained` is what the
+    offers were timed with.
     """
 
     offer: Offer
@@ -49,6 +50,7 @@ class OfferChoice:
     slowdown: float
     fastest: Offer
     offers: int
+    trained: TrainedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,13 @@ def choose_offer(
     caller's filter leaves them out. Raises DomainErrors where the request has no run.
     """
     notes, now = AssumptionLog(), context.clock()
-    model, training = resolve_trained_model(context, request, cluster, notes)
-    run = assemble_run(context, request, model, training, cluster, None, notes)
+    trained = TrainedModel(*resolve_trained_model(context, request, cluster, notes), notes)
+    run = assemble_run(context, request, trained.model, trained.training, cluster, None, AssumptionLog())
     stated_gbps, own = request["hardware"].get("inter_node_gbps"), connected_offers(offers, cluster)
     priced = _price(context, run, [*own, *(connected_offers(others, cluster) if others else ())], stated_gbps)
     if priced is None:  # no layout fits: the estimate says so
         cheapest = find_cheapest(offers, cluster.count) or offers[0]
-        return OfferChoice(cheapest, {cheapest.provider: 1.0}, 1.0, cheapest, len(offers))
+        return OfferChoice(cheapest, {cheapest.provider: 1.0}, 1.0, cheapest, len(offers), trained)
     stale = [book.is_stale(offer, now) and book.source_provider(offer) != FILE_PROVIDER for offer in priced.offers]
     chosen = min(range(len(own)), key=lambda at: (stale[at], *_order(priced, at)))
     fastest = min(range(len(priced.offers)), key=lambda at: (float(priced.hours[at]), *_order(priced, at)))
@@ -89,6 +91,7 @@ def choose_offer(
         slowdown=float(priced.hours[chosen] / priced.hours[fastest]),
         fastest=priced.offers[fastest],
         offers=len(offers),
+        trained=trained,
     )
 
 

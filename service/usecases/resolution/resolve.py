@@ -14,8 +14,8 @@ from service.domain.tracking.feedback import LessonsReference
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.machine import Machine, resolve_machine
-from service.usecases.resolution.run import assemble_run, resolve_trained_model
+from service.usecases.resolution.machine import Machine, resolve_machine, trained_model
+from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.utilisation import resolve_utilisation
 
 Request = Mapping[str, Any]
@@ -35,6 +35,6 @@ class ResolvedRun:
 def resolve(context: AppContext, request: Request, notes: AssumptionLog) -> ResolvedRun:
     """The run of a request. Raises DomainErrors, with pointers into the request."""
     machine = resolve_machine(context, request, notes)
-    model, training = resolve_trained_model(context, request, machine.cluster, notes)
+    model, training = trained_model(context, request, machine, notes)
     run = assemble_run(context, request, model, training, machine.cluster, machine.price, notes)
     return ResolvedRun(request, run, machine, resolve_utilisation(context, run, notes), context.lessons_reference())

@@ -6,6 +6,7 @@ The parts are public because programs read equal sections of many requests once,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from service.context import AppContext
@@ -19,6 +20,15 @@ from service.usecases.resolution.run_settings import resolve_settings
 from service.usecases.resolution.training import resolve_training, stated_expert_ranks
 
 Request = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """Model and training of a request, and what was assumed of them. They do not depend on price and network of the machine."""
+
+    model: Model
+    training: Training
+    notes: AssumptionLog
 
 
 def resolve_trained_model(context: AppContext, request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
