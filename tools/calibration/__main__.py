@@ -6,7 +6,8 @@ import re
 import sys
 import tomllib
 
-from tools.calibration import fit
+from service.presets.training.utilisation import load_parameters
+from tools.calibration import finetuning_fit, fit
 from tools.calibration.write import FILE
 
 ROW = "{:<12}{:<12}{:>9}{:>11}{:>6}"
@@ -16,6 +17,9 @@ def main() -> None:
     """Fit and print; the fit takes minutes."""
     print("fitting to every published measurement, then without each document and publication: this takes minutes", file=sys.stderr)
     fit.main()
+    # Fine-tuning's rates stand on the step model's.
+    load_parameters.cache_clear()
+    finetuning_fit.main()
     print(shares_table(FILE.read_text(encoding="utf-8")))
 
 

@@ -12,6 +12,7 @@ from service.domain.training.model import Experts, Transformer
 from service.domain.training.run import FROZEN_BASE, Axes, KernelFusion, Method, Optimizer, Recompute, StatesDtype, Training
 from service.engine.training.layouts import candidate_layouts
 from service.presets.defaults import default
+from service.presets.training.finetuning import finetuning_rates
 from service.presets.training.footprint import find_footprint
 from tools.calibration.cases import MeasuredCase, Row, build_cluster, is_layout_stated, parse_count, read_table
 
@@ -70,6 +71,7 @@ def _question(row: Row, rate: float) -> MeasuredCase:
         axes=axes,
         states_dtype=cast("StatesDtype", row["states"] or STATES),
         kernel_fusion=cast("KernelFusion", row["fusion"]) if row["fusion"] else None,
+        finetuning=finetuning_rates(),
     )
     if training.method in FROZEN_BASE:
         training = replace(training, lora_rank=int(row["rank"] or RANK), adapter_targets=tuple((row["targets"] or TARGETS).split()))

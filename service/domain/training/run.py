@@ -8,6 +8,7 @@ from datetime import date
 from typing import Literal
 
 from service.domain.quantities import Range
+from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.footprint import Footprint
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Model
@@ -138,6 +139,8 @@ class Training(Pretraining):
     kernel_fusion : "none", "fused" or "fused_linear_cross_entropy", optional
         Kernels of fine-tuning: one for each operation; fused norms, activations and losses; and a loss that never holds the logits. None:
         one for each operation, or the last where nothing else fits.
+    finetuning : FineTuningRates, optional
+        What fine-tuning's software takes beyond pre-training's; None: nothing.
     update_epochs : float
         Passes of training over each sampled answer (RL).
     response_tokens : int
@@ -147,6 +150,7 @@ class Training(Pretraining):
     lora_rank: int = 0
     adapter_targets: tuple[str, ...] = ("all_linear",)
     kernel_fusion: KernelFusion | None = None
+    finetuning: FineTuningRates[float] | None = None
     auxiliary_models: AuxiliaryModels = AuxiliaryModels()
     update_epochs: float = 1.0
     response_tokens: int = 0

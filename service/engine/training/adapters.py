@@ -91,6 +91,32 @@ def has_adapter(training: Training, names: tuple[str, ...]) -> bool:
     return bool(groups & {"all_linear", "experts", *names})
 
 
+def adapters_of_a_layer(model: Transformer, training: Training) -> float:
+    """Adapters that a token meets in a layer, averaged over the layers [1].
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    training : Training
+        The layers that adapters are on.
+
+    Returns
+    -------
+    float
+        [1].
+    """
+    groups = frozenset(training.adapter_targets)
+    every = bool(groups & {"all_linear", "experts"})
+    attention = sum(every or "attention" in groups or name in groups for name in _attention_layers(model))
+    inner = sum(every or name in groups for name in _feed_forward_layers(model, model.ffn_hidden_size))
+    if model.experts is None:
+        return float(attention + inner)
+    routed = expert_layer_count(model) / (model.layers + model.decoder_layers)
+    visited = model.experts.experts_per_token * ("experts" in groups) * len(_feed_forward_layers(model, 1))
+    return float(attention + (1 - routed) * inner + routed * (visited + inner * (model.experts.shared_experts > 0)))
+
+
 def linear_layers(model: Transformer) -> tuple[str, ...]:
     """Names of the layers that adapters can be on, those of routed experts apart."""
     return (*_attention_layers(model), *_feed_forward_layers(model, model.ffn_hidden_size))

@@ -72,14 +72,18 @@ def stated_fusion(training: Training) -> KernelFusion:
     return training.kernel_fusion or "none"
 
 
+def updates_in_pytorch(layouts: Layouts) -> NDArray[np.bool_]:
+    """Whether PyTorch's own optimizer updates; DeepSpeed's and Megatron's, which shard states and not weights, do it in place."""
+    found: NDArray[np.bool_] = (layouts.zero_stage == 3) | (data_ranks(layouts) == 1)
+    return found
+
+
 def _updated(model: Transformer, training: Training, layouts: Layouts, states: BytesPerUnit) -> BytesPerUnit:
     """Optimizer states with the temporaries of an update, of which a frozen base's adapters have none worth counting."""
     if training.method in FROZEN_BASE:
         return states
     width = 2.0 if training.states_dtype == "bf16" and training.precision not in FULL_WIDTH else 4.0
-    # DeepSpeed's and Megatron's optimizers, which shard states and not weights, update in place.
-    in_pytorch = (layouts.zero_stage == 3) | (data_ranks(layouts) == 1)
-    copied = np.where(in_pytorch, width * training.footprint.finetuning.update_copies[training.optimizer], 0.0)
+    copied = np.where(updates_in_pytorch(layouts), width * training.footprint.finetuning.update_copies[training.optimizer], 0.0)
     dense, experts = zero_shares(model, layouts)[1]
     shares = {"dense": dense, "routed": experts}
     return {name: size + copied * shares[name] for name, size in states.items()}

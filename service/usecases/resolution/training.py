@@ -16,6 +16,7 @@ from service.domain.training.run import (
     AuxiliaryModels,
     Axes,
     Cluster,
+    KernelFusion,
     Optimizer,
     StatesDtype,
     Training,
@@ -25,6 +26,7 @@ from service.engine.training.parameters import total_parameters
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.formats import load_format_support
+from service.presets.training.finetuning import finetuning_rates
 from service.presets.training.footprint import find_footprint
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
@@ -74,7 +76,8 @@ def resolve_training(
         count_full_attention=notes.choose(given, "training.count_full_attention"),
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
         states_dtype=_states_dtype(given, method, notes),
-        kernel_fusion=given.get("kernel_fusion"),
+        kernel_fusion=_kernel_fusion(given, method, precision, notes),
+        finetuning=finetuning_rates() if method in TUNED and isinstance(model, Transformer) else None,
         software_year=int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today")),
         **_adapters(given, method, model, notes),
         auxiliary_models=_helpers(given, method, notes),
@@ -97,6 +100,18 @@ def _states_dtype(given: Section, method: str, notes: AssumptionLog) -> StatesDt
     stated: StatesDtype = given.get("states_dtype") or fallback.value
     if "states_dtype" not in given and method == "full_finetune":
         notes.assume("training.states_dtype", stated, fallback.source)
+    return stated
+
+
+def _kernel_fusion(given: Section, method: str, precision: Precision, notes: AssumptionLog) -> KernelFusion | None:
+    """Kernels of fine-tuning: stated, else those of the software that the precision or the stated ranks come with; else left open."""
+    stated: KernelFusion | None = given.get("kernel_fusion")
+    axes = resolve_axes(given)
+    split = max(axes.tensor or 1, axes.pipeline or 1, axes.context or 1) > 1
+    if stated is None and method in TUNED and (split or precision not in USUAL_PRECISIONS):
+        usual = default("training.kernel_fusion")
+        fused: KernelFusion = notes.assume("training.kernel_fusion", usual.value, usual.source)
+        return fused
     return stated
 
 

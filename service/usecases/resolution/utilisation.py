@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from service.context import AppContext
+from service.domain.quantities import Range
 from service.domain.training.model import GenericNetwork
-from service.domain.training.run import Run
+from service.domain.training.run import TUNED, Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.run_time import run_over_step_speed
+from service.presets.training.finetuning import finetuning_spread
 from service.presets.training.models import find_model
 from service.presets.training.utilisation import (
     LayoutKnowledge,
@@ -26,7 +28,7 @@ from service.usecases.resolution.feedback import apply_throughput_feedback
 from service.usecases.resolution.user_measurements import apply_measurement
 
 # Methods whose arithmetic is that of measured pre-training runs; ranges of the others are raised to a power.
-MEASURED_METHODS = ("pretrain", "continued_pretrain", "full_finetune")
+MEASURED_METHODS = ("pretrain", "continued_pretrain", *TUNED)
 UNMEASURED_POWER = 1.5
 # The only network counted by samples with published rates; its share of the peak is used for all.
 MEASURED_NETWORK = "resnet-50"
@@ -38,12 +40,20 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     cluster = run.cluster
     known: LayoutKnowledge = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
+    if run.training.finetuning is not None:
+        utilisation = replace(utilisation, spread=_finetuning_spread(utilisation))
     if run.efficiency.stated:
         return utilisation
     measured = apply_measurement(context, run, utilisation, notes)
     utilisation = _widen_unmeasured(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
     _note_whole_run_losses(run, notes)
     return utilisation
+
+
+def _finetuning_spread(utilisation: Utilisation) -> Range:
+    """Range of fine-tuning, no narrower than that of the machine's pre-training."""
+    own, machine = finetuning_spread(), utilisation.spread
+    return Range(min(own.p10, machine.p10), 1.0, max(own.p90, machine.p90))
 
 
 def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge, notes: AssumptionLog) -> Utilisation:

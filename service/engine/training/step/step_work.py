@@ -24,6 +24,7 @@ from service.engine.training.step.collectives import (
     stage_exchange,
     tensor_exchange,
 )
+from service.engine.training.step.finetuning import finetuning_work, with_finetuning
 from service.engine.training.step.matmul import attention_seconds, head_seconds, held_experts, matmul_seconds, product_costs, routed_layers
 from service.engine.training.step.memory_traffic import (
     activation_seconds,
@@ -198,7 +199,7 @@ def _own(workload: Workload) -> StepWork:
     costs = product_costs(workload)
     # Embedding, loss and transfers launch about as many kernels as one more layer.
     layers = (workload.layers + 1) * layer_passes(workload)
-    return StepWork(
+    work = StepWork(
         matmul=matmul if flash else matmul + attention,
         routed=routed,
         operands=costs.operands,
@@ -226,6 +227,7 @@ def _own(workload: Workload) -> StepWork:
         input=_input_seconds(training, cluster, batch),
         batch=batch,
     )
+    return work if training.finetuning is None else with_finetuning(work, finetuning_work(workload), training.finetuning)
 
 
 def _add_auxiliary(trained: StepWork, auxiliary: StepWork) -> StepWork:

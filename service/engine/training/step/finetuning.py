@@ -1,0 +1,102 @@
+"""What fine-tuning's software adds to a step: adapters, dequantisation, operations that are not fused, and the trainer's own time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from service.domain.training.finetuning import FineTuningRates
+from service.domain.training.model import GenericNetwork
+from service.domain.training.run import FROZEN_BASE
+from service.engine.training.adapters import adapter_parameters, adapters_of_a_layer
+from service.engine.training.dtypes import element_bytes
+from service.engine.training.finetuning_memory import stated_fusion, updates_in_pytorch
+from service.engine.training.layouts import layer_count
+from service.engine.training.step.memory_traffic import dequantisation_seconds
+from service.engine.training.step.workload import Floats, Workload, layer_passes
+
+if TYPE_CHECKING:
+    from service.engine.training.step.step_work import StepWork
+
+_Rate = TypeVar("_Rate", float, Floats)
+
+
+@dataclass(frozen=True)
+class FineTuningWork:
+    """Work of one micro-batch on one device that fine-tuning adds. Every field: (layouts,) float array.
+
+    Parameters
+    ----------
+    adapters
+        Inputs and outputs of adapters over the memory bus, each read and written once [s].
+    adapters_of_a_layer
+        Adapters that a token meets in a layer [1].
+    dequantised
+        4-bit weights over the memory bus [s].
+    fused, in_pytorch
+        1 where kernels are fused, and where PyTorch's own optimizer updates, else 0.
+    """
+
+    adapters: Floats
+    adapters_of_a_layer: Floats
+    dequantised: Floats
+    fused: Floats
+    in_pytorch: Floats
+
+
+def finetuning_work(workload: Workload) -> FineTuningWork:
+    """What fine-tuning adds to a micro-batch.
+
+    Returns
+    -------
+    FineTuningWork
+        (layouts,) columns.
+    """
+    model, training = workload.model, workload.training
+    nothing = workload.zeros
+    fused = nothing + (stated_fusion(training) != "none")
+    in_pytorch = nothing + updates_in_pytorch(workload.layouts)
+    if isinstance(model, GenericNetwork) or training.method not in FROZEN_BASE:
+        return FineTuningWork(nothing, nothing, nothing, fused, in_pytorch)
+    # An adapter has `rank` weights for each of its inputs and outputs.
+    ends = adapter_parameters(model, training, visited=True) / max(training.lora_rank, 1)
+    share = workload.layers / (layer_count(model) * workload.layouts.tensor)
+    moved = 2 * element_bytes(training) * ends * workload.tokens * 3 * layer_passes(workload)
+    return FineTuningWork(
+        adapters=moved * share / workload.bandwidth,
+        adapters_of_a_layer=nothing + adapters_of_a_layer(model, training),
+        dequantised=dequantisation_seconds(workload),
+        fused=fused,
+        in_pytorch=in_pytorch,
+    )
+
+
+def with_finetuning(work: StepWork, added: FineTuningWork, rates: FineTuningRates[_Rate]) -> StepWork:
+    """The step's work with what fine-tuning adds.
+
+    Parameters
+    ----------
+    work : StepWork
+        As pre-training's software does it.
+    added : FineTuningWork
+        What fine-tuning adds to a micro-batch.
+    rates : FineTuningRates
+        What of it is measured.
+
+    Returns
+    -------
+    StepWork
+        (layouts,) columns.
+    """
+    fused = added.fused > 0
+    adapter_passes = np.where(fused, rates.fused_adapter_passes, rates.adapter_passes)
+    slower = np.where(fused, 0.0, rates.dequantisation_passes - 1)
+    return replace(
+        work,
+        traffic=work.traffic * np.where(fused, rates.fused_passes, rates.unfused_passes),
+        scores=work.scores + slower * added.dequantised + adapter_passes * added.adapters,
+        layers=work.layers * np.where(fused, 1.0, 1 + rates.adapter_launches * added.adapters_of_a_layer),
+        optimizer=work.optimizer * np.where(added.in_pytorch > 0, rates.update_passes, 1.0) + rates.step_overhead_s,
+    )
