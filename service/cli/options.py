@@ -80,6 +80,12 @@ def workload_fields(section: str = "") -> Decorator:
         field("--batch-tokens", f"{section}training.global_batch_tokens", "Tokens a step, such as 4M.", read=parse_value),
         field("--precision", f"{section}training.precision", "bf16, fp16, fp8, …"),
         field("--mfu", f"{section}efficiency.mfu", "Model FLOPs utilisation you measured of a whole run; default: modelled.", type=float),
+        field(
+            "--measured-on",
+            f"{section}efficiency.measured_on.count",
+            "Accelerators on which steps of this model had that utilisation: it is carried over to the plan.",
+            type=int,
+        ),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, watts_per_tflop
+from tools.calibration.carried import write_carried
 from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.comparable_runs import write_comparable_runs
 from tools.calibration.folds import Folds, write_folds
@@ -217,4 +218,5 @@ def write_results(cases: Sequence[MeasuredCase], table: CaseTable, full: FittedP
     full = replace(full, spreads=found.spreads, scales=found.scales)
     write_utilisation(full, table, fit_losses(losses))
     write_remaining(cases, full)
+    write_carried(cases, folds.documents)
     write_comparable_runs(losses, full, folds)

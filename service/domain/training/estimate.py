@@ -76,7 +76,13 @@ class ThroughputBlock:
     ]
     parallelism: Annotated[dict[str, int | str], Doc("Layout taken: sizes of the axes, micro-batch, ZeRO stage, recomputation")]
     alternatives: Annotated[tuple[Alternative, ...], Doc("Best layouts of other kinds, the fastest first", max_items=5)]
-    source: Annotated[str, Doc("Whether the speed is modelled or stated by the caller", choices=("modelled", "caller"))]
+    source: Annotated[
+        str,
+        Doc(
+            "Whether the speed is modelled, stated by the caller, or carried from a step they measured",
+            choices=("modelled", "caller", "carried"),
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,17 +187,43 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredOn:
+    """Where a step was measured; what is None is as in the plan.
+
+    Attributes
+    ----------
+    count : int
+        Accelerators, of the plan's kind.
+    axes : Axes
+        Micro-batch, ZeRO stage and recomputation, each None where it is as in the plan, and the mesh where it is not the plan's.
+    own_mesh : bool
+        Whether the mesh is that of `axes`; else it is the plan's, with the data ranks that make up the count.
+    global_batch_tokens, seq_len : int, optional
+        Tokens of a step (samples, for networks counted by samples) and of a sequence.
+    """
+
+    count: int
+    axes: Axes = Axes()
+    own_mesh: bool = False
+    global_batch_tokens: int | None = None
+    seq_len: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Efficiency that the caller measured; at most one is set."""
+    """Efficiency that the caller measured; at most one figure is set. `measured_on`: of single steps there, not of this run."""
 
     mfu: float | None = None
     tokens_per_s_per_accelerator: float | None = None
     tflops_per_accelerator: float | None = None
+    measured_on: MeasuredOn | None = None
 
     @property
     def stated(self) -> bool:
-        """Whether the caller states a measured efficiency."""
-        return any(value is not None for value in (self.mfu, self.tokens_per_s_per_accelerator, self.tflops_per_accelerator))
+        """Whether the caller states the efficiency of this very run."""
+        return self.measured_on is None and any(
+            value is not None for value in (self.mfu, self.tokens_per_s_per_accelerator, self.tflops_per_accelerator)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,9 +169,12 @@ class Utilisation(AchievedRates[float]):
         Whether it was measured on another part, family or precision.
     other_share : float, optional
         Share of the dense peak that networks counted by samples reach [1]; None: `matmul_share`.
+    measured_over_modelled : float
+        Speed of a measured step over that modelled for it: every step of the same model is faster by as much [1].
     """
 
     spread: Range
     source: str
     borrowed: bool = False
     other_share: float | None = None
+    measured_over_modelled: float = 1.0

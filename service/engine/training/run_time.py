@@ -13,6 +13,7 @@ from service.domain.training.run import Cluster, Run
 from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration, Utilisation
 from service.engine.numerics.ranges import inverse, product
 from service.engine.training.flops import TrainingFlops, training_flops
+from service.engine.training.measured_step import measured_tokens_per_s
 from service.engine.training.reliability import Reliability, reliability
 from service.engine.training.search.fit_advice import does_not_fit
 from service.engine.training.search.layout_search import LayoutChoice, choose_layout
@@ -28,7 +29,7 @@ class Throughput:
     tokens_per_s_per_accelerator : Range
         [tokens (or samples) per s].
     source : str
-        "caller" or "modelled".
+        "caller", "modelled" or "carried" from a measured step.
     """
 
     tokens_per_s_per_accelerator: Range
@@ -190,28 +191,19 @@ def loss_spread(run: Run, planning: PlanCalibration) -> Range:
 
 def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: LayoutChoice) -> Throughput:
     """The caller's measured throughput, else that of the step model. Raises InvalidRequest for a measurement above the dense peak."""
-    efficiency, peak = run.efficiency, peak_flops(run.cluster.accelerator, run.training.precision)
-    if efficiency.stated:
-        if efficiency.tokens_per_s_per_accelerator is not None:
-            rate, field = efficiency.tokens_per_s_per_accelerator, "tokens_per_s_per_accelerator"
-        elif efficiency.tflops_per_accelerator is not None:
-            rate, field = efficiency.tflops_per_accelerator * 1e12 / flops.total, "tflops_per_accelerator"
-        else:
-            rate, field = (efficiency.mfu or 0.0) * peak / flops.total, "mfu"
-        mfu = rate * flops.total / peak
-        if mfu > 1 + 1e-9:
-            raise InvalidRequest(
-                f"that is {mfu:.0%} of the dense {run.training.precision} peak of {run.cluster.accelerator.name}"
-                f" ({peak / 1e12:g} TFLOP/s); state a rate an accelerator, without sparsity and without recomputation",
-                f"/efficiency/{field}",
-            )
-        return Throughput(Range.exactly(rate), "caller")
+    accelerator, precision = run.cluster.accelerator, run.training.precision
+    if run.efficiency.stated:
+        return Throughput(Range.exactly(measured_tokens_per_s(run.efficiency, accelerator, precision, flops)), "caller")
     tokens = float(choice.steps.batch[0]) * run.training.seq_len / run.cluster.count
-    median, ceiling = tokens / float(choice.steps.total[0]), peak / flops.total
+    median, ceiling = tokens / float(choice.steps.total[0]), peak_flops(accelerator, precision) / flops.total
+    carried = utilisation.measured_over_modelled
+    # A step faster than modelled elsewhere is no reason to expect more than the peak here.
+    median = min(median, max(ceiling, median / carried)) if carried > 1 else median
     spread = product(median, (utilisation.spread,))
     # A step is never shorter than its matrix work alone.
     fastest = min(spread.p90, ceiling, tokens / float(choice.steps.compute[0]))
-    return Throughput(Range(spread.p10, spread.p50, max(spread.p50, fastest)), "modelled")
+    source = "modelled" if run.efficiency.measured_on is None else "carried"
+    return Throughput(Range(spread.p10, spread.p50, max(spread.p50, fastest)), source)
 
 
 def failure_spread(run: Run, reliable: Reliability) -> Range:

@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from service.schemas.fields import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
-from service.schemas.training.request import MAX_PARAMS, PriceFilterSchema, RunSectionsSchema
+from service.schemas.training.request import MAX_PARAMS, EfficiencySchema, PriceFilterSchema, RunSectionsSchema
 
 # From a model of a few parameters to a thousand times the largest run there was.
 LEAST_FLOPS, MOST_FLOPS = 1e12, 1e30
@@ -112,6 +112,7 @@ class OptimalRequestSchema(RunSectionsSchema):
         minimum=LEAST_PLANNED, description="Training longer repeats data, which is worth less (Muennighoff et al. 2023)"
     )
     plan = Part(OptimalPlanSchema, description="A plan to compare with the optimum")
+    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, of every size, in place of the step model")
 
     class Meta(Schema.Meta):
         """What marshmallow reads."""

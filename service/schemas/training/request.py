@@ -171,6 +171,32 @@ class EfficiencySchema(Schema):
     tflops_per_accelerator = _above_zero(1e6, description="Measured model arithmetic of one accelerator [TFLOP/s]")
 
 
+class MeasuredOnSchema(Schema):
+    """Where a step was measured; what is left out is as in the plan. The accelerator is the plan's."""
+
+    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators it was measured on")
+    parallelism = OrWord(
+        Part(ParallelismSchema),
+        "auto",
+        description='Layout there, "auto" where it is not known; left out: as planned, with the data ranks that make up the count',
+    )
+    micro_batch = _size(10**6, description="Sequences of one micro-batch there")
+    global_batch_tokens = Count(maximum=10**12, description="Tokens of a step there, as in `training`")
+    seq_len = _size(MAX_SEQ_LEN, description="Tokens of a sequence there")
+    activation_recompute = Choice((*RECOMPUTES, "auto"), description="Which activations were computed again there")
+    zero_stage = _size(3, minimum=0, description="ZeRO stage there")
+
+
+class CarriedEfficiencySchema(EfficiencySchema):
+    """What the caller measured: one of the three figures. Model FLOPs, recomputation not counted.
+
+    Of a whole run, its evaluation and stalls included: nothing is taken off it but interruptions (`failures`). With `measured_on` of
+    single steps, there: the plan is as much faster or slower than modelled, and loses what whole runs lose beyond their steps.
+    """
+
+    measured_on = Part(MeasuredOnSchema, description="Where steps of this model were measured, to carry their speed over to the plan")
+
+
 class PriceFilterSchema(Schema):
     """A stated price, or which offers may be taken."""
 
@@ -264,7 +290,7 @@ class RunSectionsSchema(Schema):
     data = Part(DataSchema, description="Data that it is trained on")
     hardware = Part(HardwareSchema, description="Accelerators it is trained on")
     training = Part(TrainingSchema, description="How it is trained")
-    efficiency = Part(EfficiencySchema, description="Speed measured by the caller, in place of the step model")
+    efficiency = Part(CarriedEfficiencySchema, description="Speed measured by the caller, in place of the step model or to correct it")
     price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
     failures = Part(FailuresSchema, description="How the machine fails, and checkpoints")
     storage = Part(StorageSchema, description="Storage around the run")

@@ -13,6 +13,7 @@ from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Failures, Run
+from service.domain.training.utilisation import Utilisation
 from service.engine.training.run_time import RunTime, predict_run_times_in, run_times_with_failures
 from service.engine.training.search.fit_advice import does_not_fit
 from service.engine.training.search.layout_search import LayoutChoice, choose_layouts
@@ -163,7 +164,7 @@ def time_in_networks(
     if on_accelerator.run is None:
         return [in_network(infeasible_reason=on_accelerator.infeasible_reason) for _ in inter_node_gbps or (None,)]
     run = _with_count(on_accelerator, on_accelerator.run, count, notes)
-    utilisation, cluster = resolve_utilisation(context, run, notes), run.cluster
+    utilisation, cluster = _utilisation(context, on_accelerator.workload, run, notes), run.cluster
     networks = tuple(rate / cluster.accelerators_per_node for rate in inter_node_gbps or ()) or (cluster.internode_gbit_per_s,)
     try:
         choices = choose_layouts(run.model, run.training, cluster, utilisation, networks)
@@ -180,6 +181,14 @@ def time_in_networks(
         in_network(run=run, internode_gbit_per_s=network, choice=choice, timing=timing, infeasible_reason=infeasible_reason)
         for network, choice, (timing, infeasible_reason) in zip(networks, choices, outcomes, strict=False)
     ]
+
+
+def _utilisation(context: AppContext, workload: Workload, run: Run, notes: AssumptionLog) -> Utilisation:
+    """The utilisation of a run. Raises InvalidRequest, with a pointer into the request, for a measured step that cannot be."""
+    try:
+        return resolve_utilisation(context, run, notes)
+    except InvalidRequest as problem:
+        raise problem.below(workload.pointer) from problem
 
 
 def time_interruptible(uninterrupted: Sequence[TimedConfiguration]) -> list[TimedConfiguration]:

@@ -17,6 +17,7 @@ from service.presets.hardware.regions import Region, find_region, region_of_offe
 from service.presets.training.reliability import RecoveryDefault, find_failure_rate, recovery_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_request_feedback
+from service.usecases.resolution.measured_step import resolve_measured_on
 from service.usecases.resolution.price import Price
 
 Section = Mapping[str, Any]
@@ -51,11 +52,17 @@ def _billing(price: Price | None) -> Billing:
 
 
 def resolve_efficiency(given: Section) -> Efficiency:
-    """The efficiency the caller measured. Raises InvalidRequest for more than one figure."""
-    stated = [name for name, value in given.items() if value is not None]
-    if len(stated) > 1:
-        raise InvalidRequest(f"state one efficiency: {' and '.join(sorted(stated))} are given", "/efficiency")
-    return Efficiency(**given)
+    """The efficiency the caller measured. Raises InvalidRequest for more than one figure, and for none that was measured elsewhere."""
+    figures = {name: value for name, value in given.items() if name != "measured_on" and value is not None}
+    if len(figures) > 1:
+        raise InvalidRequest(f"state one efficiency: {' and '.join(sorted(figures))} are given", "/efficiency")
+    if "measured_on" not in given:
+        return Efficiency(**figures)
+    if not figures:
+        raise InvalidRequest(
+            "state what was measured there: mfu, tokens_per_s_per_accelerator or tflops_per_accelerator", "/efficiency/measured_on"
+        )
+    return Efficiency(**figures, measured_on=resolve_measured_on(given["measured_on"]))
 
 
 def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | None, software_year: int, notes: AssumptionLog) -> Failures:

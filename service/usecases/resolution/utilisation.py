@@ -25,6 +25,7 @@ from service.presets.training.utilisation import (
 )
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_throughput_feedback
+from service.usecases.resolution.measured_step import carry_measured_step
 from service.usecases.resolution.user_measurements import apply_measurement
 
 # Methods whose arithmetic is that of measured pre-training runs; ranges of the others are raised to a power.
@@ -45,7 +46,11 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     if run.efficiency.stated:
         return utilisation
     measured = apply_measurement(context, run, utilisation, notes)
-    utilisation = _widen_unmeasured(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
+    if run.efficiency.measured_on is not None:
+        power = 1.0 if run.training.method in MEASURED_METHODS else UNMEASURED_POWER
+        utilisation = carry_measured_step(run, run.efficiency.measured_on, measured, power, notes)
+    else:
+        utilisation = _widen_unmeasured(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
     _note_whole_run_losses(run, notes)
     return utilisation
 

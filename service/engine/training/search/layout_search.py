@@ -16,7 +16,7 @@ from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
 from service.engine.training.memory import MemoryUse, memory_use
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
-from service.engine.training.step.step_time import StepTime, step_time
+from service.engine.training.step.step_time import PARTS, StepTime, step_time
 
 # Layouts that need more than this multiple of the memory are not timed: they say nothing about what to change.
 NEAR_MISS = 2.0
@@ -109,7 +109,7 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
         The fixed axes cannot make up the machine or divide the model.
     """
     weighed, training, fused = _worth_timing(model, training, cluster)
-    timed = _timed(weighed, step_time(model, training, cluster, utilisation, weighed.layouts), cluster)
+    timed = _timed(weighed, _as_measured(step_time(model, training, cluster, utilisation, weighed.layouts), utilisation), cluster)
     best = _best(timed)
     choice = replace(_choice(timed, best, weighed), fused=fused)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
@@ -145,10 +145,17 @@ def choose_layouts(
         The fixed axes cannot make up the machine or divide the model.
     """
     weighed, training, fused = _worth_timing(model, training, cluster)
-    steps = step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
+    networks = np.array(networks_gbit_per_s)[:, np.newaxis]
+    steps = _as_measured(step_time(model, training, cluster, utilisation, weighed.layouts, networks), utilisation)
     rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)
     found = (_timed(weighed, StepTime(*parts), cluster) for parts in rows)
     return tuple(replace(_choice(timed, _best(timed), weighed), fused=fused) for timed in found)
+
+
+def _as_measured(steps: StepTime, utilisation: Utilisation) -> StepTime:
+    """Steps as much faster than modelled as a measured one was; the input pipeline is none of the machine's."""
+    faster = utilisation.measured_over_modelled
+    return steps if faster == 1 else replace(steps, **{name: getattr(steps, name) / faster for name in PARTS})
 
 
 def _timed(weighed: SizedLayouts, steps: StepTime, cluster: Cluster) -> TimedLayouts:

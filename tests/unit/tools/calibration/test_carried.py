@@ -1,0 +1,43 @@
+"""How far a measured step says another: pairs of published rows, and the percentiles of their misses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.unit.tools.calibration.published import all_cases
+from tools.calibration.carried import KNOWN, RATIOS, CarriedCase, find_pairs, fit_carried
+
+CASE = next(case for case in all_cases() if case.table == "megatron-2020")
+
+
+def measured(count: int, log_ratio: float, **changes: str) -> CarriedCase:
+    """One row of the same job on so many accelerators, faster than modelled by so much."""
+    case = replace(CASE, cluster=replace(CASE.cluster, count=count), rates=np.array([1.0]), **changes)
+    return CarriedCase(case, dict.fromkeys(KNOWN, log_ratio))
+
+
+def test_pairs_are_of_one_job_and_never_of_fewer_accelerators() -> None:
+    """Both ways between rows of one size; none between documents."""
+    found = find_pairs([measured(8, 0.1), measured(64, 0.2), measured(64, 0.3), measured(512, 0.0, document="another")])
+    ratios = sorted((pair.ratio, round(pair.miss("layout", "layout"), 6)) for pair in found)
+    assert ratios == [(1, -0.1), (1, 0.1), (8, 0.1), (8, 0.2)]
+
+
+def test_what_is_common_to_both_rows_is_no_miss() -> None:
+    (pair,) = find_pairs([measured(8, -0.5), measured(16, -0.5)])
+    assert pair.miss("layout", "goal") == 0
+
+
+def test_percentiles_are_of_the_pairs_of_that_distance() -> None:
+    """As many accelerators, up to eight times as many, and beyond, for each knowledge of both layouts."""
+    rows = fit_carried(find_pairs([measured(8, 0.0), measured(8, 0.0), measured(32, 0.1), measured(512, -0.3)]))
+    assert len(rows) == len(KNOWN) ** 2 * len(RATIOS)
+    same, near, far = rows[: len(RATIOS)]
+    assert (same.p10, same.p90) == (1.0, 1.0)
+    assert near.p90 == pytest.approx(math.exp(0.1), abs=1e-3)
+    assert far.p10 == pytest.approx(math.exp(-0.4), abs=1e-3)
+    assert [row.pairs for row in (same, near, far)] == [2, 2, 3]
