@@ -36,13 +36,14 @@ def main() -> None:
 
 def write_report(lines: Sequence[Line]) -> None:
     """The page and its charts, over those that are there."""
+    from bench.accuracy.carried import carried_rows, carried_table
     from bench.accuracy.plots import charts
     from bench.accuracy.score import rows
 
     scored = rows()
     citations = {row["source"]: row["text"] for row in read_table("sources.csv")}
     page, weaknesses = ((HERE / name).read_text(encoding="utf-8") for name in ("page.md", "weaknesses.md"))
-    text = document(lines, scored, citations, page, weaknesses)
+    text = document(lines, scored, citations, page, weaknesses, carried_table(carried_rows()))
     (DOCS / "accuracy").mkdir(exist_ok=True)
     for name, svg in charts(lines, scored).items():
         (DOCS / "accuracy" / f"{name}.svg").write_text(svg, encoding="utf-8")

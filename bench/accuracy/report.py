@@ -76,8 +76,13 @@ class Figures:
     coverage: float
 
 
-def document(lines: Sequence[Line], rows: Sequence[ScoredRow], citations: Mapping[str, str], page: str, weaknesses: str) -> str:
-    """The page filled in. `citations`: the text behind each publication's key; `weaknesses`: what no figure shows, written by hand."""
+def document(
+    lines: Sequence[Line], rows: Sequence[ScoredRow], citations: Mapping[str, str], page: str, weaknesses: str, large_from_small: str
+) -> str:
+    """The page filled in. `citations`: the text behind each publication's key; `weaknesses`: what no figure shows, written by hand.
+
+    `large_from_small`: the table of plans carried from a measured step.
+    """
     given = [row for row in rows if row.kind == "throughput" and row.layout_known != "goal"]
     return string.Template(page).substitute(
         in_short=in_short(rows),
@@ -85,6 +90,7 @@ def document(lines: Sequence[Line], rows: Sequence[ScoredRow], citations: Mappin
         breakdowns=breakdowns(given, rows, citations),
         with_and_without_layout=pairs_table(given, rows),
         run_groups=run_groups_table(lines),
+        large_from_small=large_from_small,
         runs=runs_table([row for row in rows if row.kind == "hours"]),
         not_scored=not_scored_table(lines),
         rows_to_judge=ROWS_TO_JUDGE,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.accuracy.carried import large_from_small
 from bench.accuracy.report import alike, errors, grouped, log_times
 from bench.accuracy.rows import ScoredRow
 from service.domain.training.model import GenericNetwork, Model
@@ -87,6 +88,7 @@ def summaries() -> list[Summary]:
     lines.append(_summary("layout-stated", [row for row in lists if row.layout_known == "stated"], Counter()))
     lines.append(_summary("layout-given", lists, Counter()))
     lines.append(_summary("goal-alone", goals, Counter()))
+    lines.append(large_from_small())
     return [*lines, _summary("all", stated, sum(excluded.values(), Counter())), _alike(stated)]
 
 
