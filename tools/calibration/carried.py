@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from service.presets.training.carried import CarriedSpread
-from service.presets.training.utilisation import FittedParameters, LayoutKnowledge
+from service.presets.training.utilisation import FittedParameters, LayoutKnowledge, load_parameters
 from tools.calibration.cases import MeasuredCase, throughput_cases, without_layout
 from tools.calibration.folds import predict_left_out_rates, read_folds, search_case_rate
 from tools.calibration.spreads import group_weights, quantiles
@@ -68,8 +68,10 @@ def carried_cases(cases: Sequence[MeasuredCase], folds: Mapping[str, FittedParam
     for case in single:
         sizes[machine_key(case)] += 1
     kept = [case for case in single if sizes[machine_key(case)] > 1]
-    given = predict_left_out_rates(kept, folds, lambda case: case.document)
-    alone = [search_case_rate(without_layout(case), folds[case.document]) for case in kept]
+    # The last fit has no fold for a document that it did not see.
+    without = {case.document: folds.get(case.document, load_parameters()) for case in kept}
+    given = predict_left_out_rates(kept, without, lambda case: case.document)
+    alone = [search_case_rate(without_layout(case), without[case.document]) for case in kept]
     return [
         CarriedCase(case, {"layout": float(np.log(case.rates[0] / with_layout)), "goal": float(np.log(case.rates[0] / searched))})
         for case, with_layout, searched in zip(kept, given, alone, strict=True)
