@@ -19,7 +19,8 @@ from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.utilisation import AchievedRates
 from service.engine.training.layouts import Layouts
 from service.engine.training.memory import memory_use
-from service.engine.training.step.finetuning import FineTuningWork, finetuning_work, with_finetuning
+from service.engine.training.step.finetuning import FineTuningWork, finetuning_work
+from service.engine.training.step.step_work import with_finetuning
 from service.engine.training.step.workload import trained_workload
 from service.presets.training.utilisation import load_parameters
 from tools.calibration.cases import MeasuredCase

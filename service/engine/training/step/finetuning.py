@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
 
-import numpy as np
-
-from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.adapters import adapter_parameters, adapters_of_a_layer
@@ -16,11 +12,6 @@ from service.engine.training.finetuning_memory import stated_fusion, updates_in_
 from service.engine.training.layouts import layer_count
 from service.engine.training.step.memory_traffic import dequantisation_seconds
 from service.engine.training.step.workload import Floats, Workload, layer_passes
-
-if TYPE_CHECKING:
-    from service.engine.training.step.step_work import StepWork
-
-_Rate = TypeVar("_Rate", float, Floats)
 
 
 @dataclass(frozen=True)
@@ -70,33 +61,4 @@ def finetuning_work(workload: Workload) -> FineTuningWork:
         dequantised=dequantisation_seconds(workload),
         fused=fused,
         in_pytorch=in_pytorch,
-    )
-
-
-def with_finetuning(work: StepWork, added: FineTuningWork, rates: FineTuningRates[_Rate]) -> StepWork:
-    """The step's work with what fine-tuning adds.
-
-    Parameters
-    ----------
-    work : StepWork
-        As pre-training's software does it.
-    added : FineTuningWork
-        What fine-tuning adds to a micro-batch.
-    rates : FineTuningRates
-        What of it is measured.
-
-    Returns
-    -------
-    StepWork
-        (layouts,) columns.
-    """
-    fused = added.fused > 0
-    adapter_passes = np.where(fused, rates.fused_adapter_passes, rates.adapter_passes)
-    slower = np.where(fused, 0.0, rates.dequantisation_passes - 1)
-    return replace(
-        work,
-        traffic=work.traffic * np.where(fused, rates.fused_passes, rates.unfused_passes),
-        scores=work.scores + slower * added.dequantised + adapter_passes * added.adapters,
-        layers=work.layers * np.where(fused, 1.0, 1 + rates.adapter_launches * added.adapters_of_a_layer),
-        optimizer=work.optimizer * np.where(added.in_pytorch > 0, rates.update_passes, 1.0) + rates.step_overhead_s,
     )

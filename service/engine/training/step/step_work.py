@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 
+from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
@@ -24,7 +26,7 @@ from service.engine.training.step.collectives import (
     stage_exchange,
     tensor_exchange,
 )
-from service.engine.training.step.finetuning import finetuning_work, with_finetuning
+from service.engine.training.step.finetuning import FineTuningWork, finetuning_work
 from service.engine.training.step.matmul import attention_seconds, head_seconds, held_experts, matmul_seconds, product_costs, routed_layers
 from service.engine.training.step.memory_traffic import (
     activation_seconds,
@@ -35,6 +37,8 @@ from service.engine.training.step.memory_traffic import (
     score_seconds,
 )
 from service.engine.training.step.workload import Floats, Workload, auxiliary_workloads, layer_passes, trained_workload
+
+_Rate = TypeVar("_Rate", float, Floats)
 
 
 @dataclass(frozen=True)
@@ -239,3 +243,32 @@ def _input_seconds(training: Training, cluster: Cluster, batch: Floats) -> Float
     if training.input_tokens_per_s_per_node is None:
         return np.zeros(batch.shape)
     return batch * training.seq_len / (training.input_tokens_per_s_per_node * cluster.nodes)
+
+
+def with_finetuning(work: StepWork, added: FineTuningWork, rates: FineTuningRates[_Rate]) -> StepWork:
+    """The step's work with what fine-tuning adds.
+
+    Parameters
+    ----------
+    work : StepWork
+        As pre-training's software does it.
+    added : FineTuningWork
+        What fine-tuning adds to a micro-batch.
+    rates : FineTuningRates
+        What of it is measured.
+
+    Returns
+    -------
+    StepWork
+        (layouts,) columns.
+    """
+    fused = added.fused > 0
+    adapter_passes = np.where(fused, rates.fused_adapter_passes, rates.adapter_passes)
+    slower = np.where(fused, 0.0, rates.dequantisation_passes - 1)
+    return replace(
+        work,
+        traffic=work.traffic * np.where(fused, rates.fused_passes, rates.unfused_passes),
+        scores=work.scores + slower * added.dequantised + adapter_passes * added.adapters,
+        layers=work.layers * np.where(fused, 1.0, 1 + rates.adapter_launches * added.adapters_of_a_layer),
+        optimizer=work.optimizer * np.where(added.in_pytorch > 0, rates.update_passes, 1.0) + rates.step_overhead_s,
+    )
