@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Experts, LatentAttention, Model, Transformer
-from service.domain.training.run import Axes, Cluster, Optimizer, Recompute, Training
+from service.domain.training.run import TODAYS_SOFTWARE, Axes, Cluster, Optimizer, Recompute, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
 from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
@@ -23,7 +23,8 @@ from service.presets.defaults import flash_attention
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.footprint import find_footprint
 from service.presets.training.models import find_model
-from service.presets.training.utilisation import FittedParameters, Kernels, Key
+from service.presets.training.utilisation import FittedParameters, Kernels, Key, has_fused_experts
+from tools.calibration.priors import with_fixed_parameters
 
 Row = dict[str, str]
 Floats = NDArray[np.float64]
@@ -166,9 +167,10 @@ def _case(row: Row) -> MeasuredCase:
         recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
     )
     model, cluster = find_or_build_model(row), build_cluster(row["accelerator"], int(row["count"]), row["internode"])
+    precision, software = cast("Precision", row["precision"]), float(row.get("software") or TODAYS_SOFTWARE)
     training = Training(
         method="pretrain",
-        precision=cast("Precision", row["precision"]),
+        precision=precision,
         optimizer=cast("Optimizer", row.get("optimizer") or "adamw"),
         seq_len=int(row["seq"]),
         global_batch=int(row["batch"]),
@@ -176,6 +178,7 @@ def _case(row: Row) -> MeasuredCase:
         axes=axes,
         flash_attention=row["flash"] == "1",
         sequence_parallel=row["sequence_parallel"] == "1",
+        fused_experts=has_fused_experts(with_fixed_parameters({}, {}, {}, {}), cluster.accelerator.family, precision, software),
     )
     layouts = possible_layouts(model, training, cluster)
     rates = np.array([float(row["per_s"])])

@@ -71,6 +71,7 @@ def _measurement(row: Row) -> Row:
         "kernels": "earlier" if table in kernels["earlier"] else "own",
         "sequence_parallel": "0" if _norms_whole(row, source) else "1",
         "internode": REFERENCE["internode"].get(source, ""),
+        "software": _software(row["notes"]),
         "per_s": _rate(row),
     }
     if _fully_sharded(row):
@@ -94,6 +95,7 @@ def _pretraining(row: Row) -> Row:
         "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] else "own",
         "sequence_parallel": "1",
         "internode": _internode(row["internode_gbit_s_per_node"]),
+        "software": _software(row["notes"]),
         "per_s": row["tokens_per_s_per_accelerator"],
     }
     made["excluded"] = row["excluded"] or _reason(row, made)
@@ -103,6 +105,12 @@ def _pretraining(row: Row) -> Row:
 def _one_micro_batch(row: Row) -> str:
     """Batch of data ranks that take one micro-batch each, where no batch is printed: a benchmark of FSDP accumulates nothing."""
     return str(int(row["micro_batch"]) * int(row["dp"])) if row["micro_batch"] and row["dp"] == row["accelerator_count"] else ""
+
+
+def _software(notes: str) -> str:
+    """Month of the software's release as a fraction of its year, with which a whole year ends."""
+    found = re.search(r"(?:NeMo container|release) v?(\d\d)\.(\d\d)", notes)
+    return f"{1999 + int(found[1]) + int(found[2]) / 12:.2f}" if found else ""
 
 
 def _internode(per_node: str) -> str:

@@ -108,6 +108,8 @@ class Pretraining:
         Year of the software that trains.
     states_dtype : "fp32" or "bf16"
         What the optimizer updates: fp32 weights and states, or all in bf16, without a master copy.
+    fused_experts : bool
+        Kernels fuse the experts' activation functions and quantisation into their products, and the step is one captured graph.
     """
 
     method: Method
@@ -124,6 +126,7 @@ class Pretraining:
     input_tokens_per_s_per_node: float | None = None
     software_year: int = TODAYS_SOFTWARE
     states_dtype: StatesDtype = "fp32"
+    fused_experts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,8 @@ class KernelRates(Generic[Rate]):
         Share of the products' operand traffic that their arithmetic does not hide [1].
     tile_s : float
         Time of a product's last tiles at the 16-bit rate [s per element of its reduction].
-    activation_passes : float
-        Memory traffic of norms, activations and residuals over reading and writing each once [1].
+    activation_passes, routed_passes : float
+        Memory traffic of norms, activations and residuals over reading and writing each once, and of what is routed to experts [1].
     """
 
     matmul_share: Rate
@@ -97,6 +97,7 @@ class KernelRates(Generic[Rate]):
     operand_share: Rate
     tile_s: Rate
     activation_passes: Rate
+    routed_passes: Rate
 
 
 @dataclass(frozen=True)

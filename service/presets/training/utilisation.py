@@ -76,6 +76,15 @@ class SpreadScale:
 
 
 @dataclass(frozen=True, slots=True)
+class FusedExperts:
+    """Software that fuses what stands between the experts' products into them: from a year on, on families, at precision classes."""
+
+    from_year: float
+    families: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FixedParameters:
     """Parameters of the throughput model that are chosen, not fitted.
 
@@ -89,6 +98,8 @@ class FixedParameters:
         Families whose whole step is one program, launched at once.
     overlapping : frozenset of str
         Families whose software runs tensor exchanges beside the products.
+    fused_experts : FusedExperts
+        Which software has fused kernels for mixtures.
     earlier_attention : frozenset of Key
         Families and classes whose software uses earlier attention kernels by default.
     largest_share : float
@@ -102,6 +113,7 @@ class FixedParameters:
     relatives: Mapping[str, tuple[str, ...]]
     compiled: frozenset[str]
     overlapping: frozenset[str]
+    fused_experts: FusedExperts
     earlier_attention: frozenset[Key]
     largest_share: float
     borrowed_power: float
@@ -190,6 +202,12 @@ def utilisation(
     )
 
 
+def has_fused_experts(parameters: FixedParameters, family: str, precision: str, software_year: float) -> bool:
+    """Whether that year's software fuses what stands between experts' products into them, and captures a mixture's step as one graph."""
+    known = parameters.fused_experts
+    return software_year >= known.from_year and family in known.families and parameters.classes[precision] in known.classes
+
+
 def attention_share(parameters: FittedParameters, family: str, kernels: Kernels) -> float:
     """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing is measured [1]."""
     found = parameters.attention
@@ -270,13 +288,15 @@ def load_parameters() -> FittedParameters:
 
 def fixed_parameters(document: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters that are chosen, not fitted."""
+    software = document["software"]
     return {
         "classes": MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
         "neighbours": _orders(document["neighbours"]),
         "relatives": _orders(document["relatives"]),
-        "compiled": frozenset(document["software"]["compiled"]),
-        "overlapping": frozenset(document["software"]["overlapping"]),
-        "earlier_attention": frozenset((family, kind) for family, kind in document["software"]["earlier_attention"]),
+        "compiled": frozenset(software["compiled"]),
+        "overlapping": frozenset(software["overlapping"]),
+        "fused_experts": build(FusedExperts, software["fused_experts"]),
+        "earlier_attention": frozenset((family, kind) for family, kind in software["earlier_attention"]),
         "largest_share": document["limits"]["largest_share"],
         "borrowed_power": document["borrowed"]["spread_power"],
         "kin_power": document["borrowed"]["kin_spread_power"],

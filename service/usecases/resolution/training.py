@@ -28,6 +28,7 @@ from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.formats import load_format_support
 from service.presets.training.finetuning import finetuning_rates
 from service.presets.training.footprint import find_footprint
+from service.presets.training.utilisation import has_fused_experts, load_parameters
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 
@@ -62,6 +63,7 @@ def resolve_training(
     seq_len = _seq_len(given, model, method, model_seq_len, notes)
     precision = _precision(given, cluster.accelerator, notes)
     flash = _flash_attention(given, model, method, precision, cluster.accelerator.family, notes)
+    year = int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today"))
     training = Training(
         method=method,
         precision=precision,
@@ -78,7 +80,8 @@ def resolve_training(
         states_dtype=_states_dtype(given, method, notes),
         kernel_fusion=_kernel_fusion(given, method, precision, notes),
         finetuning=finetuning_rates() if method in TUNED and isinstance(model, Transformer) else None,
-        software_year=int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today")),
+        software_year=year,
+        fused_experts=has_fused_experts(load_parameters(), cluster.accelerator.family, precision, year),
         **_adapters(given, method, model, notes),
         auxiliary_models=_helpers(given, method, notes),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
-from service.engine.training.activations import active_expert_width, attention_output_width
+from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes, optimizer_bytes, weight_bytes
 from service.engine.training.flops import mean_context_tokens
 from service.engine.training.layouts import rounded_batch
@@ -15,6 +15,10 @@ from service.engine.training.parameters import expert_layer_count
 from service.engine.training.pipeline_stages import expert_ranks
 from service.engine.training.sharding import zero_sharded
 from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, layer_passes
+
+# Reads and writes of an inner element, in units of 16 bit, by an expert's activation function where no kernel fuses it with its bias,
+# clamp and gate: about seven operations of two each in fp32.
+EAGER_ACTIVATION = 28.0
 
 
 def activation_seconds(workload: Workload) -> Floats:
@@ -35,21 +39,61 @@ def activation_seconds(workload: Workload) -> Floats:
     """
     model, training = workload.model, workload.training
     assert isinstance(model, Transformer)
-    inner, routed = feed_forward_width(model), expert_layer_count(model) / model.layers
+    inner, met = feed_forward_width(model), _met_blocks(model)
     gate = 3.0 if model.gated_ffn else 2.0
     whole = 1.0 if training.sequence_parallel else workload.layouts.tensor
     elements = whole * 10.0 * model.hidden_size + 2.0 * model.head_dim * (model.attention_heads + model.kv_heads) + gate * inner
-    if model.experts:
-        elements = elements + routed * 4.0 * model.hidden_size * model.experts.experts_per_token
     moved = element_bytes(training) * elements * (3 * layer_passes(workload) + _cheap_again(workload))
-    if matmul_input_bytes(training) < element_bytes(training):
-        inputs = 2.0 * model.hidden_size + attention_output_width(model) + inner
-        outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * 2 + inner * (gate - 1)
-        quantised = (
-            inputs * (workload.forward_passes + workload.recompute_passes + workload.backward_passes) + outputs * workload.backward_passes
-        )
-        moved = moved + 4.0 * quantised
+    inputs = met * model.hidden_size + attention_output_width(model) + inner
+    outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * met + inner * (gate - 1)
+    moved = moved + _quantised_bytes(workload, inputs, outputs)
     return moved * workload.tokens * workload.layers / workload.layouts.tensor / workload.bandwidth
+
+
+def _quantised_bytes(workload: Workload, inputs: Floats | float, outputs: Floats | float) -> Floats | float:
+    """Traffic of one token's quantised copies, of the products' inputs and of their results' gradients [B]."""
+    if matmul_input_bytes(workload.training) == element_bytes(workload.training):
+        return 0.0
+    passes = workload.forward_passes + workload.recompute_passes + workload.backward_passes
+    return 4.0 * (inputs * passes + outputs * workload.backward_passes)
+
+
+def _met_blocks(model: Transformer) -> float:
+    """Blocks of a layer with products that every token meets, of its two."""
+    if model.experts is None or model.experts.shared_experts:
+        return 2.0
+    return 2 - expert_layer_count(model) / model.layers
+
+
+def routed_traffic_seconds(workload: Workload) -> Floats:
+    """Tokens on their way to experts and back, and the experts' activation functions, over the memory bus.
+
+    Each visit's row is written in its expert's order and read again, both before and behind the experts (4h); between the products the
+    activation function reads and writes the inner elements. Twice that backward. Quantised products write copies of each input. Kernels
+    that fuse activation and quantisation into the grouped products leave the ways alone.
+
+    Returns
+    -------
+    (layouts,) float array
+        Of one micro-batch [s].
+
+    References
+    ----------
+    MegaBlocks (arXiv 2211.15841), section 5.
+    """
+    model, training = workload.model, workload.training
+    if isinstance(model, GenericNetwork) or model.experts is None:
+        return workload.zeros
+    experts, gate = model.experts, 3.0 if model.gated_ffn else 2.0
+    rows, inner = (model.hidden_size * workload.layouts.expert_tensor).astype(float), float(experts.ffn_hidden_size)
+    fused = training.fused_experts and not model.biases
+    between = 0.0 if fused else gate * inner + EAGER_ACTIVATION * inner * model.biases
+    moved = element_bytes(training) * (4.0 * rows + between) * (3 * layer_passes(workload) + _cheap_again(workload))
+    if not fused:
+        moved = moved + _quantised_bytes(workload, rows + inner, rows + inner * (gate - 1))
+    visits = workload.tokens * experts.experts_per_token / workload.layouts.tensor
+    seconds: Floats = moved * visits * workload.layers * (expert_layer_count(model) / model.layers) / workload.bandwidth
+    return seconds
 
 
 def _cheap_again(workload: Workload) -> Floats:
@@ -84,11 +128,12 @@ def score_seconds(workload: Workload) -> Floats:
 
 
 def feed_forward_width(model: Transformer) -> float:
-    """Inner elements of a token's feed-forward, averaged over dense layers and layers with experts [1]."""
+    """Inner elements of the feed-forward that every token meets, averaged over dense layers and shared experts of the others [1]."""
     if model.experts is None:
         return float(model.ffn_hidden_size)
-    routed = expert_layer_count(model) / model.layers
-    return (1 - routed) * model.ffn_hidden_size + routed * active_expert_width(model.experts)
+    experts, routed = model.experts, expert_layer_count(model) / model.layers
+    shared = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
+    return (1 - routed) * model.ffn_hidden_size + routed * shared
 
 
 def logit_seconds(workload: Workload) -> Floats:

@@ -128,9 +128,11 @@ def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
     matmul = matmul + achieved.operand_share * work.operands + achieved.tile_s * work.reductions
     attention = work.attention / achieved.attention_share
     compute = slower * (matmul + attention)
-    traffic = slower * (achieved.activation_passes * work.traffic + work.scores)
+    traffic = slower * (achieved.activation_passes * work.traffic + achieved.routed_passes * work.routed_traffic + work.scores)
     ring = _seconds(work.context, achieved)
     exchange = _seconds(work.expert + work.stage, achieved) + ring - achieved.overlap_share * np.minimum(ring, attention)
+    beside = _seconds(work.overlapped, achieved)
+    exchange = exchange + beside - achieved.overlap_share * np.minimum(beside, matmul + attention)
     exchange = slower * (exchange + (1 - achieved.tensor_overlap) * _seconds(work.tensor, achieved))
     head = slower * work.head / achieved.matmul_share
     loss = slower * achieved.activation_passes * work.head_traffic

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from service.domain.training.finetuning import FineTuningRates
-from service.domain.training.model import GenericNetwork, Model
+from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.collectives import (
@@ -34,6 +34,7 @@ from service.engine.training.step.memory_traffic import (
     generation_seconds,
     logit_seconds,
     optimizer_seconds,
+    routed_traffic_seconds,
     score_seconds,
 )
 from service.engine.training.step.workload import Floats, Workload, auxiliary_workloads, layer_passes, trained_workload
@@ -61,6 +62,8 @@ class DeviceWork:
         Scores and values in flash attention's kernels at the 16-bit peak [s]; 0 without them: they are in `matmul` then.
     traffic
         Norms, activations and residuals over the memory bus [s].
+    routed_traffic
+        The same of tokens on their way to experts and back, and of the experts' activation functions [s].
     scores
         Unfused attention's scores, and dequantised weights, over the memory bus [s].
     """
@@ -73,6 +76,7 @@ class DeviceWork:
     head_traffic: Floats
     attention: Floats
     traffic: Floats
+    routed_traffic: Floats
     scores: Floats
 
 
@@ -98,11 +102,15 @@ class HostWork:
 
 @dataclass(frozen=True)
 class MicroBatchWork(DeviceWork, HostWork):
-    """Work of one micro-batch, with its exchanges over the tensor, context and expert ranks and to the next pipeline stage."""
+    """Work of one micro-batch, with its exchanges over the tensor, context and expert ranks and to the next pipeline stage.
+
+    The experts' exchange is `overlapped` where software runs it beside the arithmetic of another micro-batch.
+    """
 
     tensor: ExchangeTime
     context: ExchangeTime
     expert: ExchangeTime
+    overlapped: ExchangeTime
     stage: ExchangeTime
 
 
@@ -201,8 +209,10 @@ def _own(workload: Workload) -> StepWork:
     matmul, routed = matmul_seconds(workload)
     attention = nothing if other else attention_seconds(workload)
     costs = product_costs(workload)
+    # A captured graph is launched at once.
+    captured = isinstance(model, Transformer) and model.experts is not None and training.fused_experts
     # Embedding, loss and transfers launch about as many kernels as one more layer.
-    layers = (workload.layers + 1) * layer_passes(workload)
+    layers = (workload.layers + 1) * layer_passes(workload) * (not captured)
     work = StepWork(
         matmul=matmul if flash else matmul + attention,
         routed=routed,
@@ -212,14 +222,16 @@ def _own(workload: Workload) -> StepWork:
         head_traffic=nothing if other else logit_seconds(workload),
         attention=attention if flash else nothing,
         traffic=nothing if other else activation_seconds(workload),
+        routed_traffic=routed_traffic_seconds(workload),
         scores=dequantisation_seconds(workload) if other else score_seconds(workload) + dequantisation_seconds(workload),
         layers=layers,
         routed_layers=layers * routed_layers(model),
         held_experts=layers * routed_layers(model) * held_experts(workload),
-        calls=nothing if other else exchange_calls(workload),
+        calls=nothing if other or captured else exchange_calls(workload),
         tensor=none if other else tensor_exchange(workload),
         context=none if other else context_exchange(workload),
-        expert=none if other else expert_exchange(workload),
+        expert=none if other or captured else expert_exchange(workload),
+        overlapped=expert_exchange(workload) if captured else none,
         stage=none if other else stage_exchange(workload),
         gradient=gradient_exchange(workload),
         optimizer=optimizer_seconds(workload),

@@ -122,17 +122,50 @@ def test_reductions_of_quantised_products_count_half() -> None:
 
 @pytest.mark.parametrize(("recompute", "passes"), [(0, 3), (2, 4)])
 def test_activations_of_a_mixtures_layer(recompute: int, passes: int) -> None:
-    """Norms and residuals 10 h, queries and keys twice 128 x 40, three times two experts' width, and two rows of 4 h sent."""
-    elements = 10 * HIDDEN + 2 * 128 * 40 + 3 * 2 * FFN + 4 * HIDDEN * 2
+    """Norms and residuals 10 h, queries and keys twice 128 x 40; of each of two visits three times its width, and a row of 4 h sent."""
     found = asked(MIXTRAL, columns={"recompute": recompute})
-    assert found.traffic[0] == pytest.approx(passes * 2 * elements * TOKENS * 32 / BANDWIDTH)
+    assert found.traffic[0] == pytest.approx(passes * 2 * (10 * HIDDEN + 2 * 128 * 40) * TOKENS * 32 / BANDWIDTH)
+    assert found.routed_traffic[0] == pytest.approx(passes * 2 * 2 * (3 * FFN + 4 * HIDDEN) * TOKENS * 32 / BANDWIDTH)
+
+
+def test_rows_come_to_every_slice_of_an_expert() -> None:
+    """Two slices of each expert on two tensor ranks: half of the inner elements on each, and all of the rows."""
+    found = asked(MIXTRAL, columns={"tensor": 2, "expert_tensor": 2})
+    assert found.routed_traffic[0] == pytest.approx(3 * 2 * 2 * (3 * FFN / 2 + 4 * HIDDEN) * TOKENS * 32 / BANDWIDTH)
+
+
+def test_quantised_experts_copy_their_inputs() -> None:
+    """Of each of two visits rows and inner elements in two passes, and gradients of gate and up and of rows in one: 4 bytes each."""
+    found = asked(MIXTRAL, machine=cluster(1, H100), precision="fp8")
+    copies = 4 * (2 * (HIDDEN + FFN) + HIDDEN + 2 * FFN)
+    assert found.routed_traffic[0] == pytest.approx(2 * (3 * 2 * (3 * FFN + 4 * HIDDEN) + copies) * TOKENS * 32 / H100_BANDWIDTH)
+
+
+def test_fused_kernels_leave_the_rows_on_their_way() -> None:
+    """Activation and quantisation go into the products, the graph is launched at once, and the exchange runs beside other work."""
+    columns, machine = {"data": 8, "expert": 8}, cluster(8, H100)
+    plain, fused = (asked(MIXTRAL, machine=machine, precision="fp8", columns=columns, fused_experts=new) for new in (False, True))
+    assert fused.routed_traffic[0] == pytest.approx(3 * 2 * 2 * 4 * HIDDEN * TOKENS * 32 / H100_BANDWIDTH)
+    assert (fused.layers[0], fused.routed_layers[0], fused.held_experts[0], fused.calls[0]) == (0, 0, 0, 0)
+    assert (fused.expert.intra_s[0], fused.overlapped.intra_s[0]) == (0, plain.expert.intra_s[0])
+    dense = replace(MIXTRAL, experts=None)
+    assert asked(dense, fused_experts=True) == asked(dense)
+
+
+def test_experts_with_biases_have_no_fused_kernels() -> None:
+    """28 reads and writes of an inner element in place of none, whatever the software's year."""
+    biased = replace(MIXTRAL, biases=True)
+    for new in (False, True):
+        more = asked(biased, fused_experts=new).routed_traffic[0]
+        assert more == pytest.approx(3 * 2 * 2 * ((3 + 28) * FFN + 4 * HIDDEN) * TOKENS * 32 / BANDWIDTH)
 
 
 def test_activations_of_dense_layers_and_shared_experts() -> None:
-    """Rows are sent in the three quarters that route; the feed-forward is the mean of 14,336 and of 2 x 512 + 768."""
-    inner = 0.25 * FFN + 0.75 * (2 * 512 + 768)
-    elements = 10 * HIDDEN + 2 * 128 * 40 + 3 * inner + 0.75 * 4 * HIDDEN * 2
-    assert asked(SHARED).traffic[0] == pytest.approx(3 * 2 * elements * TOKENS * 32 / BANDWIDTH)
+    """Rows are sent in the three quarters that route; the feed-forward that all tokens meet is the mean of 14,336 and of 768."""
+    elements = 10 * HIDDEN + 2 * 128 * 40 + 3 * (0.25 * FFN + 0.75 * 768)
+    found = asked(SHARED)
+    assert found.traffic[0] == pytest.approx(3 * 2 * elements * TOKENS * 32 / BANDWIDTH)
+    assert found.routed_traffic[0] == pytest.approx(3 * 2 * 0.75 * 2 * (3 * 512 + 4 * HIDDEN) * TOKENS * 32 / BANDWIDTH)
 
 
 @pytest.mark.parametrize(("recompute", "forward"), [(0, 1), (2, 2)])

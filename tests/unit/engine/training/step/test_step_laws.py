@@ -105,6 +105,7 @@ utilisations = st.builds(
     operand_share=st.floats(0.0, 1.0),
     tile_s=st.floats(0.0, 2e-8),
     activation_passes=st.floats(1.0, 3.0),
+    routed_passes=st.floats(1.0, 3.0),
     link_share=shares,
     network_share=shares,
     hop_s=st.floats(0.0, 5e-5),
@@ -336,6 +337,7 @@ def test_achieving_less_makes_no_step_shorter(job: Job, part: float, name: str) 
             "operand_share",
             "tile_s",
             "activation_passes",
+            "routed_passes",
             "hop_s",
             "layer_overhead_s",
             "routing_overhead_s",
@@ -385,6 +387,21 @@ def test_twice_the_replicas_train_no_fewer_tokens_a_second(job: Job) -> None:
     after = job.step(layouts=many, training=larger, cluster=replace(job.cluster, count=2 * job.cluster.count))
     assert after.batch == pytest.approx(2 * before.batch)
     assert (after.batch / after.total >= before.batch / before.total * (1 - EXACT)).all()
+
+
+@given(jobs())
+def test_more_experts_make_no_step_shorter(job: Job) -> None:
+    """Twice the experts of the same size, of which a token visits as many, on the same ranks: more weights, and fewer rows for each."""
+    if not isinstance(job.model, Transformer) or job.model.experts is None:
+        return
+    more = replace(job.model, experts=replace(job.model.experts, experts=2 * job.model.experts.experts))
+    never_longer(job, job.step(), job.step(model=more))
+
+
+@given(jobs())
+def test_fused_experts_make_no_step_longer(job: Job) -> None:
+    """Software that fuses and hides more never takes longer."""
+    never_longer(job, job.step(training=replace(job.training, fused_experts=True)), job.step())
 
 
 # What a step is made of

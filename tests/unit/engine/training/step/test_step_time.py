@@ -151,13 +151,14 @@ def test_a_step_names_all_of_its_parts() -> None:
 def chosen_work(**changes: float) -> StepWork:
     """One layout whose parts are numbers of their own; exchanges take so long within a node, twice as long beyond, with a thousand hops."""
     sizes = {
-        "matmul": 3.0, "routed": 0.6, "attention": 1.0, "head": 0.35, "operands": 0.4, "reductions": 1e8, "traffic": 0.2, "scores": 0.15,
-        "head_traffic": 0.1, "layers": 4000.0, "routed_layers": 1000.0, "held_experts": 20_000.0, "calls": 5000.0, "tensor": 0.07,
-        "context": 0.21, "expert": 0.03, "stage": 0.05, "gradient": 1.4, "optimizer": 0.25, "generation": 0.5, "bubble_stages": 1.5,
-        "micro_batches": 8.0, "hidden_batches": 0.25, "doublings": 3.0, "input": 2.0, "batch": 64.0,
+        "matmul": 3.0, "routed": 0.6, "attention": 1.0, "head": 0.35, "operands": 0.4, "reductions": 1e8, "traffic": 0.2,
+        "routed_traffic": 0.12, "scores": 0.15, "head_traffic": 0.1, "layers": 4000.0, "routed_layers": 1000.0, "held_experts":
+        20_000.0, "calls": 5000.0, "tensor": 0.07, "context": 0.21, "expert": 0.03, "overlapped": 0.02, "stage": 0.05, "gradient":
+        1.4, "optimizer": 0.25, "generation": 0.5, "bubble_stages": 1.5, "micro_batches": 8.0, "hidden_batches": 0.25,
+        "doublings": 3.0, "input": 2.0, "batch": 64.0,
     }  # fmt: skip
     columns = {name: np.array([size]) for name, size in (sizes | changes).items()}
-    for name in ("tensor", "context", "expert", "stage", "gradient"):
+    for name in ("tensor", "context", "expert", "overlapped", "stage", "gradient"):
         columns[name] = ExchangeTime(columns[name], 2 * columns[name], np.array([1000.0]))  # type: ignore[assignment]
     return StepWork(**columns)  # type: ignore[arg-type]
 
@@ -174,10 +175,11 @@ def test_the_parts_of_a_step_by_hand(attention: float, gradient: float) -> None:
 
     core = attention / 0.5
     compute = slower * ((3.0 + 0.6 / 0.6) / 0.7 + 0.5 * 0.4 + 5e-9 * 1e8 + core)
-    traffic = slower * (1.5 * 0.2 + 0.15)
+    traffic = slower * (1.5 * 0.2 + 1.5 * 0.12 + 0.15)
     ring = exchanged(0.21)
+    beside = exchanged(0.02)
     # Both exchanges of experts and stages have their hops.
-    exchange = slower * (exchanged(0.03) + exchanged(0.05) + ring - 0.8 * min(ring, core) + 0.75 * exchanged(0.07))
+    exchange = slower * (exchanged(0.03) + exchanged(0.05) + 0.2 * beside + ring - 0.8 * min(ring, core) + 0.75 * exchanged(0.07))
     head, loss = slower * 0.35 / 0.7, slower * 1.5 * 0.1
     host = 1e-4 * 4000 + 2e-4 * 1000 + 1e-5 * 20_000 + 1e-5 * 5000
     layers = compute + traffic + exchange
@@ -195,7 +197,7 @@ def test_the_parts_of_a_step_by_hand(attention: float, gradient: float) -> None:
 def test_links_and_network_have_their_own_shares() -> None:
     """Halving what the network achieves doubles what goes beyond the node; attention hides four fifths of the context ring."""
     one, half = (time_step(chosen_work(gradient=0.0), utilisation(network_share=share, tensor_overlap=1.0)) for share in (0.8, 0.4))
-    beyond = 2 * (0.03 + 0.05 + (1 - 0.8) * 0.21)
+    beyond = 2 * (0.03 + 0.05 + (1 - 0.8) * (0.21 + 0.02))
     assert half.network[0] - one.network[0] == pytest.approx(8 * 1.015 * beyond / 0.8)
 
 
@@ -205,11 +207,24 @@ def test_a_device_and_host_of_equal_length_wait_for_each_other() -> None:
         layer_overhead_s=1.0, routing_overhead_s=0.0, expert_overhead_s=0.0, call_overhead_s=0.0, straggler_share=0.0, matmul_share=1.0
     )
     nothing = dict.fromkeys(
-        ("routed", "attention", "head", "operands", "reductions", "traffic", "scores", "head_traffic", "optimizer", "generation"), 0.0
+        (
+            "routed",
+            "attention",
+            "head",
+            "operands",
+            "reductions",
+            "traffic",
+            "routed_traffic",
+            "scores",
+            "head_traffic",
+            "optimizer",
+            "generation",
+        ),
+        0.0,
     )
     work = chosen_work(**nothing, layers=3.0)
     still = ExchangeTime(np.zeros(1), np.zeros(1), np.zeros(1))
-    work = replace(work, tensor=still, context=still, expert=still, stage=still, gradient=still)
+    work = replace(work, tensor=still, context=still, expert=still, overlapped=still, stage=still, gradient=still)
     assert time_step(work, achieved).launch[0] == pytest.approx(8 * 3.0 * (2**0.25 - 1))
 
 

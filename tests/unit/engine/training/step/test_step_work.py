@@ -169,9 +169,9 @@ def test_activations_of_a_gpt_layer() -> None:
     assert split == pytest.approx(3 * 2 * (10 + 12 / 4) * HIDDEN * TOKENS * LAYERS / BANDWIDTH)
 
 
-def test_a_token_meets_dense_layers_routed_experts_and_the_shared_one() -> None:
-    """DeepSeek-V3: 3 layers of 18,432 elements, 58 of eight experts and a shared one of 2,048 (arXiv 2412.19437, section 4.2)."""
-    assert feed_forward_width(DEEPSEEK_V3) == pytest.approx((3 * 18_432 + 58 * 9 * 2048) / 61)
+def test_every_token_meets_dense_layers_and_the_shared_expert() -> None:
+    """DeepSeek-V3: 3 layers of 18,432 elements, 58 with a shared expert of 2,048 (arXiv 2412.19437, section 4.2)."""
+    assert feed_forward_width(DEEPSEEK_V3) == pytest.approx((3 * 18_432 + 58 * 2048) / 61)
 
 
 def test_scores_pass_the_bus_where_no_flash_attention_keeps_them() -> None:
