@@ -66,8 +66,8 @@ def test_the_plan_is_within_the_bounds_that_the_page_states(answer: dict[str, An
 def test_exchanges_that_are_hidden_are_the_cause(context: AppContext, answer: dict[str, Any]) -> None:
     """Without them the plan is nearer, and at the report with nothing lost between nodes; its layout is worse, its rate leaves failures."""
     ratios = {name: hours / PRETRAINING for name, hours in pretraining_ways(context, answer).items()}
-    assert 1 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
-    assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.1
+    assert 0.9 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
+    assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.15
     assert ratios["the report's layout"] > ratios["the goal alone"]
     assert abs(ratios["the report's layout, exchanges and bubble hidden, nothing lost"] - 1) < 0.3
     goodput = answer["tiers"][1]["runs"][0]["estimate"]["reliability"]["goodput"]
