@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import Schema as MarshmallowSchema
 from marshmallow import ValidationError, fields, validates_schema
 
-from service.schemas.fields import UNKNOWN, Count, Items, Number, OrWord, Part, Schema, Text
+from service.schemas.fields import UNKNOWN, Count, Items, Number, OrNumber, OrWord, Part, Schema, Text
 from service.schemas.strict_json import MAX_ERRORS, pointer_of
 
 LONGEST_COMPARED_NAME = 64
@@ -87,7 +87,7 @@ def _pointers(messages: Any, node: Any, path: tuple[object, ...]) -> Iterator[di
 
 def _inside(node: Any) -> Any:
     """The schema or field inside wrappers that add no step to a pointer."""
-    while isinstance(node, OrWord):
+    while isinstance(node, OrNumber | OrWord):
         node = node.inner
     return node.schema if isinstance(node, fields.Nested) else node
 

@@ -294,6 +294,28 @@ class OrWord(OwnField):
         return value if value == self.word else self.inner._serialize(value, attr, obj, **kwargs)  # noqa: SLF001 - as List does
 
 
+class OrNumber(OwnField):
+    """A number, or an object of `inner`."""
+
+    def __init__(self, number: Number, inner: Part, **options: Any) -> None:
+        super().__init__(**options)
+        self.number, self.inner = number, inner
+
+    def _bind_to_schema(self, field_name: str, parent: Any) -> None:
+        super()._bind_to_schema(field_name, parent)
+        self.inner = copy(self.inner)
+        self.inner._bind_to_schema(field_name, self)  # noqa: SLF001 - as marshmallow's List does
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:  # noqa: ARG002
+        if isinstance(value, dict):
+            return self.inner.deserialize(value)
+        try:
+            return self.number.deserialize(value)
+        except ValidationError as error:
+            members = ", ".join(self.inner.schema.load_fields)
+            raise ValidationError(f"{error.messages[0]}, or an object with any of {members}") from None
+
+
 class Day(OwnField):
     """A calendar date, YYYY-MM-DD."""
 

@@ -16,7 +16,7 @@ from service.api.http import auth, request_ids
 from service.api.http.errors import CONTENT_TYPE, KNOWN, response_name
 from service.api.http.request_body import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import Items, OrWord, OwnField
+from service.schemas.fields import Items, OrNumber, OrWord, OwnField
 from service.schemas.paging import MAX_LIMIT
 from service.schemas.strict_json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH
 
@@ -131,6 +131,8 @@ class Converter(OpenAPIConverter):
         """JSON schema of one of this service's fields, nullable where it allows null."""
         if isinstance(field, OrWord):
             properties: dict[str, Any] = {"anyOf": [{"type": "string", "const": field.word}, self.field2property(field.inner)]}
+        elif isinstance(field, OrNumber):
+            properties = {"anyOf": [field.number.openapi(), self.field2property(field.inner)]}
         elif isinstance(field, OwnField | Items):
             properties = field.openapi()
         else:

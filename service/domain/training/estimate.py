@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from service.domain.answer_fields import HIDDEN, Doc, share
 from service.domain.quantities import Range
+from service.domain.training.reinforcement import PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,17 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseBlock:
+    """One phase of a step of reinforcement learning."""
+
+    phase: Annotated[str, Doc("What is done", choices=PHASES)]
+    seconds: Annotated[
+        float, Doc("Time of a step; phases of a sampler and a trainer that work at once overlap, and add up to more than the step", "s")
+    ]
+    tokens: Annotated[float, Doc("Tokens of a step that pass through it: sampled, read or trained on; 0 where none do", "tokens")]
+
+
+@dataclass(frozen=True, slots=True)
 class ThroughputBlock:
     """Speed of training, of a step and of the whole run."""
 
@@ -83,6 +95,10 @@ class ThroughputBlock:
             choices=("modelled", "caller", "carried"),
         ),
     ]
+    phases: Annotated[
+        tuple[PhaseBlock, ...] | None,
+        Doc("Where a step goes, by reinforcement learning, median; left out for other methods", max_items=len(PHASES), optional=True),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.footprint import Footprint
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Model
+from service.domain.training.reinforcement import Reinforcement
 
 Method = Literal["pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "distill", "dpo", "rl"]
 METHODS: tuple[Method, ...] = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "distill", "dpo", "rl")
@@ -147,7 +148,10 @@ class Training(Pretraining):
     update_epochs : float
         Passes of training over each sampled answer (RL).
     response_tokens : int
-        Tokens of each sampled answer (RL).
+        Tokens of each sampled answer (RL of encoder-decoders).
+    rl : Reinforcement, optional
+        What a step samples and on what (RL of decoders). `seq_len` is then the mean of prompt and answer, `global_batch` the answers of a
+        step.
     """
 
     lora_rank: int = 0
@@ -157,6 +161,7 @@ class Training(Pretraining):
     auxiliary_models: AuxiliaryModels = AuxiliaryModels()
     update_epochs: float = 1.0
     response_tokens: int = 0
+    rl: Reinforcement | None = None
 
 
 @dataclass(frozen=True, slots=True)

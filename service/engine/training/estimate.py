@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.quantities import Range
@@ -13,6 +14,7 @@ from service.domain.training.estimate import (
     FinishDates,
     FlopsBlock,
     MemoryBlock,
+    PhaseBlock,
     ReliabilityBlock,
     SpreadCause,
     ThroughputBlock,
@@ -29,6 +31,7 @@ from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, recomputed_flops
 from service.engine.training.parameters import total_parameters
+from service.engine.training.rl.phases import phases_of
 from service.engine.training.run_time import RunTime, failure_spread, loss_spread, predict_run_time
 from service.engine.training.search.fit_advice import what_would_fit
 from service.engine.training.search.layout_search import LayoutChoice
@@ -79,7 +82,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     return Estimate(
         flops=_flops_block(run, flops, executed),
         tokens=_tokens_block(run),
-        throughput=_throughput_block(run, timed, executed),
+        throughput=replace(_throughput_block(run, timed, executed), phases=_phases(run, timed, utilisation)),
         memory=_memory_block(run, choice),
         reliability=ReliabilityBlock(
             mttf_hours=reliable.mttf_hours,
@@ -192,6 +195,15 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
         alternatives=() if run.efficiency.stated else choice.alternatives,
         source=speed.source,
     )
+
+
+def _phases(run: Run, timed: RunTime, utilisation: Utilisation) -> tuple[PhaseBlock, ...] | None:
+    """Phases of a step of reinforcement learning, at the median throughput; None for other methods."""
+    if run.training.rl is None:
+        return None
+    found = phases_of(run.model, run.training, run.cluster, utilisation, timed.choice.layouts)
+    scale = step_time_s(run, timed) / found.step_s
+    return tuple(replace(phase, seconds=scale * phase.seconds) for phase in found.phases)
 
 
 def effective_tokens_per_s(run: Run, timed: RunTime) -> float:

@@ -33,6 +33,7 @@ from service.engine.training.pipeline_stages import (
     expert_ranks,
     pipeline_stages,
 )
+from service.engine.training.rl.memory import longest_sequences, resident_bytes
 from service.engine.training.sharding import local_parameters, zero_sharded
 
 Floats = NDArray[np.float64]
@@ -94,10 +95,13 @@ def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
     MemoryUse
         By part [B].
     """
+    training = longest_sequences(training)
     beside = {"auxiliary_models": auxiliary_weight_bytes(model, training, layouts)}
     if isinstance(model, GenericNetwork):
         return MemoryUse((), (), {**_other(model, training, layouts), **beside}, training.footprint)
-    if training.method == "rl":
+    if training.rl is not None:
+        beside = {**resident_bytes(model, training, layouts), **beside}
+    elif training.method == "rl":
         beside = {"kv_cache": kv_cache_bytes(model, training, layouts), **beside}
     counts = count_parameters(model)
     return MemoryUse(

@@ -11,7 +11,22 @@ from marshmallow import ValidationError
 from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
-from service.schemas.fields import Choice, Count, Day, Flag, FreeObject, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
+from service.schemas.fields import (
+    Choice,
+    Count,
+    Day,
+    Flag,
+    FreeObject,
+    Items,
+    NotNegative,
+    Number,
+    OrNumber,
+    OrWord,
+    Part,
+    Schema,
+    Share,
+    Text,
+)
 
 MAX_PARAMS = 10**15
 MAX_LAYERS = 10_000
@@ -102,6 +117,45 @@ class ParallelismSchema(Schema):
     virtual_pipeline = _size(MAX_LAYERS, description="Chunks of layers on each stage (interleaving); above 1 only with a pipeline above 1")
 
 
+class ResponseTokensSchema(Schema):
+    """Tokens of the sampled answers, as a distribution."""
+
+    p50 = _above_zero(MAX_SEQ_LEN, required=True, description="Median answer")
+    p90 = _above_zero(MAX_SEQ_LEN, description="90th percentile; left out: from the median")
+    max = _above_zero(MAX_SEQ_LEN, description="Limit at which an answer is cut off; left out: what seq_len leaves of the prompt")
+
+
+class GenerationSchema(Schema):
+    """What samples the answers, and how: apart from the trainer's layout and precision."""
+
+    count = Count(maximum=MAX_ACCELERATORS, description="Accelerators that sample; fewer than hardware.count: they do nothing else")
+    tensor = _size(MAX_ACCELERATORS, description="Tensor-parallel ranks of a replica")
+    pipeline = _size(MAX_ACCELERATORS, description="Pipeline stages of a replica")
+    expert = _size(MAX_ACCELERATORS, description="Ranks that a replica's experts are divided over")
+    precision = Text(description="Number format of the sampler's weights, as POST /v1/serving names them")
+
+
+class RlSchema(Schema):
+    """A step of reinforcement learning."""
+
+    prompts_per_step = _size(10**7, description="Prompts of a step")
+    responses_per_prompt = _size(10**5, description="Answers sampled to each prompt")
+    prompt_tokens = _above_zero(MAX_SEQ_LEN, description="Mean tokens of a prompt")
+    response_tokens = OrNumber(
+        _above_zero(MAX_SEQ_LEN),
+        Part(ResponseTokensSchema),
+        description="Tokens of a sampled answer: the mean, or percentiles and the limit; a step waits for its longest answer",
+    )
+    mini_batch_responses = _size(10**9, description="Answers of one optimizer step; a step has several")
+    critic_params = Count(minimum=0, maximum=MAX_PARAMS, description="Parameters of a critic trained beside the policy (PPO); 0: none")
+    generation = Part(GenerationSchema, description="What samples the answers")
+    asynchronous_steps = _size(
+        1000, minimum=0, description="Steps by which the sampler's weights may lag; 0: sampler and trainer take turns"
+    )
+    offload = Flag(description="Sampler and trainer on the same accelerators: whichever waits is kept in the host's memory")
+    environment_seconds = NotNegative(maximum=1e7, description="Time of a step in which only rewards or an environment are computed [s]")
+
+
 class TrainingSchema(Schema):
     """How it is trained."""
 
@@ -148,7 +202,8 @@ class TrainingSchema(Schema):
     reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
     reference_model = Flag(description="DPO and RL: a frozen copy of the policy is run beside it")
     update_epochs = _above_zero(1000, description="RL: updates on each sampled answer")
-    response_tokens = _size(MAX_SEQ_LEN, description="RL: tokens sampled in a sequence")
+    response_tokens = _size(MAX_SEQ_LEN, description="RL: mean tokens of a sampled answer; rl.response_tokens has more to say")
+    rl = Part(RlSchema, description="RL: what a step samples, and on what")
 
 
 class HardwareSchema(Schema):

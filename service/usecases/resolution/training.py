@@ -31,6 +31,7 @@ from service.presets.training.footprint import find_footprint
 from service.presets.training.utilisation import has_fused_experts, load_parameters
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.reinforcement import with_reinforcement
 
 Section = Mapping[str, Any]
 
@@ -47,6 +48,7 @@ METHODS_BY_FIELD = {
     "kernel_fusion": TUNED,
     "update_epochs": ("rl",),
     "response_tokens": ("rl",),
+    "rl": ("rl",),
 }
 FINETUNES = ("full_finetune", "lora", "qlora", "dpo", "rl")
 
@@ -59,8 +61,10 @@ def resolve_training(
     for name, methods in METHODS_BY_FIELD.items():
         if name in given and method not in methods:
             raise InvalidRequest(f"{name} belongs to method {' or '.join(methods)}", f"/training/{name}")
-    _check_method(method, model)
-    seq_len = _seq_len(given, model, method, model_seq_len, notes)
+    _check_method(given, method, model)
+    # A step of reinforcement learning has lengths and a batch of its own.
+    reinforced = method == "rl" and isinstance(model, Transformer) and model.kind == "transformer"
+    seq_len = 1 if reinforced else _seq_len(given, model, method, model_seq_len, notes)
     precision = _precision(given, cluster.accelerator, notes)
     flash = _flash_attention(given, model, method, precision, cluster.accelerator.family, notes)
     year = int(notes.take(given, "training.software_year", this_year, "the year of the clock: software of today"))
@@ -69,7 +73,7 @@ def resolve_training(
         precision=precision,
         optimizer=_optimizer(given, method, notes),
         seq_len=seq_len,
-        global_batch=resolve_global_batch(given, model, method, seq_len, cluster, notes),
+        global_batch=1 if reinforced else resolve_global_batch(given, model, method, seq_len, cluster, notes),
         footprint=find_footprint(cluster.accelerator),
         axes=resolve_axes(given),
         decoder_seq_len=_decoder_seq_len(given, model, seq_len, notes),
@@ -87,7 +91,10 @@ def resolve_training(
     )
     if method == "rl":
         epochs = notes.choose(given, "training.update_epochs")
-        training = replace(training, update_epochs=float(epochs), response_tokens=_response_tokens(given, seq_len, notes))
+        training = replace(training, update_epochs=float(epochs))
+        if reinforced:
+            return with_reinforcement(training, given, cluster, notes)
+        training = replace(training, response_tokens=_response_tokens(given, seq_len, notes))
     return training
 
 
@@ -157,10 +164,12 @@ def _response_tokens(given: Section, seq_len: int, notes: AssumptionLog) -> int:
     return tokens
 
 
-def _check_method(method: str, model: Model) -> None:
+def _check_method(given: Section, method: str, model: Model) -> None:
     """Raise InvalidRequest for a method that this kind of network does not support."""
     if method in ("lora", "qlora") and isinstance(model, GenericNetwork):
         raise InvalidRequest(f"{method} needs a transformer: this network has no linear layers known to take adapters", "/training/method")
+    if "rl" in given and (isinstance(model, GenericNetwork) or model.kind != "transformer"):
+        raise InvalidRequest("a step of rl is modelled for decoder-only transformers; leave it out", "/training/rl")
     if method in ("dpo", "rl") and (isinstance(model, GenericNetwork) or model.kind == "vit"):
         raise InvalidRequest(f"{method} needs a model that writes text", "/training/method")
 

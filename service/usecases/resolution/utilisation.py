@@ -71,6 +71,8 @@ def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge
         notes.warn(f"no published throughput of {accelerator.name} at {training.precision}: {relative}, with a wider range")
     if training.method in MEASURED_METHODS:
         return utilisation
+    if training.rl is not None:
+        return replace(utilisation, spread=training.rl.rates.spread)
     notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
     return replace(utilisation, spread=raise_range(utilisation.spread, UNMEASURED_POWER))
 

@@ -139,7 +139,7 @@ def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:
 def _warn_of_idle_gain(run: Run, utilisation: Utilisation, found: Estimate, notes: AssumptionLog) -> None:
     """Warn where fewer nodes, in a number that divides into more layouts, train faster than all of them."""
     cluster = run.cluster
-    if run.training.axes.mesh_stated or run.efficiency.stated or not found.memory.fits:
+    if run.training.axes.mesh_stated or run.efficiency.stated or not found.memory.fits or run.training.rl is not None:
         return
     tokens_per_s = {count: _tokens_per_s_on(run, utilisation, count) for count in _rounder_counts(run)}
     fewer = max(tokens_per_s, key=lambda count: tokens_per_s[count], default=cluster.count)

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 from service import create_app
 from service.config import load_settings
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import Choice, Count, Flag, Number, OrWord, Part, Text
+from service.schemas.fields import Choice, Count, Flag, Number, OrNumber, OrWord, Part, Text
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.training import METHODS_BY_FIELD
@@ -120,8 +120,8 @@ def values(field: Any) -> st.SearchStrategy[Any]:
     """Values that a field takes, its bounds above all."""
     if isinstance(field, OrWord):
         return st.just(field.word) | values(field.inner)
-    if isinstance(field, Part):
-        return members(field.schema)
+    if isinstance(field, Part | OrNumber):
+        return members(field.schema) if isinstance(field, Part) else values(field.number) | values(field.inner)
     if isinstance(field, Count):
         return st.sampled_from([field.minimum, field.maximum]) | st.integers(field.minimum, min(field.maximum, 10**6))
     if isinstance(field, Number):

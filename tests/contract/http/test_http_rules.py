@@ -18,7 +18,7 @@ from service import create_app
 from service.api.http import openapi
 from service.config import Settings
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import OrWord
+from service.schemas.fields import OrNumber, OrWord
 from tests.support.probe_app import ERRORS, SECRET, build
 
 ROOT = Path(__file__).parents[3]
@@ -324,7 +324,7 @@ def test_the_caps_are_stated_in_the_specification(app: Flask) -> None:
 
 def schemas_below(node: Any, seen: set[int]) -> Iterator[AnySchema]:
     """A schema and every schema inside it, at any depth."""
-    while isinstance(node, fields.List | OrWord):
+    while isinstance(node, fields.List | OrNumber | OrWord):
         node = node.inner
     schema = node.schema if isinstance(node, fields.Nested) else node
     if not isinstance(schema, AnySchema) or id(type(schema)) in seen:

@@ -7,10 +7,14 @@ from types import MappingProxyType
 from typing import Any
 
 from service.domain.quantities import Range
+from service.domain.serving.requirements import EngineLimits, ServingMachine, ServingRates, WeightFormat
 from service.domain.training.footprint import FineTuningFootprint, Footprint
 from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
+from service.domain.training.reinforcement import GenerationPool, Reinforcement, ResponseLengths, RolloutRates, Rollouts
 from service.domain.training.run import (
+    AuxiliaryModels,
+    Axes,
     Billing,
     Cluster,
     Data,
@@ -27,6 +31,7 @@ from service.domain.training.run import (
 )
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.flops import recomputed_flops, training_flops
+from service.engine.training.rl.lengths import mean_sequence_tokens
 
 GIB = 2**30
 
@@ -229,3 +234,45 @@ def with_training(base: Run, **changes: Any) -> Run:
 def hardware_flops(model: Model, how: Training, recompute: int) -> float:
     """FLOPs that the machine executes for each token: the model's own and those recomputed."""
     return training_flops(model, how).total + recomputed_flops(model, how)[recompute]
+
+
+SERVED = ServingRates("hopper", 0.8, 0.5, 0.6, 0.6, 2e-5, 1e-5, 1e-3, Range.exactly(1.0), Range.exactly(1.0), Range.exactly(1.0), "")
+ROLLOUT_RATES = RolloutRates(
+    decode_share=0.8,
+    decode_host_s=0.003,
+    eager_layer_s=8e-4,
+    update_share=0.7,
+    transfer_share=0.5,
+    host_bytes_per_s=25e9,
+    packed_tokens=4096,
+    step_s=4.0,
+    sample_s=0.001,
+    spread=Range(0.8, 1.0, 1.25),
+    source="chosen for the tests",
+)
+
+
+def reinforcement(
+    prompts: int = 64, to_each: int = 16, lengths: ResponseLengths | None = None, pool: dict[str, Any] | None = None, **changes: Any
+) -> Reinforcement:
+    """1,024 answers of 600 tokens in the median to prompts of 128, on the accelerators that train."""
+    weights = WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
+    machine = ServingMachine(H100, SERVED, EngineLimits(0.6, 2e9, 1024, 8192, 64))
+    sampling: dict[str, Any] = {"count": None, "tensor": 1, "pipeline": None, "expert": None, "weight_format": weights, "machine": machine}
+    plain: dict[str, Any] = {
+        "rollouts": Rollouts(prompts, to_each, 128.0, lengths or ResponseLengths(600.0, 0.6, 3968.0)),
+        "generation": GenerationPool(**{**sampling, **(pool or {})}),
+        "mini_batch_responses": 512,
+        "critic_params": 0.0,
+        "asynchronous_steps": 0,
+        "offload": True,
+        "rates": ROLLOUT_RATES,
+    }
+    return Reinforcement(**{**plain, **changes})
+
+
+def rl_training(rl: Reinforcement, **changes: Any) -> Training:
+    """Training by one step of reinforcement learning, with a frozen reference."""
+    plain: dict[str, Any] = {"auxiliary_models": AuxiliaryModels(reference=True), "axes": Axes(micro_batch=1)}
+    lengths = {"seq_len": mean_sequence_tokens(rl.rollouts), "global_batch": rl.rollouts.responses}
+    return training(method="rl", rl=rl, **{**lengths, **plain, **changes})

@@ -14,6 +14,7 @@ from service.domain.training.model import Model
 from service.domain.training.run import Axes, Cluster, Method, Training
 from service.engine.training.layouts import base_layouts, memory_option_grid
 from service.engine.training.memory import memory_use
+from service.engine.training.rl.phases import training_pool, update_training
 from service.engine.training.search.layout_search import LayoutChoice, leanest_fusion
 
 LARGEST_MACHINE = 2**17
@@ -27,13 +28,15 @@ NO_MACHINE = (
 
 def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
     """Changes that make the model fit, as sentences; each is found by the search itself, so that a request with it fits."""
+    training, sampling = update_training(training), cluster.count - training_pool(training, cluster).count
+    cluster = training_pool(training, cluster)
     capacity = cluster.accelerator.usable_memory_bytes
     left_open = " with the layout left open" if training.axes != Axes() else ""
     leaner = _leanest_bytes(model, training, cluster)
     if leaner <= capacity:
         advice = ["on this machine a layout that is searched for: leave parallelism, micro_batch, zero_stage and activation_recompute open"]
     else:
-        larger = _larger_machine(model, training, cluster)
+        larger = _larger_machine(model, training, cluster, sampling)
         advice = [
             f"{larger}{left_open}" if larger else NO_MACHINE,
             f"{_accelerators(cluster.count)} with at least {math.ceil(leaner / 1e9)} GB each{left_open}",
@@ -61,8 +64,8 @@ def _accelerators(count: int) -> str:
     return "1 accelerator" if count == 1 else f"{count} accelerators"
 
 
-def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str | None:
-    """The smallest larger machine that holds the model, with a larger batch where its ranks need one."""
+def _larger_machine(model: Model, training: Training, cluster: Cluster, sampling: int) -> str | None:
+    """The smallest larger machine that holds the model, with a larger batch where its ranks need one, beside those that only sample."""
 
     @cache
     def batch_held(count: int) -> int | None:
@@ -78,7 +81,7 @@ def _larger_machine(model: Model, training: Training, cluster: Cluster) -> str |
         return None
     batch = batch_held(count)
     larger_batch = f" with a batch of {batch} sequences" if batch != training.global_batch else ""
-    return f"{count} of these accelerators hold it{larger_batch}"
+    return f"{count + sampling} of these accelerators hold it{larger_batch}"
 
 
 def _smallest_count(holds: Callable[[int], bool], cluster: Cluster) -> int | None:

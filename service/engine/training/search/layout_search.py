@@ -15,6 +15,7 @@ from service.domain.training.run import TUNED, Axes, Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
 from service.engine.training.memory import MemoryUse, memory_use
+from service.engine.training.rl.phases import step_by_phase, training_pool, update_training
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
 from service.engine.training.step.step_time import PARTS, StepTime, step_time
 
@@ -108,8 +109,9 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
     InvalidRequest
         The fixed axes cannot make up the machine or divide the model.
     """
-    weighed, training, fused = _worth_timing(model, training, cluster)
-    timed = _timed(weighed, _as_measured(step_time(model, training, cluster, utilisation, weighed.layouts), utilisation), cluster)
+    training, pool = update_training(training), training_pool(training, cluster)
+    weighed, training, fused = _worth_timing(model, training, pool)
+    timed = _timed(weighed, _step_time(model, training, pool, utilisation, weighed.layouts), pool)
     best = _best(timed)
     choice = replace(_choice(timed, best, weighed), fused=fused)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
@@ -144,9 +146,9 @@ def choose_layouts(
     InvalidRequest
         The fixed axes cannot make up the machine or divide the model.
     """
+    training, cluster = update_training(training), training_pool(training, cluster)
     weighed, training, fused = _worth_timing(model, training, cluster)
-    networks = np.array(networks_gbit_per_s)[:, np.newaxis]
-    steps = _as_measured(step_time(model, training, cluster, utilisation, weighed.layouts, networks), utilisation)
+    steps = _step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
     rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)
     found = (_timed(weighed, StepTime(*parts), cluster) for parts in rows)
     return tuple(replace(_choice(timed, _best(timed), weighed), fused=fused) for timed in found)
@@ -156,6 +158,22 @@ def _as_measured(steps: StepTime, utilisation: Utilisation) -> StepTime:
     """Steps as much faster than modelled as a measured one was; the input pipeline is none of the machine's."""
     faster = utilisation.measured_over_modelled
     return steps if faster == 1 else replace(steps, **{name: getattr(steps, name) / faster for name in PARTS})
+
+
+def _step_time(
+    model: Model,
+    training: Training,
+    cluster: Cluster,
+    utilisation: Utilisation,
+    layouts: Layouts,
+    networks_gbit_per_s: Floats | None = None,
+) -> StepTime:
+    """Duration of a step of any method."""
+    if training.rl is not None:
+        steps = step_by_phase(model, training, cluster, utilisation, layouts, networks_gbit_per_s).steps
+    else:
+        steps = step_time(model, training, cluster, utilisation, layouts, networks_gbit_per_s)
+    return _as_measured(steps, utilisation)
 
 
 def _timed(weighed: SizedLayouts, steps: StepTime, cluster: Cluster) -> TimedLayouts:

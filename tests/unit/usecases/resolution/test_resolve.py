@@ -355,18 +355,19 @@ class TestTraining:
         assert caught.value.pointer == "/training/adapter_targets"
 
     def test_reinforcement_learning_has_its_own_defaults(self) -> None:
-        """One update a sample, answers that fill the sequence, a frozen reference, rewards by rule: all noted."""
+        """One update a sample, a frozen reference, rewards by rule: all noted."""
         notes = AssumptionLog()
         found = training({"method": "rl"}, notes=notes)
-        assert (found.update_epochs, found.response_tokens, found.auxiliary_models) == (1, 4096, AuxiliaryModels(reference=True))
+        assert (found.update_epochs, found.auxiliary_models) == (1, AuxiliaryModels(reference=True))
         assert noted(notes).items() >= {
-            "training.update_epochs": 1, "training.response_tokens": 4096, "training.reference_model": True, "training.reward_model": None,
+            "training.update_epochs": 1, "training.reference_model": True, "training.reward_model": None,
         }.items()  # fmt: skip
 
-    def test_answers_longer_than_the_sequence_are_refused(self) -> None:
-        """They are not silently cut."""
-        assert training({"method": "rl", "response_tokens": 4096}).response_tokens == 4096
-        assert pointer_of(lambda: training({"method": "rl", "response_tokens": 4097})) == "/training/response_tokens"
+    def test_an_encoder_and_decoder_samples_what_fills_its_sequence(self) -> None:
+        """Its sampler is not modelled apart; answers longer than the sequence are not silently cut."""
+        assert training({"method": "rl", "seq_len": 512}, T5).response_tokens == 512
+        assert pointer_of(lambda: training({"method": "rl", "seq_len": 512, "response_tokens": 513}, T5)) == "/training/response_tokens"
+        assert pointer_of(lambda: training({"method": "rl", "rl": {}}, T5)) == "/training/rl"
 
     @pytest.mark.parametrize(
         ("name", "value", "method"),
@@ -379,6 +380,7 @@ class TestTraining:
             ("adapter_targets", "attention", "full_finetune"),
             ("update_epochs", 2.0, "dpo"),
             ("response_tokens", 100, "pretrain"),
+            ("rl", {}, "dpo"),
         ],
     )
     def test_what_belongs_to_another_method_is_refused(self, name: str, value: Any, method: str) -> None:
