@@ -166,12 +166,16 @@ class Training(Pretraining):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`count` accelerators in nodes; `internode_gbit_per_s` is the network of one accelerator in one direction [Gbit/s]."""
+    """`count` accelerators in nodes; `internode_gbit_per_s` is the network of one accelerator in one direction [Gbit/s].
+
+    `power_share` is the power limit of an accelerator over its TDP [1].
+    """
 
     accelerator: Accelerator
     count: int
     accelerators_per_node: int
     internode_gbit_per_s: float
+    power_share: float = 1.0
 
     @property
     def nodes(self) -> int:

@@ -102,6 +102,11 @@ def _first(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return next(iter(rows), None)
 
 
+def usual_load_factor() -> Range:
+    """Mean over rated power of a system in training [1]."""
+    return build(Range, load_document("energy")["load_factor"])
+
+
 def _load(system: Mapping[str, Any]) -> tuple[Range, str]:
     """Mean over rated power of a system, and its source; the usual ones where the system states none."""
     usual = load_document("energy")["load_factor"]

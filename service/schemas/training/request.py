@@ -213,6 +213,7 @@ class HardwareSchema(Schema):
     count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
     accelerators_per_node = _size(100_000, description="Accelerators of one node; left out: as usual for the accelerator")
     inter_node_gbps = _above_zero(1e7, description="Network of one node, all its cards together, one direction, Gbit/s")
+    power_limit_w = _above_zero(1e5, description="Power limit of one accelerator; left out: its TDP [W]")
 
 
 class EfficiencySchema(Schema):

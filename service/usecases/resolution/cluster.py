@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from service.domain.errors import InvalidRequest
 from service.domain.training.hardware import Accelerator
 from service.domain.training.run import Cluster
 from service.presets.defaults import default
 from service.presets.hardware.accelerators import ResolvedAccelerator
 from service.presets.hardware.networks import find_network, network_note, node_gbit_per_s
+from service.presets.hardware.power_limits import load_power_limits
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 
@@ -27,7 +29,24 @@ def resolve_cluster(found: ResolvedAccelerator, given: Section, notes: Assumptio
         rate, source = _inter_node_gbps(accelerator, per_node, price)
         if rate and given["count"] > per_node:
             notes.assume("hardware.inter_node_gbps", rate, source)
-    return Cluster(accelerator, given["count"], per_node, rate / per_node)
+    return Cluster(accelerator, given["count"], per_node, rate / per_node, power_share(accelerator, given))
+
+
+def power_share(accelerator: Accelerator, given: Section) -> float:
+    """Power limit of `hardware` over the accelerator's TDP [1]. Raises InvalidRequest where it is not between what is measured and 1."""
+    limit, tdp = given.get("power_limit_w"), accelerator.tdp_w
+    if limit is None:
+        return 1.0
+    if tdp is None:
+        raise InvalidRequest(f"no TDP of {accelerator.name} is published: what a limit does to it is not known", "/hardware/power_limit_w")
+    least = load_power_limits()[0].share
+    if not least * tdp <= limit <= tdp:
+        raise InvalidRequest(
+            f"{limit:g} W is {limit / tdp:.0%} of the TDP of {accelerator.name}: take {least * tdp:g} W, the lowest share that is"
+            f" measured, to {tdp:g} W",
+            "/hardware/power_limit_w",
+        )
+    return float(limit / tdp)
 
 
 def ambiguity_text(found: ResolvedAccelerator) -> str:

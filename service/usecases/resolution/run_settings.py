@@ -11,11 +11,14 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
 from service.domain.training.run import Billing, Efficiency, Energy, Failures, Network, Overhead, Personnel, Schedule, Storage
+from service.engine.training.power_limit import watts_at_limit
 from service.presets.defaults import default
-from service.presets.hardware.energy import find_power
+from service.presets.hardware.energy import find_power, usual_load_factor
+from service.presets.hardware.power_limits import find_power_limit
 from service.presets.hardware.regions import Region, find_region, region_of_offer
 from service.presets.training.reliability import RecoveryDefault, find_failure_rate, recovery_defaults
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.cluster import power_share
 from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.measured_step import resolve_measured_on
 from service.usecases.resolution.price import Price
@@ -39,7 +42,9 @@ def resolve_settings(
         "network": resolve_network(request.get("network", {}), notes),
         "personnel": resolve_personnel(request.get("personnel", {}), notes),
         "overhead": resolve_overhead(request.get("overhead", {}), notes),
-        "energy": resolve_energy(request.get("energy", {}), accelerator, price, notes),
+        "energy": resolve_energy(
+            request.get("energy", {}), accelerator, price, notes, power_share(accelerator, request.get("hardware", {}))
+        ),
         "schedule": resolve_schedule(request.get("schedule", {}), notes),
         "billing": _billing(price),
     }
@@ -119,19 +124,34 @@ def resolve_overhead(given: Section, notes: AssumptionLog) -> Overhead:
     return Overhead(**_section(given, "overhead", ("evaluation", "debugging", "reruns"), notes))
 
 
-def resolve_energy(given: Section, accelerator: Accelerator, price: Price | None, notes: AssumptionLog) -> Energy:
-    """Power, PUE and grid: the caller's, else those of the data sheet and of the region (the caller's or the offer's)."""
+def resolve_energy(
+    given: Section, accelerator: Accelerator, price: Price | None, notes: AssumptionLog, limited_share: float = 1.0
+) -> Energy:
+    """Power, PUE and grid: the caller's, else those of the data sheet and of the region (the caller's or the offer's).
+
+    `limited_share`: the accelerators' power limit over their TDP [1]; a stated power is one at the limit.
+    """
     region = _region(given, price, notes)
-    power = find_power(accelerator)
-    watts = notes.take(given, "energy.watts_per_accelerator", round(power.watts.p50, 1), power.source)
+    watts, source = _usual_watts(accelerator, limited_share)
     return Energy(
         region=region.key,
         grid_gco2_per_kwh=notes.take(given, "energy.grid_gco2_per_kwh", region.grid_gco2_per_kwh, region.source),
         pue=notes.take(given, "energy.pue", region.pue, region.pue_source),
-        watts_per_accelerator=watts,
+        watts_per_accelerator=notes.take(given, "energy.watts_per_accelerator", round(watts, 1), source),
         embodied_gco2e_per_accelerator_hour=notes.choose(given, "energy.embodied_gco2e_per_accelerator_hour"),
         usd_per_kwh=given.get("usd_per_kwh"),
     )
+
+
+def _usual_watts(accelerator: Accelerator, limited_share: float) -> tuple[float, str]:
+    """Mean power of an accelerator with its share of the node at a power limit [W], and its source."""
+    power = find_power(accelerator)
+    if limited_share == 1 or accelerator.tdp_w is None:
+        return power.watts.p50, power.source
+    limit = find_power_limit(limited_share)
+    own = accelerator.tdp_w * (power.load_factor or usual_load_factor()).p50
+    source = f"{power.source}; the accelerator draws {limit.relative_power:.0%} of that at {limited_share:.0%} of its TDP"
+    return watts_at_limit(power.watts.p50, own, limit.relative_power), source
 
 
 def _region(given: Section, price: Price | None, notes: AssumptionLog) -> Region:

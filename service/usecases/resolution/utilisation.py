@@ -9,7 +9,9 @@ from service.domain.quantities import Range
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import TUNED, Run
 from service.domain.training.utilisation import Utilisation
+from service.engine.training.power_limit import limit_power
 from service.engine.training.run_time import run_over_step_speed
+from service.presets.hardware.power_limits import find_power_limit, power_limit_source
 from service.presets.training.finetuning import finetuning_spread
 from service.presets.training.models import find_model
 from service.presets.training.utilisation import (
@@ -45,7 +47,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
         utilisation = replace(utilisation, spread=_finetuning_spread(utilisation))
     if run.efficiency.stated:
         return utilisation
-    measured = apply_measurement(context, run, utilisation, notes)
+    measured = _limit_power(run, apply_measurement(context, run, utilisation, notes), notes)
     if run.efficiency.measured_on is not None:
         power = 1.0 if run.training.method in MEASURED_METHODS else UNMEASURED_POWER
         utilisation = carry_measured_step(run, run.efficiency.measured_on, measured, power, notes)
@@ -59,6 +61,17 @@ def _finetuning_spread(utilisation: Utilisation) -> Range:
     """Range of fine-tuning, no narrower than that of the machine's pre-training."""
     own, machine = finetuning_spread(), utilisation.spread
     return Range(min(own.p10, machine.p10), 1.0, max(own.p90, machine.p90))
+
+
+def _limit_power(run: Run, utilisation: Utilisation, notes: AssumptionLog) -> Utilisation:
+    """The utilisation at the machine's power limit."""
+    if run.cluster.power_share == 1:
+        return utilisation
+    found = find_power_limit(run.cluster.power_share)
+    value = {"relative_time": round(found.relative_time.p50, 4), "relative_power": round(found.relative_power, 4)}
+    text = f"at {found.share:.0%} of the TDP, one card and small networks: {power_limit_source()}"
+    notes.assume("throughput.power_limit", value, text)
+    return limit_power(utilisation, found.relative_time)
 
 
 def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge, notes: AssumptionLog) -> Utilisation:
