@@ -36,6 +36,7 @@ def _row(row: Row) -> Row:
     made["generation_count"] = _sampling_accelerators(row, asynchronous=bool(lag))
     eager = REFERENCE["eager"]
     made["eager"] = str(int(made["source"] in eager["publications"] or made["id"] in eager["rows"]))
+    made["recompute"] = REFERENCE["recompute"].get(made["source"], "")
     made["fitted"] = str(int(made["id"] not in REFERENCE["not_fitted"]["rows"]))
     made["excluded"] = row["excluded"] or _reason(made)
     return made

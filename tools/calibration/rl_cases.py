@@ -11,7 +11,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.hardware import Precision
 from service.domain.training.model import Transformer
 from service.domain.training.reinforcement import PHASES, GenerationPool, Reinforcement, RolloutRates, Rollouts
-from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Training
+from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Recompute, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts
 from service.engine.training.rl.lengths import lengths_from_mean, mean_sequence_tokens
@@ -44,6 +44,7 @@ class RlCase:
     """
 
     id: str
+    name: str
     source: str
     document: str
     model: Transformer
@@ -80,13 +81,27 @@ def _case(row: Row) -> RlCase:
     known = "layout" if row["tensor"] else "goal"
     utilisation = find_utilisation(cluster.accelerator, precision, known, cluster.count)
     measured = {name: float(row[name]) for name in ("step_s", *PUBLISHED) if row[name]}
-    return RlCase(row["id"], row["source"], row["document"], model, training, cluster, utilisation, layouts, measured, row["fitted"] == "1")
+    return RlCase(
+        id=row["id"],
+        name=row["model"],
+        source=row["source"],
+        document=row["document"],
+        model=model,
+        training=training,
+        cluster=cluster,
+        utilisation=utilisation,
+        layouts=layouts,
+        measured=measured,
+        fitted=row["fitted"] == "1",
+    )
 
 
 def _training(row: Row, cluster: Cluster) -> Training:
     rl = _reinforcement(row, cluster)
     tensor, pipeline, context, expert = (parse_count(row[name]) for name in ("tensor", "pipeline", "context", "expert"))
-    axes = Axes(tensor, pipeline, context=context, expert=expert, micro_batch=1)
+    axes = Axes(
+        tensor, pipeline, context=context, expert=expert, micro_batch=1, recompute=cast("Recompute | None", row["recompute"] or None)
+    )
     return Training(
         method="rl",
         precision=cast("Precision", row["precision"]),
@@ -132,7 +147,7 @@ def _reinforcement(row: Row, cluster: Cluster) -> Reinforcement:
 def _layout(model: Transformer, training: Training, cluster: Cluster, utilisation: Utilisation) -> tuple[Training, Layouts]:
     """The row's layout, or with fewer of its axes where those printed do not make up the accelerators that train."""
     axes = training.axes
-    for fewer in (axes, replace(axes, expert=None), Axes(micro_batch=1)):
+    for fewer in (axes, replace(axes, expert=None), Axes(micro_batch=1, recompute=axes.recompute)):
         tried = replace(training, axes=fewer)
         try:
             return tried, choose_layout(model, tried, cluster, utilisation).layouts

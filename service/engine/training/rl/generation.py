@@ -40,6 +40,8 @@ class GenerationTime:
         Accelerators of a replica and tensor ranks of its groups.
     sequences : float
         In flight in a replica at most.
+    fits : bool
+        Whether a replica's memory holds the weights and one sequence.
     prefill_s : float
         Prompts [s].
     steady_s : float
@@ -51,6 +53,7 @@ class GenerationTime:
     replica_accelerators: int
     tensor: int
     sequences: float
+    fits: bool
     prefill_s: float
     steady_s: float
     waiting_s: float
@@ -81,21 +84,23 @@ def generation_time(model: Transformer, rl: Reinforcement, count: int) -> Genera
     Raises
     ------
     InvalidRequest
-        The pool cannot be divided into the stated replicas, or none of the replicas holds the weights and one sequence.
+        The pool cannot be divided into the stated replicas, or none that is searched holds the weights and one sequence.
     """
     setup, shapes = _setup(model, rl), replica_shapes(model, rl.generation, count)
     accelerators, tensor = (np.array(column, dtype=np.float64) for column in zip(*shapes, strict=True))
     held = np.asarray(largest_batch(setup, Replicas(accelerators, tensor, np.ones(len(shapes)))))
-    if not np.any(held >= 1):
+    if rl.generation.tensor is None and not np.any(held >= 1):
         raise InvalidRequest(
             f"no replica of {min(accelerators):g} to {max(accelerators):g} accelerators holds the sampled model's weights and one sequence;"
             " state a wider generation.tensor, fewer bits in generation.precision or more accelerators",
             POINTER,
         )
-    accelerators, tensor, held = accelerators[held >= 1], tensor[held >= 1], held[held >= 1]
+    # A width that the caller states is timed as it is.
+    fits = (held >= 1) | (rl.generation.tensor is not None)
+    accelerators, tensor, held = accelerators[fits], tensor[fits], held[fits]
     each = np.ceil(rl.rollouts.responses / (count // accelerators))
     # Asynchronously the answers of several steps are sampled side by side.
-    in_flight: Floats = np.minimum(each * max(rl.asynchronous_steps, 1), held)
+    in_flight: Floats = np.minimum(each * max(rl.asynchronous_steps, 1), np.maximum(held, 1.0))
     replicas = Replicas(accelerators, tensor, in_flight)
     steady, waiting = _decode_s(setup, replicas, rl, each)
     prefill = _prefill_s(setup, replicas, rl, each)
@@ -104,6 +109,7 @@ def generation_time(model: Transformer, rl: Reinforcement, count: int) -> Genera
         replica_accelerators=int(accelerators[best]),
         tensor=int(tensor[best]),
         sequences=float(in_flight[best]),
+        fits=bool(held[best] >= 1),
         prefill_s=float(prefill[best]),
         steady_s=float(steady[best]),
         waiting_s=float(waiting[best]),
