@@ -81,9 +81,10 @@ def speed_cases() -> list[MeasuredCase]:
 
 
 def _fitting(case: MeasuredCase) -> Layouts:
-    needed = memory_use(case.model, case.training, case.layouts).total
-    fits = needed <= max(case.accelerator.usable_memory_bytes, needed.min())
-    return case.layouts.take(fits)
+    """Layouts that leave the allocator room, or that fit at all, or need the least: those that the engine chooses among."""
+    needed, usable = memory_use(case.model, case.training, case.layouts).total, case.accelerator.usable_memory_bytes
+    limits = (case.training.footprint.finetuning.filled_share * usable, usable, needed.min())
+    return case.layouts.take(needed <= next(limit for limit in limits if (needed <= limit).any()))
 
 
 def finetuning_table(cases: Sequence[MeasuredCase]) -> FineTuningTable:

@@ -26,6 +26,10 @@ class FineTuningFootprint:
         Kept by a product with a 4-bit weight for one element of its input [B].
     update_copies : mapping of str to float
         Temporary copies of the trained parameters while the optimizer updates them, by optimizer [1].
+    reserve_bytes, fragmentation_share : float
+        As the `Footprint`'s, of today's software [B, 1].
+    filled_share : float
+        Of the usable memory, what jobs fill that can choose [1].
     """
 
     norm_bytes: Mapping[str, float] = field(hash=False)
@@ -35,6 +39,9 @@ class FineTuningFootprint:
     chunk_bytes: float
     quantised_input_bytes: float
     update_copies: Mapping[str, float] = field(hash=False)
+    reserve_bytes: float
+    fragmentation_share: float
+    filled_share: float
 
 
 @dataclass(frozen=True, slots=True)

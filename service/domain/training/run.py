@@ -142,7 +142,7 @@ class Training(Pretraining):
         Layers that adapters are on: a group of `ADAPTER_TARGETS`, or layers by name.
     kernel_fusion : "none", "fused" or "fused_linear_cross_entropy", optional
         Kernels of fine-tuning: one for each operation; fused norms, activations and losses; and a loss that never holds the logits. None:
-        one for each operation, or the last where nothing else fits.
+        memory of one for each operation, or of the last where nothing else fits, and a speed between.
     finetuning : FineTuningRates, optional
         What fine-tuning's software takes beyond pre-training's; None: nothing.
     update_epochs : float

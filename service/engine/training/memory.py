@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -104,9 +104,17 @@ def memory_use(model: Model, training: Training, layouts: Layouts) -> MemoryUse:
     elif training.method == "rl":
         beside = {"kv_cache": kv_cache_bytes(model, training, layouts), **beside}
     counts = count_parameters(model)
-    return MemoryUse(
-        _phases(model, counts, training, layouts), pipeline_stages(model, counts, training, layouts), beside, training.footprint
-    )
+    stages = pipeline_stages(model, counts, training, layouts)
+    return MemoryUse(_phases(model, counts, training, layouts), stages, beside, _with_reserve(training))
+
+
+def _with_reserve(training: Training) -> Footprint:
+    """The footprint with what the device and the allocator hold under the method's software."""
+    whole, tuned = training.footprint, training.footprint.finetuning
+    if training.method not in TUNED:
+        return whole
+    reserve, fragmentation = (min(getattr(whole, name), getattr(tuned, name)) for name in ("reserve_bytes", "fragmentation_share"))
+    return replace(whole, reserve_bytes=reserve, fragmentation_share=fragmentation)
 
 
 def _phases(model: Transformer, counts: ParameterCounts, training: Training, layouts: Layouts) -> tuple[Mapping[str, BytesPerUnit], ...]:

@@ -50,6 +50,9 @@ def _finetuning(table: Mapping[str, Mapping[str, Any]]) -> FineTuningFootprint:
         chunk_bytes=float(table["chunk_bytes"]["value"]),
         quantised_input_bytes=float(table["quantised_input_bytes"]["value"]),
         update_copies=mapping("update_copies"),
+        reserve_bytes=float(table["reserve"]["gib"]) * _GIB,
+        fragmentation_share=float(table["fragmentation"]["share"]),
+        filled_share=float(table["filled"]["share"]),
     )
 
 

@@ -175,7 +175,7 @@ class TrainingSchema(Schema):
         KERNEL_FUSIONS,
         description="Kernels of fine-tuning: none, one for each operation; fused, norms, activations and the loss;"
         " fused_linear_cross_entropy, the loss with the output head too, so that logits are never held (Liger Kernel, Unsloth);"
-        " left out: none, or the last where nothing else fits",
+        " left out: memory of none, or of the last where nothing else fits, and a speed between",
     )
     activation_recompute = Choice(
         (*RECOMPUTES, "auto"), description="Which activations are computed again in the backward pass; left out: searched"

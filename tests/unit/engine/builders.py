@@ -180,6 +180,9 @@ FOOTPRINT = Footprint(
         chunk_bytes=6,
         quantised_input_bytes=3,
         update_copies=MappingProxyType({"adamw": 1, "adamw_8bit": 0, "adamw_paged_8bit": 0, "adafactor": 0, "muon": 1, "sgd": 0}),
+        reserve_bytes=0.6 * GIB,
+        fragmentation_share=0.005,
+        filled_share=0.93,
     ),
 )
 

@@ -72,12 +72,20 @@ class SizedLayouts:
         The grid that they are taken from.
     places : tuple of (layouts,) int arrays
         Their positions in the grid, one array an axis.
+    capacity : float
+        Memory that they may fill [B].
     """
 
     layouts: Layouts
     needed: Floats
     used: MemoryUse
     places: tuple[NDArray[np.int64], ...]
+    capacity: float
+
+    @property
+    def some_fit(self) -> bool:
+        """Whether any fits."""
+        return bool((self.needed <= self.capacity).any())
 
     def parts(self, index: int) -> dict[str, float]:
         """Memory of one layout by part [B]."""
@@ -111,7 +119,7 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
     """
     training, pool = update_training(training), training_pool(training, cluster)
     weighed, training, fused = _worth_timing(model, training, pool)
-    timed = _timed(weighed, _step_time(model, training, pool, utilisation, weighed.layouts), pool)
+    timed = _timed(weighed, _step_time(model, training, pool, utilisation, weighed.layouts))
     best = _best(timed)
     choice = replace(_choice(timed, best, weighed), fused=fused)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
@@ -150,7 +158,7 @@ def choose_layouts(
     weighed, training, fused = _worth_timing(model, training, cluster)
     steps = _step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
     rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)
-    found = (_timed(weighed, StepTime(*parts), cluster) for parts in rows)
+    found = (_timed(weighed, StepTime(*parts)) for parts in rows)
     return tuple(replace(_choice(timed, _best(timed), weighed), fused=fused) for timed in found)
 
 
@@ -176,9 +184,9 @@ def _step_time(
     return _as_measured(steps, utilisation)
 
 
-def _timed(weighed: SizedLayouts, steps: StepTime, cluster: Cluster) -> TimedLayouts:
+def _timed(weighed: SizedLayouts, steps: StepTime) -> TimedLayouts:
     """Layouts with their memory and their duration in one network."""
-    seconds, fits = steps.total, weighed.needed <= cluster.accelerator.usable_memory_bytes
+    seconds, fits = steps.total, weighed.needed <= weighed.capacity
     return TimedLayouts(weighed.layouts, steps, weighed.needed, fits, seconds, steps.batch / seconds)
 
 
@@ -208,25 +216,30 @@ def leanest_fusion(training: Training) -> Training:
 
 def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[SizedLayouts, Training, bool]:
     """Layouts worth timing, their training, and whether its kernels are fused because nothing fits otherwise. Raises InvalidRequest."""
-    weighed, leaner = _near_memory(model, training, cluster), leanest_fusion(training)
-    if leaner is training or (weighed.needed <= cluster.accelerator.usable_memory_bytes).any():
-        return weighed, training, False
-    return _near_memory(model, leaner, cluster), leaner, True
+    capacity, leaner = cluster.accelerator.usable_memory_bytes, leanest_fusion(training)
+    # Fine-tuning that can choose leaves its allocator room; one that has no choice is tried to the brim.
+    shares = (training.footprint.finetuning.filled_share, 1.0) if training.method in TUNED else (1.0,)
+    asked = [(training, share) for share in shares]
+    asked += [] if leaner is training else [(leaner, 1.0)]
+    for each, share in asked:
+        weighed = _near_memory(model, each, cluster.count, share * capacity)
+        if weighed.some_fit:
+            break
+    return weighed, each, each is not training
 
 
-def _near_memory(model: Model, training: Training, cluster: Cluster) -> SizedLayouts:
+def _near_memory(model: Model, training: Training, count: int, capacity: float) -> SizedLayouts:
     """Layouts near the available memory, or the leanest where none is: the same in every network. Raises InvalidRequest."""
     # More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they are
     # tried only for layouts that do not fit without.
     _check_axes(model, training)
-    capacity = cluster.accelerator.usable_memory_bytes
-    plain, used, needed = _weighed(model, training, cluster.count)
+    plain, used, needed = _weighed(model, training, count)
     one_mesh, fits = not has_several_meshes(plain), needed <= capacity
     some_fit = bool(fits.any())
     if not some_fit and not one_mesh:
-        bare = _barest(model, training, cluster.count)
+        bare = _barest(model, training, count)
         # One that is not among the plain ones, because it makes no whole rounds of interleaving, is none that is searched.
-        return _leanest(training, *((plain, used, needed) if (bare[2] <= capacity).any() else bare))
+        return _leanest(training, capacity, *((plain, used, needed) if (bare[2] <= capacity).any() else bare))
     worth = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
     if not one_mesh:
         worth &= ~np.where(fits, _needlessly_lean(fits), _needlessly_lean(worth))
@@ -234,13 +247,13 @@ def _near_memory(model: Model, training: Training, cluster: Cluster) -> SizedLay
     # Of equally fast layouts the first is chosen: one that fits without recomputation or sharding.
     order = np.argsort(~fits[0, 0, row], kind="stable") if not one_mesh else slice(None)
     places = recompute[order], zero_stage[order], row[order]
-    return SizedLayouts(with_memory_options(training, plain, places), needed[places], used, places)
+    return SizedLayouts(with_memory_options(training, plain, places), needed[places], used, places, capacity)
 
 
-def _leanest(training: Training, layouts: Layouts, used: MemoryUse, needed: Floats) -> SizedLayouts:
+def _leanest(training: Training, capacity: float, layouts: Layouts, used: MemoryUse, needed: Floats) -> SizedLayouts:
     """Layouts that need the least memory."""
     places = np.nonzero(needed <= needed.min())
-    return SizedLayouts(with_memory_options(training, layouts, places), needed[places], used, places)
+    return SizedLayouts(with_memory_options(training, layouts, places), needed[places], used, places, capacity)
 
 
 # Memory is the same on every accelerator: a comparison of several asks for it repeatedly.

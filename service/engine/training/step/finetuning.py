@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.domain.training.model import GenericNetwork
-from service.domain.training.run import FROZEN_BASE
+from service.domain.training.run import FROZEN_BASE, KernelFusion
 from service.engine.training.adapters import adapter_parameters, adapters_of_a_layer
 from service.engine.training.dtypes import element_bytes
-from service.engine.training.finetuning_memory import stated_fusion, updates_in_pytorch
+from service.engine.training.finetuning_memory import updates_in_pytorch
 from service.engine.training.layouts import layer_count
 from service.engine.training.step.memory_traffic import dequantisation_seconds
 from service.engine.training.step.workload import Floats, Workload, layer_passes
+
+# Where it is not known whether kernels are fused, halfway.
+FUSED_SHARE: Mapping[KernelFusion | None, float] = {None: 0.5, "none": 0.0, "fused": 1.0, "fused_linear_cross_entropy": 1.0}
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,10 @@ class FineTuningWork:
         Adapters that a token meets in a layer [1].
     dequantised
         4-bit weights over the memory bus [s].
-    fused, in_pytorch
-        1 where kernels are fused, and where PyTorch's own optimizer updates, else 0.
+    fused
+        1 where kernels are fused, 0 where they are not, between where that is not known.
+    in_pytorch
+        1 where PyTorch's own optimizer updates, else 0.
     """
 
     adapters: Floats
@@ -47,7 +53,7 @@ def finetuning_work(workload: Workload) -> FineTuningWork:
     """
     model, training = workload.model, workload.training
     nothing = workload.zeros
-    fused = nothing + (stated_fusion(training) != "none")
+    fused = nothing + FUSED_SHARE[training.kernel_fusion]
     in_pytorch = nothing + updates_in_pytorch(workload.layouts)
     if isinstance(model, GenericNetwork) or training.method not in FROZEN_BASE:
         return FineTuningWork(nothing, nothing, nothing, fused, in_pytorch)

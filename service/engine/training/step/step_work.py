@@ -274,15 +274,14 @@ def with_finetuning(work: StepWork, added: FineTuningWork, rates: FineTuningRate
     StepWork
         (layouts,) columns.
     """
-    fused = added.fused > 0
-    adapter_passes = np.where(fused, rates.fused_adapter_passes, rates.adapter_passes)
-    slower = np.where(fused, 0.0, rates.dequantisation_passes - 1)
-    passes = np.where(fused, rates.fused_passes, rates.unfused_passes)
+    fused, alone = added.fused, 1 - added.fused
+    adapter_passes = rates.adapter_passes**alone * rates.fused_adapter_passes**fused
+    passes = rates.unfused_passes**alone * rates.fused_passes**fused
     return replace(
         work,
         traffic=work.traffic * passes,
         routed_traffic=work.routed_traffic * passes,
-        scores=work.scores + slower * added.dequantised + adapter_passes * added.adapters,
-        layers=work.layers * np.where(fused, 1.0, 1 + rates.adapter_launches * added.adapters_of_a_layer),
-        optimizer=work.optimizer * np.where(added.in_pytorch > 0, rates.update_passes, 1.0) + rates.step_overhead_s,
+        scores=work.scores + alone * (rates.dequantisation_passes - 1) * added.dequantised + adapter_passes * added.adapters,
+        layers=work.layers * (1 + alone * rates.adapter_launches * added.adapters_of_a_layer),
+        optimizer=work.optimizer * rates.update_passes**added.in_pytorch + rates.step_overhead_s,
     )

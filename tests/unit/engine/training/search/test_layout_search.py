@@ -209,11 +209,12 @@ def test_adapters_train_on_machines_that_full_training_does_not_fit(changes: dic
 
 def test_sharding_that_needs_more_than_it_saves_is_not_taken_for_the_leanest() -> None:
     """Of frozen 4-bit weights ZeRO 3 gathers more than it shares out: stage 1 fits where it would not, and tells what is missing."""
-    asked = training(method="qlora", lora_rank=16, adapter_targets=("experts",), global_batch=512, axes=Axes(pipeline=8, recompute="full"))
-    for capacity, fits in ((4.2e9, True), (3.9e9, False)):
+    adapters = {"method": "qlora", "lora_rank": 16, "adapter_targets": ("experts",), "kernel_fusion": "none"}
+    asked = training(**adapters, global_batch=512, axes=Axes(pipeline=8, recompute="full"))
+    for capacity, fits in ((3.4e9, True), (3.1e9, False)):
         choice = choose_layout(MIXTRAL, asked, cluster(16, accelerator(usable_memory_bytes=capacity)), utilisation())
         assert (choice.fits, choice.layouts.row(0)["zero_stage"]) == (fits, 1)
-        assert choice.total_bytes == pytest.approx(4.16e9, rel=0.01)
+        assert choice.total_bytes == pytest.approx(3.27e9, rel=0.01)
 
 
 def test_the_leanest_keeps_the_micro_batch_that_is_stated() -> None:
@@ -248,3 +249,24 @@ def test_what_does_not_fit_is_told_in_gigabytes() -> None:
     told = does_not_fit(LLAMA_65B, training(), cluster(1), choice)
     expected = f"needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of 85.9 GB usable"
     assert expected in str(told)
+
+
+def test_fine_tuning_that_can_choose_leaves_its_allocator_room() -> None:
+    """Where less recomputation would fill the memory to the brim it recomputes; where nothing else fits it fills the memory."""
+    asked = training(method="lora", lora_rank=16, global_batch=1, kernel_fusion="none", axes=Axes(micro_batch=1))
+    brim = choose_layout(LLAMA_7B, asked, cluster(1, accelerator(usable_memory_bytes=1e12)), utilisation()).total_bytes
+    full = choose_layout(LLAMA_7B, replace(asked, axes=Axes(micro_batch=1, recompute="full")), cluster(1), utilisation()).total_bytes
+    for capacity, recomputed in ((1.1 * brim, False), (1.01 * brim, True), (1.01 * full, True)):
+        choice = choose_layout(LLAMA_7B, asked, cluster(1, accelerator(usable_memory_bytes=capacity)), utilisation())
+        assert (choice.fits, choice.layouts.row(0)["recompute"] > 0) == (True, recomputed)
+
+
+def test_a_fused_loss_is_taken_where_nothing_else_fits() -> None:
+    """Left open, the loss that never holds the logits comes last; stated, each operation alone stays and does not fit."""
+    long = training(method="qlora", lora_rank=16, seq_len=32_768, global_batch=1, axes=Axes(recompute="full"))
+    plain = choose_layout(LLAMA_7B, replace(long, kernel_fusion="none"), cluster(1), utilisation()).total_bytes
+    small = cluster(1, accelerator(usable_memory_bytes=0.8 * plain))
+    chosen, stated = (choose_layout(LLAMA_7B, replace(long, kernel_fusion=way), small, utilisation()) for way in (None, "none"))
+    assert (chosen.fits, chosen.fused) == (True, True)
+    assert not stated.fits
+    assert not choose_layout(LLAMA_7B, long, cluster(1), utilisation()).fused
