@@ -24,6 +24,8 @@ class FineTuningFootprint:
         Kept by a loss that never holds the logits, for one element of the hidden size and one token [B].
     quantised_input_bytes : float
         Kept by a product with a 4-bit weight for one element of its input [B].
+    sharded_input_copies : float
+        Copies of a layer's input that FSDP keeps beside adapters [1].
     update_copies : mapping of str to float
         Temporary copies of the trained parameters while the optimizer updates them, by optimizer [1].
     reserve_bytes, fragmentation_share : float
@@ -38,6 +40,7 @@ class FineTuningFootprint:
     sharded_logit_bytes: float
     chunk_bytes: float
     quantised_input_bytes: float
+    sharded_input_copies: float
     update_copies: Mapping[str, float] = field(hash=False)
     reserve_bytes: float
     fragmentation_share: float

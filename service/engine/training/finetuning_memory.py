@@ -101,8 +101,9 @@ def layer_bytes(model: Transformer, training: Training, layouts: Layouts) -> tup
     split = tokens / layouts.tensor
     whole = split if training.sequence_parallel else tokens
     replicated, sharded = layer_activations(model, training)
-    # FSDP hands each layer a copy of its input in its own precision, and both stay where adapters alone are trained.
-    copied = (layouts.zero_stage == 3) * (training.method in FROZEN_BASE) * (element_bytes(training) * model.hidden_size)
+    # FSDP hands each layer a copy of its input in its own precision, and most stay where adapters alone are trained.
+    copies = training.footprint.finetuning.sharded_input_copies if training.method in FROZEN_BASE else 0.0
+    copied = (layouts.zero_stage == 3) * (copies * element_bytes(training) * model.hidden_size)
     kept = whole * (replicated[layouts.recompute] + copied) + split * sharded[layouts.recompute]
     return whole * replicated[NONE] + split * sharded[NONE], kept
 

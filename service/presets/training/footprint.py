@@ -49,6 +49,7 @@ def _finetuning(table: Mapping[str, Mapping[str, Any]]) -> FineTuningFootprint:
         sharded_logit_bytes=float(table["sharded_logit_bytes"]["value"]),
         chunk_bytes=float(table["chunk_bytes"]["value"]),
         quantised_input_bytes=float(table["quantised_input_bytes"]["value"]),
+        sharded_input_copies=float(table["sharded_input_copies"]["value"]),
         update_copies=mapping("update_copies"),
         reserve_bytes=float(table["reserve"]["gib"]) * _GIB,
         fragmentation_share=float(table["fragmentation"]["share"]),
