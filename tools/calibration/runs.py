@@ -9,6 +9,7 @@ from service.domain.quantities import Range
 from service.domain.training.hardware import Precision
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import (
+    AS_STATED,
     Billing,
     Cluster,
     Data,
@@ -101,7 +102,13 @@ def goodput_of(run: PublishedRun) -> float:
 def failures_of(run: PublishedRun, mttf: Range) -> Failures:
     """How such a machine fails, and recovers with the software of the run's year."""
     recovery = {name: entry.value for name, entry in recovery_defaults(run.training.software_year).items()}
-    return Failures(mttf_hours_per_accelerator=mttf, checkpoint_interval_minutes=None, preemptions_per_node_hour=0.0, **recovery)
+    return Failures(
+        mttf_hours_per_accelerator=mttf,
+        checkpoint_interval_minutes=None,
+        preemptions_per_node_hour=0.0,
+        preemption_spread=AS_STATED,
+        **recovery,
+    )
 
 
 def _run(row: Row) -> PublishedRun:

@@ -31,6 +31,8 @@ KernelFusion = Literal["none", "fused", "fused_linear_cross_entropy"]
 KERNEL_FUSIONS: tuple[KernelFusion, ...] = ("none", "fused", "fused_linear_cross_entropy")
 # attention: its projections; all_linear: dense feed-forwards and shared experts too; experts: each routed expert too.
 ADAPTER_TARGETS = ("attention", "all_linear", "experts")
+# A ratio that is certain.
+AS_STATED = Range(1.0, 1.0, 1.0)
 # Later than every year that is measured: the newest software.
 TODAYS_SOFTWARE = 9999
 
@@ -254,6 +256,8 @@ class Failures:
         Part of a checkpoint write that training waits for [1]; 1: synchronous, near 0: asynchronous.
     preemptions_per_node_hour : float
         Rate of preemptions of one node [1/h].
+    preemption_spread : Range
+        That rate over its median [1].
     spare_share : float
         Spare accelerators over those at work [1].
     """
@@ -266,6 +270,7 @@ class Failures:
     checkpoint_blocking_share: float
     preemptions_per_node_hour: float
     spare_share: float
+    preemption_spread: Range = AS_STATED
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from service.domain.scenarios import Floats, RunModel, Singles, Trials
 from service.engine.numerics.quantiles import log_ratio_to_median, range_quantiles
+from service.engine.numerics.ranges import inverse
 from service.engine.scenarios.costs import draw_price_factor, run_usd, usd_per_hour
 from service.engine.scenarios.failures import CheckpointPolicy, SegmentCumulants, draw_lost_hours, segment_cumulants
 from service.engine.training.cost import overhead_share
@@ -63,9 +64,15 @@ class RunTrials:
 
 def uncertain_scores(model: RunModel) -> frozenset[str]:
     """Names of the scores that this run's outcome depends on."""
-    mttf = model.run.failures.mttf_hours_per_accelerator
-    spreads = {"throughput": model.slowdown, "failure_rate": mttf, "queue": model.queue_hours}
-    return frozenset({name for name, spread in spreads.items() if spread.p10 < spread.p90} | {"failures"})
+    spreads = {"throughput": model.slowdown, "queue": model.queue_hours}
+    uncertain = {name for name, spread in spreads.items() if spread.p10 < spread.p90} | {"failures"}
+    return frozenset(uncertain | ({"failure_rate"} if _rate_is_uncertain(model) else set()))
+
+
+def _rate_is_uncertain(model: RunModel) -> bool:
+    failures = model.run.failures
+    spreads = (failures.mttf_hours_per_accelerator, failures.preemption_spread)
+    return any(spread.p10 < spread.p90 for spread in spreads)
 
 
 def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random.Generator, *, causes: bool) -> RunTrials:
@@ -147,7 +154,7 @@ def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
         Rate [1/h].
     """
     run, mttf = model.run, model.run.failures.mttf_hours_per_accelerator
-    preempted = run.cluster.nodes * own.get("failures.preemptions_per_node_hour", run.failures.preemptions_per_node_hour)
+    preempted = run.cluster.nodes * own.get("failures.preemptions_per_node_hour", _preemptions(model, scores))
     stated = own.get("failures.mttf_hours_per_accelerator")
     if stated is not None:
         return np.asarray(run.cluster.count / stated + preempted)
@@ -156,6 +163,16 @@ def failures_per_hour(model: RunModel, scores: Scores, own: Values) -> Floats:
         rate *= np.exp(-log_ratio_to_median(mttf, scores["failure_rate"]))
     rate += preempted
     return rate
+
+
+def _preemptions(model: RunModel, scores: Scores) -> Floats | float:
+    """Preemptions of a node [1/h]: more of them where accelerators fail more often, since one score stands for both."""
+    failures = model.run.failures
+    spread = failures.preemption_spread
+    if "failure_rate" not in scores or spread.p10 == spread.p90:
+        return failures.preemptions_per_node_hour
+    more = np.exp(-log_ratio_to_median(inverse(spread), scores["failure_rate"])).astype(np.float64)
+    return failures.preemptions_per_node_hour * more
 
 
 def checkpoint_policy(model: RunModel, own: Values) -> CheckpointPolicy:
@@ -239,13 +256,13 @@ def _causes(model: RunModel, scores: Scores, lost_share: Floats) -> dict[str, Ca
 
     `lost_share`: expected lost hours over useful ones, shape (trials,) [1].
     """
-    mttf, median_useful = model.run.failures.mttf_hours_per_accelerator, model.useful_hours * model.run_equivalents
+    median_useful = model.useful_hours * model.run_equivalents
     segments, causes = median_useful / model.interval_hours, {}
     if "throughput" in scores:
         slower = log_ratio_to_median(model.slowdown, scores["throughput"]).astype(np.float64)
         causes["throughput"] = CauseScore(np.expm1(slower), median_useful)
     median = _median_segment(model)
-    if mttf.p10 < mttf.p90 and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.field_paths:
+    if _rate_is_uncertain(model) and "failure_rate" in scores and "failures.mttf_hours_per_accelerator" not in model.field_paths:
         lost_per_segment = lost_share * model.interval_hours - checkpoint_policy(model, {}).write_hours
         causes["failure_rate"] = CauseScore(lost_per_segment / float(median.mean[0]), float(median.mean[0]) * segments)
     # The score of the number of failures: the hours lost would mostly say how long the run was, above all where nothing failed.

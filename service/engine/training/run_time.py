@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
@@ -207,16 +207,27 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Lay
 
 
 def failure_spread(run: Run, reliable: Reliability) -> Range:
-    """Hours at the p10 and p90 of the time to failure over those at its median.
+    """Hours at the p10 and p90 of the time to failure, and of the rate of preemptions, over those at their medians.
 
     Returns
     -------
     Range
         [1].
     """
-    mttf = run.failures.mttf_hours_per_accelerator
-    weekly = run.schedule.maintenance_hours_per_week
-    worst, best = (reliability(run.failures, run.cluster, weekly, hours).goodput for hours in (mttf.p10, mttf.p90))
+    mttf, preemptions = run.failures.mttf_hours_per_accelerator, run.failures.preemption_spread
+    by_failures = _hours_ratio(run, reliable, [(hours, 1.0) for hours in (mttf.p10, mttf.p90)])
+    if preemptions.p10 == preemptions.p90:
+        return by_failures
+    return product(1.0, (by_failures, _hours_ratio(run, reliable, [(mttf.p50, often) for often in (preemptions.p90, preemptions.p10)])))
+
+
+def _hours_ratio(run: Run, reliable: Reliability, ends: Sequence[tuple[float, float]]) -> Range:
+    """Hours over those at the median; `ends` where most and least is lost: time to failure [h], preemptions over their median [1]."""
+    weekly, rate = run.schedule.maintenance_hours_per_week, run.failures.preemptions_per_node_hour
+    worst, best = (
+        reliability(replace(run.failures, preemptions_per_node_hour=rate * often), run.cluster, weekly, hours).goodput
+        for hours, often in ends
+    )
     middle = max(reliable.goodput, 1e-9)
     return Range(middle / max(best, middle), 1.0, middle / max(min(worst, middle), 1e-9))
 

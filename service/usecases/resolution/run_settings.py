@@ -10,13 +10,14 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.domain.training.run import Billing, Efficiency, Energy, Failures, Network, Overhead, Personnel, Schedule, Storage
+from service.domain.training.run import AS_STATED, Billing, Efficiency, Energy, Failures, Network, Overhead, Personnel, Schedule, Storage
 from service.engine.training.power_limit import watts_at_limit
 from service.presets.defaults import default
 from service.presets.hardware.energy import find_power, usual_load_factor
 from service.presets.hardware.power_limits import find_power_limit
 from service.presets.hardware.regions import Region, find_region, region_of_offer
 from service.presets.training.reliability import RecoveryDefault, find_failure_rate, recovery_defaults
+from service.presets.training.spot import spot_preemptions, spot_sets
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import power_share
 from service.usecases.resolution.feedback import apply_request_feedback
@@ -82,20 +83,28 @@ def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | No
     interval = given.get("checkpoint_interval_minutes", "auto")
     if interval == "auto":
         notes.assume("failures.checkpoint_interval_minutes", "auto", "Daly 2006, equation 37")
+    preemptions, spread = _preemptions(given, pricing, notes)
     return Failures(
         mttf_hours_per_accelerator=mttf,
         checkpoint_interval_minutes=None if interval == "auto" else interval,
-        preemptions_per_node_hour=_preemptions(given, pricing, notes),
+        preemptions_per_node_hour=preemptions,
+        preemption_spread=spread,
         **recovery,
     )
 
 
-def _preemptions(given: Section, pricing: str | None, notes: AssumptionLog) -> float:
+def _preemptions(given: Section, pricing: str | None, notes: AssumptionLog) -> tuple[float, Range]:
+    """Preemptions of a node [1/h], and that rate over its median [1]: the caller's; else none, or the published range of spot capacity."""
     if pricing != "spot" or given.get("preemptions_per_node_hour") is not None:
-        return float(notes.choose(given, "failures.preemptions_per_node_hour"))
-    usual = default("failures.spot_preemptions_per_node_hour")
-    notes.warn("spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it")
-    return float(notes.assume("failures.preemptions_per_node_hour", usual.value, usual.source))
+        return float(notes.choose(given, "failures.preemptions_per_node_hour")), AS_STATED
+    usual, largest = spot_preemptions(), spot_sets()[-1]
+    notes.warn(
+        "spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it; hours until it can be had again"
+        f" are not in the answer: sets of {largest.instances} V100 instances were there {largest.share_of_time:.0%} of the time in 2023"
+    )
+    rate = usual.per_node_hour
+    notes.assume("failures.preemptions_per_node_hour", rate.p50, f"{rate.p10:g} to {rate.p90:g}: {usual.source}")
+    return rate.p50, rate.scaled(1 / rate.p50)
 
 
 def _recovery(given: Section, name: str, software_year: int, notes: AssumptionLog) -> float:

@@ -25,7 +25,6 @@ INGREDIENTS = {
     "training.without_flash_attention",
     "training.fp16_without_flash_attention",
     "training.sequence_parallel_before",
-    "failures.spot_preemptions_per_node_hour",
     "hardware.inter_node_gbit_per_s_per_accelerator",
 }
 

@@ -110,6 +110,16 @@ def test_the_rate_of_failures_is_that_of_all_accelerators_and_nodes() -> None:
     assert failures_per_hour(model, SCORES, own) == pytest.approx([0.1, 0.05 + 0.1, 0.01 + 1.0])
 
 
+def test_unsure_preemptions_come_more_often_where_accelerators_fail_more_often() -> None:
+    """One score stands for both; a rate of the trial's own is certain."""
+    how = failures(mttf_hours_per_accelerator=Range.exactly(800.0), preemptions_per_node_hour=0.01, preemption_spread=Range(0.5, 1.0, 3.0))
+    model = run_model(run(cluster=cluster(16), failures=how), "run", 100.0)
+    assert "failure_rate" in uncertain_scores(model)
+    assert failures_per_hour(model, SCORES, {}) == pytest.approx([0.02 + 0.02, 0.02 + 0.01, 0.02 + 0.06], rel=1e-6)
+    own = {"failures.preemptions_per_node_hour": np.full(3, 0.1)}
+    assert failures_per_hour(model, SCORES, own) == pytest.approx(np.full(3, 0.02 + 0.2))
+
+
 def test_a_certain_rate_takes_no_score() -> None:
     """A range without width is its median whatever is drawn."""
     model = certain_run(mttf_hours=800.0)

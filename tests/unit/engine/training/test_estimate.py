@@ -308,6 +308,17 @@ def test_preemptions_cost_goodput_hours_and_money() -> None:
     assert spot.throughput.effective_mfu < calm.throughput.effective_mfu
 
 
+def test_unsure_preemptions_widen_the_hours_and_leave_their_median() -> None:
+    """More to the side where they are more often."""
+    certain, unsure = (
+        answer(run(failures=failures(preemptions_per_node_hour=0.2, preemption_spread=spread))).time.wall_clock_hours
+        for spread in (Range.exactly(1.0), Range(1 / 3, 1.0, 3.0))
+    )
+    assert unsure.p50 == certain.p50
+    assert unsure.p10 < certain.p10
+    assert unsure.p90 > certain.p90
+
+
 def test_unsure_failures_widen_the_hours() -> None:
     """A MTTF known only by its order of magnitude widens the hours of a large job beyond a certain one's."""
     unsure = failures(mttf_hours_per_accelerator=Range(500, 5000, 50_000))

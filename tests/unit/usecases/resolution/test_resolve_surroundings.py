@@ -75,6 +75,15 @@ class TestFailures:
         assert "failures.preemptions_per_node_hour" in noted(notes)
         assert any("spot" in warning for warning in notes.warnings)
 
+    def test_a_stated_rate_of_preemptions_is_certain(self) -> None:
+        """The published one has a wide range."""
+        usual, own = (
+            run_settings.resolve_failures(given, H100, "spot", 2026, AssumptionLog()).preemption_spread
+            for given in ({}, {"preemptions_per_node_hour": 0.01})
+        )
+        assert usual.p90 > 4 * usual.p10
+        assert own.p10 == own.p90 == 1
+
 
 class TestWhatIsBeside:
     """Storage, network, people, overhead and calendar."""
