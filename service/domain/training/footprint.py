@@ -28,6 +28,8 @@ class FineTuningFootprint:
         Copies of a layer's input that FSDP keeps beside adapters [1].
     update_copies : mapping of str to float
         Temporary copies of the trained parameters while the optimizer updates them, by optimizer [1].
+    paged : frozenset of str
+        Optimizers whose moments go to the host's memory where the device has no room.
     reserve_bytes, fragmentation_share : float
         As the `Footprint`'s, of today's software [B, 1].
     filled_share : float
@@ -42,6 +44,7 @@ class FineTuningFootprint:
     quantised_input_bytes: float
     sharded_input_copies: float
     update_copies: Mapping[str, float] = field(hash=False)
+    paged: frozenset[str]
     reserve_bytes: float
     fragmentation_share: float
     filled_share: float

@@ -99,7 +99,22 @@ def optimizer_bytes(training: Training) -> float:
     float
         [B].
     """
-    if training.states_dtype == "bf16" and training.precision not in FULL_WIDTH:
-        return training.footprint.narrow_moment_bytes[training.optimizer]
-    moments = training.footprint.moment_bytes[training.optimizer]
-    return moments if training.precision in FULL_WIDTH else training.footprint.master_bytes + moments
+    without_master = training.precision in FULL_WIDTH or _has_narrow_states(training)
+    return moment_bytes(training) + (0.0 if without_master else training.footprint.master_bytes)
+
+
+def moment_bytes(training: Training) -> float:
+    """Moments of one trained parameter.
+
+    Returns
+    -------
+    float
+        [B].
+    """
+    kept = training.footprint.narrow_moment_bytes if _has_narrow_states(training) else training.footprint.moment_bytes
+    return kept[training.optimizer]
+
+
+def _has_narrow_states(training: Training) -> bool:
+    """Whether the optimizer updates 16-bit weights and states."""
+    return training.states_dtype == "bf16" and training.precision not in FULL_WIDTH

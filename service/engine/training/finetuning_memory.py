@@ -27,7 +27,7 @@ from service.engine.training.activations import (
     feed_forward_elements,
 )
 from service.engine.training.adapters import has_adapter
-from service.engine.training.dtypes import FULL_WIDTH, element_bytes, frozen_bytes
+from service.engine.training.dtypes import FULL_WIDTH, element_bytes, frozen_bytes, moment_bytes, optimizer_bytes
 from service.engine.training.layouts import Layouts, layer_count, micro_batches
 from service.engine.training.model_states import BytesPerUnit, model_state_bytes
 from service.engine.training.parameters import ParameterCounts, expert_layer_count
@@ -52,6 +52,7 @@ def finetuning_phases(
         By part [B].
     """
     states = model_state_bytes(model, counts, training, layouts)
+    states["optimizer"] = {name: resident_share(training) * size for name, size in states["optimizer"].items()}
     adding_up = (micro_batches(training, layouts) > 1).astype(float)
     forward = states | {"gradients": {name: adding_up * size for name, size in states["gradients"].items()}}
     layer, kept = layer_bytes(model, training, layouts)
@@ -70,6 +71,23 @@ def finetuning_phases(
 def stated_fusion(training: Training) -> KernelFusion:
     """Fusion of kernels, none where the search has not chosen it."""
     return training.kernel_fusion or "none"
+
+
+def resident_share(training: Training) -> float:
+    """Share of an optimizer's states that has to be on the device: paged moments go to the host where there is no room.
+
+    Returns
+    -------
+    float
+        From 0 to 1 [1].
+
+    References
+    ----------
+    Dettmers et al. 2023 (QLoRA, arXiv 2305.14314), section 3.
+    """
+    if training.optimizer not in training.footprint.finetuning.paged:
+        return 1.0
+    return 1 - moment_bytes(training) / optimizer_bytes(training)
 
 
 def updates_in_pytorch(layouts: Layouts) -> NDArray[np.bool_]:

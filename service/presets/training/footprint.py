@@ -51,6 +51,7 @@ def _finetuning(table: Mapping[str, Mapping[str, Any]]) -> FineTuningFootprint:
         quantised_input_bytes=float(table["quantised_input_bytes"]["value"]),
         sharded_input_copies=float(table["sharded_input_copies"]["value"]),
         update_copies=mapping("update_copies"),
+        paged=frozenset(table["paged"]["optimizers"]),
         reserve_bytes=float(table["reserve"]["gib"]) * _GIB,
         fragmentation_share=float(table["fragmentation"]["share"]),
         filled_share=float(table["filled"]["share"]),

@@ -181,6 +181,7 @@ FOOTPRINT = Footprint(
         quantised_input_bytes=3,
         sharded_input_copies=0.8,
         update_copies=MappingProxyType({"adamw": 1, "adamw_8bit": 0, "adamw_paged_8bit": 0, "adafactor": 0, "muon": 1, "sgd": 0}),
+        paged=frozenset({"adamw_paged_8bit"}),
         reserve_bytes=0.6 * GIB,
         fragmentation_share=0.005,
         filled_share=0.93,

@@ -138,3 +138,12 @@ def test_sharded_bases_are_gathered_as_they_are_stored() -> None:
     assert lora == pytest.approx(2 * (tables + 2 * layer))
     widest = LLAMA_2_70B.hidden_size * LLAMA_2_70B.ffn_hidden_size
     assert qlora == pytest.approx(2 * tables + 2 * (4 + 0.127) / 8 * layer + 2 * widest)
+
+
+def test_paged_moments_are_no_need_of_the_device() -> None:
+    """Two bytes a trained parameter less than the same moments on the device, and no less traffic in the update."""
+    held = {
+        optimizer: parts(LLAMA_7B, tuned("full_finetune", states_dtype="bf16", optimizer=optimizer), recompute=FULL)["optimizer"]
+        for optimizer in ("adamw_8bit", "adamw_paged_8bit")
+    }
+    assert held == {"adamw_8bit": pytest.approx(2 * count_parameters(LLAMA_7B).total), "adamw_paged_8bit": 0}
