@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,9 +11,10 @@ from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.run import MeasuredOn, Run
 from service.domain.training.utilisation import Utilisation
+from service.engine.numerics.ranges import P90_Z_SCORE
 from service.engine.training.measured_step import MeasuredStep, model_measured_step, training_there
 from service.presets.training.carried import carried_spread, load_carried_spreads, narrowed
-from service.presets.training.measured import residual_spread
+from service.presets.training.run_spread import run_spread
 from service.presets.training.utilisation import LayoutKnowledge, raise_range
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.training import resolve_axes
@@ -56,8 +58,9 @@ def _spread(run: Run, measured_on: MeasuredOn, power: float) -> tuple[Range, str
     """Range of a plan carried from that step, and where it comes from."""
     there, cluster = training_there(run.training, run.cluster, measured_on), run.cluster
     if measured_on.count == cluster.count and there == run.training:
-        least = residual_spread().least
-        return Range(1 - least, 1.0, 1 + least), "the plan's own layout: what runs of one job differ by from day to day"
+        repeated = run_spread(cluster.count)
+        reach = math.exp(P90_Z_SCORE * repeated.high_cv)
+        return Range(1 / reach, 1.0, reach), f"the plan's own job, as {repeated.runs} runs of such size differed from run to run (MLPerf)"
     known: tuple[LayoutKnowledge, LayoutKnowledge] = (
         "layout" if there.axes.mesh_known(measured_on.count) else "goal",
         "layout" if run.training.axes.mesh_known(cluster.count) else "goal",

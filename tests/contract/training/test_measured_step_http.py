@@ -80,9 +80,10 @@ def test_the_range_is_narrower_than_without_the_measurement(client: FlaskClient)
 
 
 def test_a_plan_of_the_measured_layout_has_the_measured_speed(client: FlaskClient) -> None:
-    """What is left out of `measured_on` is as planned."""
-    found = planned(client, {"mfu": 0.37, "measured_on": {"count": 1024}})
-    assert found["throughput"]["mfu"]["p50"] == pytest.approx(0.37)
+    """What is left out of `measured_on` is as planned; the range is that of repeated runs."""
+    found = planned(client, {"mfu": 0.37, "measured_on": {"count": 1024}})["throughput"]["mfu"]
+    assert found["p50"] == pytest.approx(0.37)
+    assert 0.35 < found["p10"] < 0.37 < found["p90"] < 0.39
 
 
 def test_a_stated_layout_carries_to_another_count_with_its_data_ranks(client: FlaskClient) -> None:
