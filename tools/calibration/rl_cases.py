@@ -15,7 +15,7 @@ from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Recomput
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts
 from service.engine.training.rl.lengths import lengths_from_mean, mean_sequence_tokens
-from service.engine.training.rl.phases import step_by_phase, training_pool, update_training
+from service.engine.training.rl.phases import step_by_phase, update_training
 from service.engine.training.search.layout_search import choose_layout
 from service.presets.serving import find_format
 from service.presets.training.footprint import find_footprint
@@ -65,7 +65,7 @@ def predict_seconds(case: RlCase, rates: RolloutRates) -> dict[str, float]:
     """Seconds of the step and of its published phases."""
     assert case.training.rl is not None
     training = update_training(replace(case.training, rl=replace(case.training.rl, rates=rates)))
-    found = step_by_phase(case.model, training, training_pool(training, case.cluster), case.utilisation, case.layouts)
+    found = step_by_phase(case.model, training, case.cluster, case.utilisation, case.layouts)
     seconds = {name: float(np.squeeze(found.seconds[name])) for name in PHASES if name in found.seconds}
     made = {name: sum(seconds.get(part, 0.0) for part in parts) for name, parts in PUBLISHED.items()}
     return {"step_s": float(found.steps.total[0]), **made}
@@ -129,6 +129,7 @@ def _reinforcement(row: Row, cluster: Cluster) -> Reinforcement:
         ),
         generation=GenerationPool(
             count=sampling,
+            share=0.5,
             tensor=parse_count(row["generation_tensor"]),
             pipeline=None,
             expert=None,

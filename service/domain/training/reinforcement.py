@@ -77,7 +77,9 @@ class GenerationPool:
     Attributes
     ----------
     count : int, optional
-        Accelerators that only sample; None: all that train sample too, in turns.
+        Accelerators that only sample; None: all that train sample too, in turns, or `share` of them where steps are asynchronous.
+    share : float
+        Part of all accelerators that only sample where no count is stated [1].
     tensor, pipeline, expert : int, optional
         Ranks of one replica. `expert`: those that its experts are divided over, at least `tensor`.
     weight_format : WeightFormat
@@ -88,17 +90,13 @@ class GenerationPool:
     """
 
     count: int | None
+    share: float
     tensor: int | None
     pipeline: int | None
     expert: int | None
     weight_format: WeightFormat
     machine: ServingMachine
     eager: bool = False
-
-    @property
-    def colocated(self) -> bool:
-        """Whether sampler and trainer share accelerators."""
-        return self.count is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +167,8 @@ class Reinforcement:
     asynchronous_steps: int
     offload: bool
     rates: RolloutRates
+
+    @property
+    def colocated(self) -> bool:
+        """Whether sampler and trainer share accelerators."""
+        return self.generation.count is None and not self.asynchronous_steps

@@ -31,13 +31,13 @@ from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, recomputed_flops
 from service.engine.training.parameters import total_parameters
-from service.engine.training.rl.generation import generation_time
-from service.engine.training.rl.phases import phases_of
+from service.engine.training.rl.phases import phases_of, sampler_fits
 from service.engine.training.run_time import RunTime, failure_spread, loss_spread, predict_run_time
 from service.engine.training.search.fit_advice import what_would_fit
 from service.engine.training.search.layout_search import LayoutChoice
 from service.engine.training.step.workload import peak_flops
 
+SAMPLER_DOES_NOT_FIT = "no replica of training.rl.generation holds the sampled model's weights and one sequence: it does not fit"
 # Below this a plan is one of failures, not of training.
 LOW_GOODPUT = 0.5
 
@@ -288,18 +288,11 @@ def _attention_overstates(run: Run, flops: TrainingFlops) -> bool:
     return causal and flops.attention > flops.total / 2
 
 
-def _sampler_does_not_fit(run: Run) -> bool:
-    """Whether the replicas that a step of reinforcement learning samples on are too small."""
-    rl = run.training.rl
-    if rl is None or not isinstance(run.model, Transformer):
-        return False
-    return not generation_time(run.model, rl, rl.generation.count or run.cluster.count).fits
-
-
 def _warnings(run: Run, timed: RunTime, useful_hours: float) -> tuple[str, ...]:
     choice, reliable = timed.choice, timed.reliable
     warnings = []
-    if not choice.fits:
+    sampled = sampler_fits(run.model, run.training, run.cluster)
+    if sampled and not choice.fits:
         warnings.append(
             f"the layout needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of"
             f" {run.cluster.accelerator.usable_memory_bytes / 1e9:,.1f} GB usable: it does not fit"
@@ -309,8 +302,8 @@ def _warnings(run: Run, timed: RunTime, useful_hours: float) -> tuple[str, ...]:
             "it fits only with a loss that never holds the logits, as Liger Kernel and Unsloth compute it: training.kernel_fusion"
             " fused_linear_cross_entropy"
         )
-    if _sampler_does_not_fit(run):
-        warnings.append("a replica of the stated training.rl.generation does not hold the sampled model's weights and one sequence")
+    if not sampled:
+        warnings.append(SAMPLER_DOES_NOT_FIT)
     if isinstance(run.model, GenericNetwork) and run.model.activation_bytes_per_sample is None:
         warnings.append("memory leaves out activations: they are not known for this network")
     if _attention_overstates(run, timed.flops):

@@ -23,7 +23,6 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.reinforcement import on_count
 from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
 from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_expert_ranks
@@ -222,7 +221,7 @@ def _with_count(on_accelerator: WorkloadOnAccelerator, run: Run, count: int, not
     cluster = replace(run.cluster, count=count)
     section, training = on_accelerator.workload.request.get("training", {}), run.training
     if training.rl is not None:
-        return replace(run, cluster=cluster, training=on_count(training, section, cluster))
+        return replace(run, cluster=cluster)
     batch = resolve_global_batch(section, run.model, training.method, training.seq_len, cluster, notes)
     return replace(run, cluster=cluster, training=replace(training, global_batch=batch))
 

@@ -41,15 +41,6 @@ def with_reinforcement(training: Training, given: Section, cluster: Cluster, not
     return replace(training, axes=axes, seq_len=seq_len, global_batch=rl.rollouts.responses, response_tokens=0, rl=rl)
 
 
-def on_count(training: Training, given: Section, cluster: Cluster) -> Training:
-    """The training with its sampler on the accelerators of another cluster; other methods as they are. Raises InvalidRequest."""
-    if training.rl is None:
-        return training
-    asked = given.get("rl", {}).get("generation", {})
-    pool = _generation(asked, training.rl.asynchronous_steps, training, cluster, AssumptionLog())
-    return replace(training, rl=replace(training.rl, generation=pool))
-
-
 def _reinforcement(given: Section, training: Training, cluster: Cluster, notes: AssumptionLog) -> Reinforcement:
     asked = given.get("rl", {})
     sequences = _sequences(asked, given, notes)
@@ -65,7 +56,7 @@ def _reinforcement(given: Section, training: Training, cluster: Cluster, notes: 
         mini_batch_responses=_mini_batch(asked, rollouts.responses, notes),
         critic_params=float(_take(asked, "critic_params", notes)),
         asynchronous_steps=lag,
-        offload=bool(asked["offload"]) if "offload" in asked else _offload(pool, notes),
+        offload=bool(asked["offload"]) if "offload" in asked else _offload(pool, lag, notes),
         rates=rates,
     )
 
@@ -195,42 +186,32 @@ def _mini_batch(asked: Section, responses: int, notes: AssumptionLog) -> int:
 
 
 def _generation(asked: Section, lag: int, training: Training, cluster: Cluster, notes: AssumptionLog) -> GenerationPool:
-    count = _sampling_count(asked, lag, cluster, notes)
+    count = _note_pools(asked, lag, cluster, notes)
     eager = training.software_year < rl_default("captured_since").value
     if eager:
         notes.assume(f"{PATH}.generation.eager", value=True, source=rl_default("captured_since").source)
     accelerator = replace(cluster.accelerator, internode_gbit_per_s=cluster.internode_gbit_per_s or None)
     return GenerationPool(
         count=count,
+        share=rl_default("sampling_share").value,
         tensor=asked.get("tensor"),
         pipeline=asked.get("pipeline"),
         expert=asked.get("expert"),
         weight_format=_weight_format(asked, cluster.accelerator, notes),
-        machine=sampling_machine(accelerator, colocated=count is None),
+        machine=sampling_machine(accelerator, colocated=count is None and not lag),
         eager=eager,
     )
 
 
-def _sampling_count(asked: Section, lag: int, cluster: Cluster, notes: AssumptionLog) -> int | None:
-    """Accelerators that only sample, None where all do both. Raises InvalidRequest where pools do not add up."""
-    pointer = f"{POINTER}/generation/count"
+def _note_pools(asked: Section, lag: int, cluster: Cluster, notes: AssumptionLog) -> int | None:
+    """The stated accelerators that only sample; None where all do both, or where a share of them does, which is noted."""
     count = asked.get("count")
-    if count is None:
-        if not lag:
-            notes.assume(f"{PATH}.generation.count", cluster.count, rl_default("colocated").source)
-            return None
-        count = notes.assume(f"{PATH}.generation.count", cluster.count // 2, rl_default("sampling_share").source)
-    if count > cluster.count:
-        raise InvalidRequest(
-            f"{count} accelerators cannot sample where hardware.count, sampler and trainer together, is {cluster.count}", pointer
-        )
-    if lag and not 0 < count < cluster.count:
-        raise InvalidRequest(
-            f"asynchronous steps need accelerators that only sample and others that only train: of {cluster.count} in all state a"
-            " generation.count below that, or more accelerators",
-            pointer,
-        )
-    return None if count == cluster.count else int(count)
+    if count is None and lag:
+        usual = rl_default("sampling_share")
+        notes.assume(f"{PATH}.generation.count", int(usual.value * cluster.count), usual.source)
+    elif count is None:
+        notes.assume(f"{PATH}.generation.count", cluster.count, rl_default("colocated").source)
+    return None if count is None or (count == cluster.count and not lag) else int(count)
 
 
 def _weight_format(asked: Section, accelerator: Accelerator, notes: AssumptionLog) -> WeightFormat:
@@ -247,6 +228,6 @@ def _weight_format(asked: Section, accelerator: Accelerator, notes: AssumptionLo
     return found
 
 
-def _offload(pool: GenerationPool, notes: AssumptionLog) -> bool:
+def _offload(pool: GenerationPool, lag: int, notes: AssumptionLog) -> bool:
     usual = rl_default("offload")
-    return bool(notes.assume(f"{PATH}.offload", pool.colocated and usual.value, usual.source))
+    return bool(notes.assume(f"{PATH}.offload", pool.count is None and not lag and usual.value, usual.source))

@@ -263,7 +263,15 @@ def reinforcement(
     """1,024 answers of 600 tokens in the median to prompts of 128, on the accelerators that train."""
     weights = WeightFormat("bf16", 16, 2.0, 2.0, 2.0, ("bf16",), "")
     machine = ServingMachine(H100, SERVED, EngineLimits(0.6, 2e9, 1024, 8192, 64))
-    sampling: dict[str, Any] = {"count": None, "tensor": 1, "pipeline": None, "expert": None, "weight_format": weights, "machine": machine}
+    sampling: dict[str, Any] = {
+        "count": None,
+        "share": 0.5,
+        "tensor": 1,
+        "pipeline": None,
+        "expert": None,
+        "weight_format": weights,
+        "machine": machine,
+    }
     plain: dict[str, Any] = {
         "rollouts": Rollouts(prompts, to_each, 128.0, lengths or ResponseLengths(600.0, 0.6, 3968.0)),
         "generation": GenerationPool(**{**sampling, **(pool or {})}),

@@ -80,23 +80,17 @@ def generation_time(model: Transformer, rl: Reinforcement, count: int) -> Genera
     Returns
     -------
     GenerationTime
+        On the widest replicas where none holds the weights and a sequence, with `fits` false.
 
     Raises
     ------
     InvalidRequest
-        The pool cannot be divided into the stated replicas, or none that is searched holds the weights and one sequence.
+        The accelerators cannot be divided into the stated replicas.
     """
     setup, shapes = _setup(model, rl), replica_shapes(model, rl.generation, count)
     accelerators, tensor = (np.array(column, dtype=np.float64) for column in zip(*shapes, strict=True))
     held = np.asarray(largest_batch(setup, Replicas(accelerators, tensor, np.ones(len(shapes)))))
-    if rl.generation.tensor is None and not np.any(held >= 1):
-        raise InvalidRequest(
-            f"no replica of {min(accelerators):g} to {max(accelerators):g} accelerators holds the sampled model's weights and one sequence;"
-            " state a wider generation.tensor, fewer bits in generation.precision or more accelerators",
-            POINTER,
-        )
-    # A width that the caller states is timed as it is.
-    fits = (held >= 1) | (rl.generation.tensor is not None)
+    fits = held >= 1 if np.any(held >= 1) else accelerators == accelerators.max()
     accelerators, tensor, held = accelerators[fits], tensor[fits], held[fits]
     each = np.ceil(rl.rollouts.responses / (count // accelerators))
     # Asynchronously the answers of several steps are sampled side by side.

@@ -53,7 +53,7 @@ def resident_bytes(model: Transformer, training: Training, layouts: Layouts) -> 
     rl = training.rl
     assert rl is not None
     weights = cache = 0.0
-    if rl.generation.colocated and not rl.offload:
+    if rl.colocated and not rl.offload:
         count = int(np.max(layouts.tensor * layouts.pipeline * layouts.data * layouts.context))
         sampling = generation_time(model, rl, count)
         request = MeanRequest(rl.rollouts.prompt_tokens, mean_tokens(rl.rollouts.lengths))

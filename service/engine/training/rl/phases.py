@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.errors import InvalidRequest
 from service.domain.training.estimate import PhaseBlock
 from service.domain.training.model import Model, Transformer
 from service.domain.training.reinforcement import PHASES, Reinforcement, Rollouts
@@ -32,6 +33,7 @@ from service.engine.training.step.step_time import StepTime, step_time
 Floats = NDArray[np.float64]
 # Weights are sent in 16 bits and quantised where they arrive.
 TRANSFERRED_BYTES = 2.0
+POINTER = "/training/rl/generation/count"
 SAMPLING = ("prefill", "generation", "environment")
 """Phases of the sampler's pool; all others are the trainer's."""
 
@@ -57,23 +59,70 @@ def update_training(training: Training) -> Training:
     return training if training.rl is None else replace(training, global_batch=training.rl.mini_batch_responses)
 
 
+def sampling_accelerators(rl: Reinforcement, count: int) -> int | None:
+    """Accelerators that only sample.
+
+    Parameters
+    ----------
+    rl : Reinforcement
+        Stated pool and lag.
+    count : int
+        All accelerators.
+
+    Returns
+    -------
+    int or None
+        None where all sample and train in turns.
+
+    Raises
+    ------
+    InvalidRequest
+        More than there are, or none left to train while they sample.
+    """
+    sampling = rl.generation.count
+    if sampling is None:
+        if not rl.asynchronous_steps:
+            return None
+        sampling = int(rl.generation.share * count)
+    if sampling > count:
+        raise InvalidRequest(f"{sampling} accelerators cannot sample: sampler and trainer together are {count}", POINTER)
+    if rl.asynchronous_steps and not 0 < sampling < count:
+        raise InvalidRequest(
+            f"asynchronous steps need accelerators that only sample and others that only train: of {count} in all state a"
+            " generation.count below that, or more accelerators",
+            POINTER,
+        )
+    return None if sampling == count else sampling
+
+
 def training_pool(training: Training, cluster: Cluster) -> Cluster:
-    """The accelerators that train: all but those that only sample."""
-    if training.rl is None or training.rl.generation.count is None:
+    """The accelerators that train: all but those that only sample. Raises InvalidRequest where the pools do not add up."""
+    if training.rl is None:
         return cluster
-    count = cluster.count - training.rl.generation.count
+    sampling = sampling_accelerators(training.rl, cluster.count)
+    if sampling is None:
+        return cluster
+    count = cluster.count - sampling
     return replace(cluster, count=count, accelerators_per_node=min(cluster.accelerators_per_node, count))
+
+
+def sampler_fits(model: Model, training: Training, cluster: Cluster) -> bool:
+    """Whether the accelerators that sample hold the policy and a sequence; nothing samples in other methods."""
+    if training.rl is None or not isinstance(model, Transformer):
+        return True
+    count = sampling_accelerators(training.rl, cluster.count) or cluster.count
+    return generation_time(model, training.rl, count).fits
 
 
 def step_by_phase(
     model: Model,
     training: Training,
-    pool: Cluster,
+    cluster: Cluster,
     utilisation: Utilisation,
     layouts: Layouts,
     networks_gbit_per_s: Floats | None = None,
 ) -> TimedStep:
-    """Time of a step of reinforcement learning on every layout of the accelerators that train.
+    """Time of a step of reinforcement learning on every layout of the accelerators that train (`training_pool`).
 
     Parameters
     ----------
@@ -81,8 +130,8 @@ def step_by_phase(
         The policy.
     training : Training
         Of one optimizer step (`update_training`).
-    pool : Cluster
-        Accelerators that train (`training_pool`).
+    cluster : Cluster
+        All accelerators, which sample or train.
     utilisation : Utilisation
         What they achieve.
     layouts : Layouts
@@ -97,11 +146,11 @@ def step_by_phase(
     Raises
     ------
     InvalidRequest
-        The accelerators that sample cannot hold the model.
+        The accelerators that sample do not divide into replicas, or the pools do not add up.
     """
     assert training.rl is not None
     assert isinstance(model, Transformer)
-    rl, packed = training.rl, packed_layouts(training, layouts)
+    rl, packed, pool = training.rl, packed_layouts(training, layouts), training_pool(training, cluster)
 
     def timed(**auxiliary: object) -> StepTime:
         alone = replace(training, method="pretrain", rl=None, auxiliary_models=AuxiliaryModels(**auxiliary))  # type: ignore[arg-type]
@@ -111,9 +160,8 @@ def step_by_phase(
     forward = _combined(lambda one, base: one - base, timed(reference=True), update)
     reward_model = training.auxiliary_models.reward_model
     reward = _combined(lambda one, base: one - base, timed(reward_model=reward_model), update) if reward_model else None
-    return _timed_step(
-        model, training, pool, _Passes(update, forward, reward), generation_time(model, rl, rl.generation.count or pool.count)
-    )
+    sampling = generation_time(model, rl, sampling_accelerators(rl, cluster.count) or cluster.count)
+    return _timed_step(model, training, pool, _Passes(update, forward, reward), sampling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +193,7 @@ def phases_of(model: Model, training: Training, cluster: Cluster, utilisation: U
     StepPhases
     """
     assert training.rl is not None
-    found = step_by_phase(model, update_training(training), training_pool(training, cluster), utilisation, layouts)
+    found = step_by_phase(model, update_training(training), cluster, utilisation, layouts)
     seconds = {name: float(np.squeeze(value)) for name, value in found.seconds.items()}
     tokens = _tokens(training, training.rl.rollouts)
     phases = tuple(PhaseBlock(name, seconds[name], tokens.get(name, 0.0)) for name in PHASES if seconds.get(name))
@@ -261,7 +309,7 @@ def transfer_s(model: Transformer, rl: Reinforcement, trainers: Cluster) -> floa
     network = (accelerator.internode_gbit_per_s or 0.0) / 8 * 1e9 or math.inf
     link = (accelerator.link_gb_per_s or 0.0) / 2 * 1e9 or network
     domain = max(accelerator.accelerators_per_node, accelerator.link_domain)
-    within = pool.colocated and trainers.count <= domain
+    within = rl.colocated and trainers.count <= domain
     rate = link if within else min(link, network)
     return received / (rl.rates.transfer_share * rate)
 
@@ -270,7 +318,7 @@ def offload_s(model: Transformer, training: Training, pool: Cluster) -> float:
     """Optimizer's states and gradients to the host's memory while answers are sampled, and back [s]."""
     rl = training.rl
     assert rl is not None
-    if not (rl.offload and rl.generation.colocated):
+    if not (rl.offload and rl.colocated):
         return 0.0
     moved = (optimizer_bytes(training) + training.footprint.gradient_bytes[training.precision]) * count_parameters(model).total / pool.count
     return 2 * moved / rl.rates.host_bytes_per_s

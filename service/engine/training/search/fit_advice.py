@@ -14,7 +14,7 @@ from service.domain.training.model import Model
 from service.domain.training.run import Axes, Cluster, Method, Training
 from service.engine.training.layouts import base_layouts, memory_option_grid
 from service.engine.training.memory import memory_use
-from service.engine.training.rl.phases import training_pool, update_training
+from service.engine.training.rl.phases import sampler_fits, training_pool, update_training
 from service.engine.training.search.layout_search import LayoutChoice, leanest_fusion
 
 LARGEST_MACHINE = 2**17
@@ -28,6 +28,8 @@ NO_MACHINE = (
 
 def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
     """Changes that make the model fit, as sentences; each is found by the search itself, so that a request with it fits."""
+    if not sampler_fits(model, training, cluster):
+        return _holding_sampler(model, training, cluster)
     training, sampling = update_training(training), cluster.count - training_pool(training, cluster).count
     cluster = training_pool(training, cluster)
     capacity = cluster.accelerator.usable_memory_bytes
@@ -47,6 +49,20 @@ def what_would_fit(model: Model, training: Training, cluster: Cluster) -> tuple[
             if _leanest_bytes(model, leaner_training, cluster) <= capacity
         ]
     return tuple(advice)
+
+
+def _holding_sampler(model: Model, training: Training, cluster: Cluster) -> tuple[str, ...]:
+    """What would hold the model that a step of reinforcement learning samples."""
+    counts = (
+        cluster.count << doublings for doublings in range(1, LARGEST_MACHINE.bit_length()) if cluster.count << doublings <= LARGEST_MACHINE
+    )
+    assert training.rl is not None
+    searched = replace(
+        training, rl=replace(training.rl, generation=replace(training.rl.generation, tensor=None, pipeline=None, expert=None))
+    )
+    enough = next((count for count in counts if sampler_fits(model, searched, replace(cluster, count=count))), None)
+    more = [f"{enough} of these accelerators, as far as sampling goes"] if enough else [NO_MACHINE]
+    return (*more, "a wider training.rl.generation.tensor, or fewer bits in training.rl.generation.precision")
 
 
 def _leaner_trainings(training: Training) -> Iterator[tuple[str, Training]]:
@@ -118,6 +134,9 @@ def does_not_fit(model: Model, training: Training, cluster: Cluster, choice: Lay
     """The error of a search in which nothing fits."""
     needed, held = choice.total_bytes / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
     advice = "; ".join(what_would_fit(model, training, cluster))
+    if not sampler_fits(model, training, cluster):
+        what = f"no replica of {cluster.count} x {cluster.accelerator.name} holds the sampled model's weights and one sequence"
+        return DoesNotFit(f"{what}. What would fit: {advice}", "/training/rl/generation")
     return DoesNotFit(
         f"no layout fits {cluster.count} x {cluster.accelerator.name}: the leanest needs {needed:,.1f} GB on an accelerator of "
         f"{held:,.1f} GB usable. What would fit: {advice}",

@@ -15,7 +15,7 @@ from service.domain.training.run import TUNED, Axes, Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
 from service.engine.training.memory import MemoryUse, memory_use
-from service.engine.training.rl.phases import step_by_phase, training_pool, update_training
+from service.engine.training.rl.phases import sampler_fits, step_by_phase, training_pool, update_training
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
 from service.engine.training.step.step_time import PARTS, StepTime, step_time
 
@@ -119,7 +119,8 @@ def choose_layout(model: Model, training: Training, cluster: Cluster, utilisatio
     """
     training, pool = update_training(training), training_pool(training, cluster)
     weighed, training, fused = _worth_timing(model, training, pool)
-    timed = _timed(weighed, _step_time(model, training, pool, utilisation, weighed.layouts))
+    steps = _step_time(model, training, cluster, utilisation, weighed.layouts)
+    timed = _timed(weighed, steps, sampled=sampler_fits(model, training, cluster))
     best = _best(timed)
     choice = replace(_choice(timed, best, weighed), fused=fused)
     return replace(choice, alternatives=alternatives(timed, best, training, cluster)) if choice.fits else choice
@@ -154,11 +155,12 @@ def choose_layouts(
     InvalidRequest
         The fixed axes cannot make up the machine or divide the model.
     """
-    training, cluster = update_training(training), training_pool(training, cluster)
-    weighed, training, fused = _worth_timing(model, training, cluster)
+    training, pool = update_training(training), training_pool(training, cluster)
+    weighed, training, fused = _worth_timing(model, training, pool)
     steps = _step_time(model, training, cluster, utilisation, weighed.layouts, np.array(networks_gbit_per_s)[:, np.newaxis])
     rows = zip(*np.broadcast_arrays(*(getattr(steps, name) for name in StepTime.__slots__)), strict=True)
-    found = (_timed(weighed, StepTime(*parts)) for parts in rows)
+    sampled = sampler_fits(model, training, cluster)
+    found = (_timed(weighed, StepTime(*parts), sampled=sampled) for parts in rows)
     return tuple(replace(_choice(timed, _best(timed), weighed), fused=fused) for timed in found)
 
 
@@ -184,9 +186,9 @@ def _step_time(
     return _as_measured(steps, utilisation)
 
 
-def _timed(weighed: SizedLayouts, steps: StepTime) -> TimedLayouts:
-    """Layouts with their memory and their duration in one network."""
-    seconds, fits = steps.total, weighed.needed <= weighed.capacity
+def _timed(weighed: SizedLayouts, steps: StepTime, *, sampled: bool) -> TimedLayouts:
+    """Layouts with their memory and their duration in one network; none fits where what samples does not (`sampled` false)."""
+    seconds, fits = steps.total, sampled & (weighed.needed <= weighed.capacity)
     return TimedLayouts(weighed.layouts, steps, weighed.needed, fits, seconds, steps.batch / seconds)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +10,10 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.reinforcement import Reinforcement
 from service.domain.training.run import Cluster, Training
 from service.engine.training.rl.lengths import mean_tokens, share_longer
+from service.engine.training.rl.phases import sampling_accelerators
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.training.models import find_model
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.reinforcement import on_count
 from service.usecases.resolution.training import resolve_training
 from tests.unit.usecases.requests import noted, pointer_of
 
@@ -85,17 +84,21 @@ def test_the_older_fields_say_the_same() -> None:
 
 def test_asynchronous_steps_take_half_of_the_accelerators() -> None:
     """As recipes do; a stated count stays. All of them is as none that only sample."""
-    assert step({"asynchronous_steps": 1}).generation.count == 8
+    notes = AssumptionLog()
+    half = step({"asynchronous_steps": 1}, notes)
+    assert noted(notes)["training.rl.generation.count"] == 8
+    assert [sampling_accelerators(half, count) for count in (16, 64)] == [8, 32]
     assert step({"asynchronous_steps": 1, "generation": {"count": 4}}).generation.count == 4
     assert step({"generation": {"count": 16}}).generation.count is None
 
 
-def test_another_count_has_another_sampler() -> None:
-    """A comparison asks for several counts: half of each samples."""
-    given = {"rl": {"asynchronous_steps": 1}}
-    found = on_count(resolved(given), given, replace(MACHINE, count=64)).rl
-    assert found is not None
-    assert found.generation.count == 32
+@pytest.mark.parametrize(
+    ("rl", "count"),
+    [({"generation": {"count": 17}}, 16), ({"asynchronous_steps": 1, "generation": {"count": 16}}, 16), ({"asynchronous_steps": 1}, 1)],
+)
+def test_pools_that_do_not_add_up_are_refused(rl: dict[str, Any], count: int) -> None:
+    """More samplers than accelerators, or none that train beside them."""
+    assert pointer_of(lambda: sampling_accelerators(step(rl), count)) == "/training/rl/generation/count"
 
 
 def test_older_software_launches_kernels_one_by_one() -> None:
@@ -116,8 +119,6 @@ def test_older_software_launches_kernels_one_by_one() -> None:
         ({"response_tokens": 4000.0}, {"seq_len": 4096}, "response_tokens"),
         ({"prompt_tokens": 4096.0}, {"seq_len": 4096}, "prompt_tokens"),
         ({"mini_batch_responses": 2048, "prompts_per_step": 64}, {}, "mini_batch_responses"),
-        ({"generation": {"count": 17}}, {}, "generation/count"),
-        ({"asynchronous_steps": 1, "generation": {"count": 16}}, {}, "generation/count"),
         ({"generation": {"precision": "no-such"}}, {}, "generation/precision"),
     ],
 )
