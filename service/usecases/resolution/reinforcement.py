@@ -208,9 +208,9 @@ def _note_pools(asked: Section, lag: int, cluster: Cluster, notes: AssumptionLog
     count = asked.get("count")
     if count is None and lag:
         usual = rl_default("sampling_share")
-        notes.assume(f"{PATH}.generation.count", int(usual.value * cluster.count), usual.source)
+        notes.assume(f"{PATH}.generation.count", f"{usual.value:g} of all accelerators", usual.source)
     elif count is None:
-        notes.assume(f"{PATH}.generation.count", cluster.count, rl_default("colocated").source)
+        notes.assume(f"{PATH}.generation.count", "all accelerators", rl_default("colocated").source)
     return None if count is None or (count == cluster.count and not lag) else int(count)
 
 

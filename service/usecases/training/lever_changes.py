@@ -143,7 +143,9 @@ def _unset(*paths: str) -> Changes:
 
 
 def _batch(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    yield {"training.global_batch_tokens": int(base.chosen("training.global_batch_tokens") * kind.figures["factor"])}
+    tokens = base.chosen("training.global_batch_tokens")
+    if tokens:  # a step of reinforcement learning is stated by its answers
+        yield {"training.global_batch_tokens": int(tokens * kind.figures["factor"])}
 
 
 def _optimizer(base: LeverBase, kind: LeverKind) -> Iterator[Change]:

@@ -74,6 +74,24 @@ def test_little_is_enough(client: FlaskClient) -> None:
     assert any("training.rl.response_tokens" in warning for warning in found["warnings"])
 
 
+def test_levers_are_looked_for(client: FlaskClient) -> None:
+    """Single changes of the run, whether or not its batch is stated in tokens."""
+    assert estimated(client, request() | {"levers": True})["levers"]
+
+
+def test_a_sampler_too_small_for_the_model_does_not_fit(client: FlaskClient) -> None:
+    """With what would; a layout that the caller states is answered, and said not to fit."""
+    body = request(8, generation={}) | {"model": {"preset": "llama-3.1-405b"}}
+    answer = client.post("/v1/estimate", json=body)
+    assert answer.status_code == 422
+    assert answer.json is not None
+    assert "of these accelerators, as far as sampling goes" in answer.json["detail"]
+    body["training"]["parallelism"] = {"tensor": 8}
+    found = estimated(client, body)
+    assert not found["memory"]["fits"]
+    assert any("holds the sampled model's weights" in warning for warning in found["warnings"])
+
+
 def test_a_comparison_times_steps_on_every_machine(client: FlaskClient) -> None:
     """On each count the sampler has the accelerators of that count."""
     body = {
@@ -82,6 +100,9 @@ def test_a_comparison_times_steps_on_every_machine(client: FlaskClient) -> None:
     }
     answer = client.post("/v1/compare", json=body)
     assert answer.status_code == 200, answer.json
+    body["workload"]["training"] = {"method": "rl", "rl": {**STEP, "asynchronous_steps": 1}}
+    apart = client.post("/v1/compare", json=body)
+    assert apart.status_code == 200, apart.json
 
 
 @pytest.mark.parametrize(

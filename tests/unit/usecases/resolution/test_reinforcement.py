@@ -86,7 +86,7 @@ def test_asynchronous_steps_take_half_of_the_accelerators() -> None:
     """As recipes do; a stated count stays. All of them is as none that only sample."""
     notes = AssumptionLog()
     half = step({"asynchronous_steps": 1}, notes)
-    assert noted(notes)["training.rl.generation.count"] == 8
+    assert noted(notes)["training.rl.generation.count"] == "0.5 of all accelerators"
     assert [sampling_accelerators(half, count) for count in (16, 64)] == [8, 32]
     assert step({"asynchronous_steps": 1, "generation": {"count": 4}}).generation.count == 4
     assert step({"generation": {"count": 16}}).generation.count is None
