@@ -66,9 +66,14 @@ def _holding_sampler(model: Model, training: Training, cluster: Cluster) -> tupl
 
 
 def _leaner_trainings(training: Training) -> Iterator[tuple[str, Training]]:
-    """Changes of optimizer, adapters and method that take less memory, each by itself."""
+    """Changes of optimizer, states, kernels, adapters and method that take less memory, each by itself."""
     if training.optimizer == "adamw":
         yield 'optimizer "adamw_8bit"', replace(training, optimizer="adamw_8bit")
+    if training.method == "full_finetune" and training.states_dtype == "fp32":
+        yield 'states_dtype "bf16"', replace(training, states_dtype="bf16")
+    # Left open, the leanest kernels are among what was tried.
+    if training.kernel_fusion is not None and (leaner := leanest_fusion(replace(training, kernel_fusion=None))) != training:
+        yield f'kernel_fusion "{leaner.kernel_fusion}"', leaner
     if training.lora_rank > ADVISED_RANK:
         yield f"lora_rank {ADVISED_RANK}", replace(training, lora_rank=ADVISED_RANK)
     methods: dict[Method, tuple[Method, ...]] = {"full_finetune": ("lora", "qlora"), "lora": ("qlora",)}

@@ -270,3 +270,13 @@ def test_a_fused_loss_is_taken_where_nothing_else_fits() -> None:
     assert (chosen.fits, chosen.fused) == (True, True)
     assert not stated.fits
     assert not choose_layout(LLAMA_7B, long, cluster(1), utilisation()).fused
+
+
+def test_advice_names_states_and_kernels_that_would_fit() -> None:
+    """Full fine-tuning in bf16 where fp32 states are too much; a loss that never holds the logits where each operation is stated."""
+    whole = training(method="full_finetune", global_batch=1, kernel_fusion="none")
+    assert any('states_dtype "bf16"' in way for way in what_would_fit(LLAMA_7B, whole, cluster(1, accelerator(usable_memory_bytes=75e9))))
+    long = training(method="qlora", lora_rank=16, seq_len=32_768, global_batch=1, kernel_fusion="none")
+    needed = choose_layout(LLAMA_7B, replace(long, axes=Axes(recompute="full")), cluster(1), utilisation()).total_bytes
+    advice = what_would_fit(LLAMA_7B, long, cluster(1, accelerator(usable_memory_bytes=0.8 * needed)))
+    assert any('kernel_fusion "fused_linear_cross_entropy" on this machine' in way for way in advice)
