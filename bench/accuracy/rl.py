@@ -28,7 +28,7 @@ class RlRow:
     """One published set-up: predicted over measured seconds of the step, without its document, without its publication, in sample.
 
     `phases`: predicted over measured seconds of published phases, without its document. `covered`: whether the range of the other
-    documents' errors holds it.
+    documents' errors, no narrower than the machine's pre-training, holds it.
     """
 
     case: RlCase
@@ -49,10 +49,10 @@ def rows() -> tuple[RlRow, ...]:
         further, here = predict_seconds(case, folds.publications[case.source]), predict_seconds(case, known)
         ratios = {name: away[name] / seconds for name, seconds in case.measured.items()}
         step, measured = ratios.pop("step_s"), case.measured["step_s"]
-        spread = fit_spread(left_out_ratios([other for other in cases if other.document != case.document], folds))
-        found.append(
-            RlRow(case, step, further["step_s"] / measured, here["step_s"] / measured, ratios, covered=spread.p10 <= step <= spread.p90)
-        )
+        own = fit_spread(left_out_ratios([other for other in cases if other.document != case.document], folds))
+        machine = case.utilisation.spread
+        covered = min(own.p10, machine.p10) <= step <= max(own.p90, machine.p90)
+        found.append(RlRow(case, step, further["step_s"] / measured, here["step_s"] / measured, ratios, covered=covered))
     return tuple(found)
 
 

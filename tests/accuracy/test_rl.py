@@ -25,9 +25,9 @@ def test_steps_without_the_document(lines: dict[str, dict[str, Any]]) -> None:
     assert steps["publication_out_median_ape"] < 0.25
 
 
-def test_ranges_hold_about_four_in_five(lines: dict[str, dict[str, Any]]) -> None:
-    """Found from the other documents' errors."""
-    assert 0.75 <= lines["rl-steps"]["coverage_80"] <= 0.9
+def test_ranges_hold_four_in_five_and_little_more(lines: dict[str, dict[str, Any]]) -> None:
+    """Found from the other documents' errors, and no narrower than the machine's pre-training."""
+    assert 0.75 <= lines["rl-steps"]["coverage_80"] <= 0.92
 
 
 @pytest.mark.parametrize("phase", ["generation", "old_log_prob", "reference", "update_actor", "update_critic", "values"])

@@ -44,7 +44,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     known: LayoutKnowledge = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
     utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
     if run.training.finetuning is not None:
-        utilisation = replace(utilisation, spread=_finetuning_spread(utilisation))
+        utilisation = replace(utilisation, spread=_no_narrower(finetuning_spread(), utilisation))
     if run.efficiency.stated:
         return utilisation
     measured = _limit_power(run, apply_measurement(context, run, utilisation, notes), notes)
@@ -57,9 +57,9 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     return utilisation
 
 
-def _finetuning_spread(utilisation: Utilisation) -> Range:
-    """Range of fine-tuning, no narrower than that of the machine's pre-training."""
-    own, machine = finetuning_spread(), utilisation.spread
+def _no_narrower(own: Range, utilisation: Utilisation) -> Range:
+    """Range of a method, no narrower than that of the machine's pre-training."""
+    machine = utilisation.spread
     return Range(min(own.p10, machine.p10), 1.0, max(own.p90, machine.p90))
 
 
@@ -85,7 +85,7 @@ def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge
     if training.method in MEASURED_METHODS:
         return utilisation
     if training.rl is not None:
-        return replace(utilisation, spread=training.rl.rates.spread)
+        return replace(utilisation, spread=_no_narrower(training.rl.rates.spread, utilisation))
     notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
     return replace(utilisation, spread=raise_range(utilisation.spread, UNMEASURED_POWER))
 

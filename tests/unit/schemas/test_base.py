@@ -21,6 +21,7 @@ from service.schemas.fields import (
     Moment,
     NotNegative,
     Number,
+    OrNumber,
     OrWord,
     OwnField,
     Part,
@@ -162,6 +163,20 @@ def test_a_word_that_is_not_the_word_is_told_both_ways_to_say_it() -> None:
         assert wrong({"layout": value}) == {"/layout": 'must be an object with any of params, or "auto"'}
     with pytest.raises(ValidationError, match='must be a number, or "auto"'):
         OrWord(Number()).deserialize("best")
+
+
+def test_a_number_or_an_object_is_read_as_it_is_written() -> None:
+    """A mistake in the object points into it; anything else is told both ways."""
+    field = OrNumber(Number(minimum=1), Part(Inner))
+    assert field.deserialize(3) == 3.0
+    assert field.deserialize({"params": "2K"}) == {"params": 2000}
+    with pytest.raises(ValidationError, match="must be a number, or an object with any of params"):
+        field.deserialize("best")
+    with pytest.raises(ValidationError, match="must be a number from 1"):
+        field.deserialize(0)
+    with pytest.raises(ValidationError) as caught:
+        field.deserialize({"more": 1})
+    assert caught.value.messages == {"more": ["unknown field"]}
 
 
 @pytest.mark.parametrize(
