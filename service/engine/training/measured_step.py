@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator, Precision
-from service.domain.training.run import Cluster, Efficiency, MeasuredOn, Run, Training
+from service.domain.training.model import GenericNetwork
+from service.domain.training.run import Efficiency, MeasuredOn, Run, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.flops import TrainingFlops, training_flops
 from service.engine.training.search.layout_search import LayoutChoice, choose_layout
@@ -102,7 +103,7 @@ def model_measured_step(run: Run, measured_on: MeasuredOn, utilisation: Utilisat
     InvalidRequest
         The layout cannot make up the count or divide the model; the figure is above the peak.
     """
-    training, cluster = training_there(run.training, run.cluster, measured_on), replace(run.cluster, count=measured_on.count)
+    training, cluster = training_there(run, measured_on), replace(run.cluster, count=measured_on.count)
     rate = measured_tokens_per_s(run.efficiency, cluster.accelerator, training.precision, training_flops(run.model, training))
     # Without the range, which is the plan's: one search serves plans of all sizes.
     choice = choose_layout(run.model, training, cluster, replace(utilisation, spread=Range.exactly(1.0)))
@@ -110,15 +111,13 @@ def model_measured_step(run: Run, measured_on: MeasuredOn, utilisation: Utilisat
     return MeasuredStep(rate, modelled, choice)
 
 
-def training_there(training: Training, cluster: Cluster, measured_on: MeasuredOn) -> Training:
+def training_there(run: Run, measured_on: MeasuredOn) -> Training:
     """How the measured step trained: as the plan does, but for what is stated of it.
 
     Parameters
     ----------
-    training : Training
-        The plan's.
-    cluster : Cluster
-        The plan's machine.
+    run : Run
+        The plan.
     measured_on : MeasuredOn
         What differed.
 
@@ -127,14 +126,16 @@ def training_there(training: Training, cluster: Cluster, measured_on: MeasuredOn
     Training
         With the mesh stated there, else with the plan's, whose data ranks follow from the count.
     """
-    plan, own = training.axes, measured_on.axes
-    mesh = own if measured_on.own_mesh else plan if measured_on.count == cluster.count else replace(plan, data=None)
+    training, own = run.training, measured_on.axes
+    plan = training.axes
+    mesh = own if measured_on.own_mesh else plan if measured_on.count == run.cluster.count else replace(plan, data=None)
     axes = replace(
         mesh,
         micro_batch=own.micro_batch or plan.micro_batch,
         zero_stage=plan.zero_stage if own.zero_stage is None else own.zero_stage,
         recompute=own.recompute or plan.recompute,
     )
-    seq_len = measured_on.seq_len or training.seq_len
+    sampled = isinstance(run.model, GenericNetwork)
+    seq_len = training.seq_len if sampled else measured_on.seq_len or training.seq_len
     tokens = measured_on.global_batch_tokens or training.global_batch * training.seq_len
     return replace(training, axes=axes, seq_len=seq_len, global_batch=max(1, round(tokens / seq_len)))

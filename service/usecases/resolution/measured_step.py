@@ -56,7 +56,7 @@ def carry_measured_step(
 
 def _spread(run: Run, measured_on: MeasuredOn, power: float) -> tuple[Range, str]:
     """Range of a plan carried from that step, and where it comes from."""
-    there, cluster = training_there(run.training, run.cluster, measured_on), run.cluster
+    there, cluster = training_there(run, measured_on), run.cluster
     if measured_on.count == cluster.count and there == run.training:
         repeated = run_spread(cluster.count)
         reach = math.exp(P90_Z_SCORE * repeated.high_cv)
