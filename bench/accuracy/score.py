@@ -8,6 +8,7 @@ machines and software, so the second is the harder question.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +34,16 @@ from service.presets.training.utilisation import (
     spread_of,
     unmeasured_spread,
 )
-from tools.calibration.cases import MeasuredCase, is_held_back, other_cases, parameter_key, read_table, throughput_cases, without_layout
+from tools.calibration.cases import (
+    LISTS,
+    MeasuredCase,
+    is_held_back,
+    other_cases,
+    parameter_key,
+    read_table,
+    throughput_cases,
+    without_layout,
+)
 from tools.calibration.folds import Folds, predict_left_out_rates, predict_rates, read_folds, search_case_rate
 from tools.calibration.runs import FILES, PublishedRun, hours_range, published_runs
 from tools.calibration.spreads import Residuals, fit_spreads_of, residuals, vision_shares, without_document
@@ -228,7 +238,7 @@ def _constant(table: str, tables: Sequence[str], runs: Sequence[PublishedRun], n
 
 def _excluded() -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in read_table("throughput.csv"):
+    for row in itertools.chain(*map(read_table, LISTS)):
         if row["excluded"]:
             found[row["table"]][row["excluded"]] += 1
     return found

@@ -7,7 +7,7 @@ import sys
 import tomllib
 
 from service.presets.training.utilisation import load_parameters
-from tools.calibration import finetuning_fit, fit
+from tools.calibration import finetuning_fit, fit, rl
 from tools.calibration.write import FILE
 
 ROW = "{:<12}{:<12}{:>9}{:>11}{:>6}"
@@ -20,6 +20,7 @@ def main() -> None:
     # Fine-tuning's rates stand on the step model's.
     load_parameters.cache_clear()
     finetuning_fit.main()
+    rl.main()
     print(shares_table(FILE.read_text(encoding="utf-8")))
 
 
@@ -27,11 +28,10 @@ def shares_table(text: str) -> str:
     """Shares of the dense peak in a utilisation file: one row for each family and precision class, with the rows behind it."""
     document = tomllib.loads(text)
     attention = {(row["family"], row["kernels"]): row["share"] for row in document["attention"]}
-    earlier = document["software"]["earlier_attention"]
     lines = [ROW.format("family", "precision", "products", "attention", "rows")]
     for row in document["matmul"]:
         key = row["family"], row["precision"]
-        own = attention.get((key[0], "earlier" if list(key) in earlier else "own"))
+        own = attention.get((key[0], "own"))
         rows = sum(map(int, re.findall(r"\((\d+) rows\)", row["source"])))
         lines.append(ROW.format(*key, f"{row['share']:.3f}", f"{own:.3f}" if own else "borrowed", rows))
     return "\n".join(lines)

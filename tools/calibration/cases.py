@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Experts, LatentAttention, Model, Transformer
-from service.domain.training.run import TODAYS_SOFTWARE, Axes, Cluster, Optimizer, Recompute, Training
+from service.domain.training.run import Axes, Cluster, Optimizer, Recompute, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
 from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
@@ -34,6 +34,7 @@ LISTS = ("throughput.csv", "pretraining.csv")
 # A published run did fit: layouts that the engine counts a little too large stay in question.
 MEMORY_TOLERANCE = 0.25
 VTRAIN_LAYERS = (12, 16, 20, 24)
+VTRAIN_YEAR = 2023
 VTRAIN_GPT = Transformer(24, 1024, 16, 16, 64, 4096, 51200, gated_ffn=False, tied_embeddings=True, max_positions=1024)
 
 
@@ -167,7 +168,7 @@ def _case(row: Row) -> MeasuredCase:
         recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
     )
     model, cluster = find_or_build_model(row), build_cluster(row["accelerator"], int(row["count"]), row["internode"])
-    precision, software = cast("Precision", row["precision"]), float(row.get("software") or TODAYS_SOFTWARE)
+    precision, software = cast("Precision", row["precision"]), float(row.get("software") or row["year"])
     training = Training(
         method="pretrain",
         precision=precision,
@@ -179,6 +180,7 @@ def _case(row: Row) -> MeasuredCase:
         flash_attention=row["flash"] == "1",
         sequence_parallel=row["sequence_parallel"] == "1",
         fused_experts=has_fused_experts(with_fixed_parameters({}, {}, {}, {}), cluster.accelerator.family, precision, software),
+        software_year=int(row["year"]),
     )
     layouts = possible_layouts(model, training, cluster)
     rates = np.array([float(row["per_s"])])
@@ -246,7 +248,15 @@ def _vtrain_cases() -> Iterator[MeasuredCase]:
         model = replace(VTRAIN_GPT, layers=layers, hidden_size=hidden, head_dim=hidden // 16, ffn_hidden_size=4 * hidden)
         cluster = build_cluster("NVIDIA-A100-40GB-SXM", count)
         training = Training(
-            "pretrain", "fp16", "adamw", 1024, batch, find_footprint(cluster.accelerator), flash_attention=False, sequence_parallel=False
+            "pretrain",
+            "fp16",
+            "adamw",
+            1024,
+            batch,
+            find_footprint(cluster.accelerator),
+            flash_attention=False,
+            sequence_parallel=False,
+            software_year=VTRAIN_YEAR,
         )
         names = ("tensor", "pipeline", "data", "micro_batch")
         columns = {name: np.array([int(row[name]) for _, row in members], dtype=np.int64) for name in names}

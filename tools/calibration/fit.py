@@ -36,7 +36,7 @@ PARTS = ("overlap_share", "tensor_overlap")
 MOST = {"link_share": 0.95, "network_share": 0.95, "power_exponent": 1.0}
 # What the host takes: nothing where a compiler makes one program of the step.
 HOSTS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
-OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
+OF_A_KEY = ("matmul_share", "peak_part", "attention_share", "attention_deviation")
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,20 @@ def _names() -> list[str]:
 
 def _expected(problem: FitProblem) -> tuple[Floats, Floats]:
     """Prior means and widths of the vector: shared parameters, shares by key, attention's by kernels and their centre."""
-    known, count, kernels = priors(), len(problem.keys), len(problem.kernels)
+    known, kernels = priors(), len(problem.kernels)
     mean = [_scaled(name, known[name].value) for name in _names()]
     width = [float(np.log(known[name].factor)) for name in _names()]
-    mean += [float(np.log(known["matmul_share"].value))] * count + [float(np.log(known["attention_share"].value))] * (kernels + 1)
-    width += [float(np.log(known["matmul_share"].factor))] * count
+    mean += [float(np.log(_expected_share(problem.frame, key))) for key in problem.keys]
+    mean += [float(np.log(known["attention_share"].value))] * (kernels + 1)
+    width += [float(np.log(known["peak_part" if key in problem.frame.matmul_peaks else "matmul_share"].factor)) for key in problem.keys]
     width += [float(np.log(known["attention_deviation"].factor))] * kernels + [float(np.log(known["attention_share"].factor))]
     return np.array(mean), np.array(width)
+
+
+def _expected_share(frame: FittedParameters, key: Key) -> float:
+    """Prior of a family's share: a part of what its best products reach, where that was searched for."""
+    known = priors()
+    return known["peak_part"].value * frame.matmul_peaks[key] if key in frame.matmul_peaks else known["matmul_share"].value
 
 
 def _scaled(name: str, value: float) -> float:

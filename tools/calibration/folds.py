@@ -70,7 +70,7 @@ def search_case_rate(case: MeasuredCase, parameters: FittedParameters) -> float:
 
 def search_rate(model: Model, training: Training, cluster: Cluster, parameters: FittedParameters) -> float:
     """Tokens a second and accelerator in the layout that the search chooses."""
-    used = utilisation(parameters, cluster.accelerator, training.precision)
+    used = utilisation(parameters, cluster.accelerator, training.precision, software_year=training.software_year)
     steps = choose_layout(model, training, cluster, used).steps
     return float(steps.batch[0]) * training.seq_len / float(steps.total[0]) / cluster.count
 

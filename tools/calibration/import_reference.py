@@ -72,6 +72,7 @@ def _measurement(row: Row) -> Row:
         "sequence_parallel": "0" if _norms_whole(row, source) else "1",
         "internode": REFERENCE["internode"].get(source, ""),
         "software": _software(row["notes"]),
+        "year": _year(row["source"]),
         "per_s": _rate(row),
     }
     if _fully_sharded(row):
@@ -91,15 +92,21 @@ def _pretraining(row: Row) -> Row:
         "expert_tensor": row["tp"] if "expert tensor parallel = tp" in row["notes"] else "",
         "virtual": row["virtual_pipeline"],
         "batch": row["global_batch_samples"] or _one_micro_batch(row),
-        "flash": "1",
-        "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] else "own",
+        "flash": "0" if table in REFERENCE["kernels"]["without_flash_tables"] else "1",
+        "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] and row["accelerator"].startswith("NVIDIA-H") else "own",
         "sequence_parallel": "1",
         "internode": _internode(row["internode_gbit_s_per_node"]),
         "software": _software(row["notes"]),
+        "year": _year(row["source"]),
         "per_s": row["tokens_per_s_per_accelerator"],
     }
     made["excluded"] = row["excluded"] or _reason(row, made)
     return made
+
+
+def _year(source: str) -> str:
+    """Year of the measurement's software."""
+    return str(next(year for part, year in REFERENCE["years"].items() if part in source))
 
 
 def _one_micro_batch(row: Row) -> str:

@@ -70,7 +70,9 @@ def hours_of_steps_and_failures(run: PublishedRun, parameters: FittedParameters)
 
 def hours_range(run: PublishedRun, parameters: FittedParameters, planning: PlanCalibration, spread: Range) -> Range:
     """Accelerator-hours that a request with nothing but the goal is answered with, under these parameters and this spread of the speed."""
-    used = replace(utilisation(parameters, run.cluster.accelerator, run.training.precision), spread=spread)
+    training = run.training
+    reached = utilisation(parameters, run.cluster.accelerator, training.precision, software_year=training.software_year)
+    used = replace(reached, spread=spread)
     return predict_run_time(_planned(run), used, planning).wall_clock_hours.scaled(run.cluster.count)
 
 

@@ -89,6 +89,8 @@ class KernelRates(Generic[Rate]):
         Time of a product's last tiles at the 16-bit rate [s per element of its reduction].
     activation_passes, routed_passes : float
         Memory traffic of norms, activations and residuals over reading and writing each once, and of what is routed to experts [1].
+    immature_share : float
+        Slowdown by software of the year of the accelerator's release; half of it a year later, and so on [1].
     """
 
     matmul_share: Rate
@@ -98,6 +100,7 @@ class KernelRates(Generic[Rate]):
     tile_s: Rate
     activation_passes: Rate
     routed_passes: Rate
+    immature_share: Rate
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,19 @@ The data, with the rows behind every figure, are in `data/utilisation.toml`.
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Literal
 
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
+from service.domain.training.run import TODAYS_SOFTWARE
 from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration, Utilisation
 from service.presets.documents import build, load_document
+from service.presets.hardware.accelerators import find_accelerator
 
 Key = tuple[str, str]
 LayoutKnowledge = Literal["layout", "goal"]
@@ -100,8 +104,10 @@ class FixedParameters:
         Families whose software runs tensor exchanges beside the products.
     fused_experts : FusedExperts
         Which software has fused kernels for mixtures.
-    earlier_attention : frozenset of Key
-        Families and classes whose software uses earlier attention kernels by default.
+    earlier_attention : mapping of Key to int
+        Families and classes whose software uses earlier attention kernels by default, and the last year in which it does.
+    matmul_peaks : mapping of Key to float
+        Share of the listed peak that the best matrix products reach, by family and class, where it was searched for [1].
     largest_share : float
         Upper limit of any share [1].
     borrowed_power, kin_power : float
@@ -114,7 +120,8 @@ class FixedParameters:
     compiled: frozenset[str]
     overlapping: frozenset[str]
     fused_experts: FusedExperts
-    earlier_attention: frozenset[Key]
+    earlier_attention: Mapping[Key, int]
+    matmul_peaks: Mapping[Key, float]
     largest_share: float
     borrowed_power: float
     kin_power: float
@@ -149,7 +156,13 @@ class FittedParameters(FixedParameters):
 
 
 @functools.lru_cache(maxsize=1024)
-def find_utilisation(accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1) -> Utilisation:
+def find_utilisation(
+    accelerator: Accelerator,
+    precision: str,
+    known: LayoutKnowledge = "layout",
+    count: int = 1,
+    software_year: int = TODAYS_SOFTWARE,
+) -> Utilisation:
     """What the accelerator achieves at a precision; borrowed from the nearest relative where nothing is measured.
 
     Parameters
@@ -162,13 +175,15 @@ def find_utilisation(accelerator: Accelerator, precision: str, known: LayoutKnow
         Whether the caller states the layout, or only the goal.
     count : int
         Accelerators of the machine, which widen the range.
+    software_year : int
+        Year of the software that trains.
 
     Returns
     -------
     Utilisation
         Its range is that of such predictions' errors.
     """
-    return utilisation(load_parameters(), accelerator, precision, known, count)
+    return utilisation(load_parameters(), accelerator, precision, known, count, software_year)
 
 
 def plan_calibration() -> PlanCalibration:
@@ -178,7 +193,12 @@ def plan_calibration() -> PlanCalibration:
 
 
 def utilisation(
-    parameters: FittedParameters, accelerator: Accelerator, precision: str, known: LayoutKnowledge = "layout", count: int = 1
+    parameters: FittedParameters,
+    accelerator: Accelerator,
+    precision: str,
+    known: LayoutKnowledge = "layout",
+    count: int = 1,
+    software_year: int = TODAYS_SOFTWARE,
 ) -> Utilisation:
     """Parameters of the step model for one accelerator and precision. The arguments are those of `find_utilisation`."""
     wanted = (accelerator.family, parameters.classes[precision])
@@ -189,11 +209,12 @@ def utilisation(
     power = parameters.borrowed_power if borrowed else parameters.kin_power if kin else 1.0
     compiled, overlapping = accelerator.family in parameters.compiled, accelerator.family in parameters.overlapping
     absent = dict.fromkeys((*(LAUNCH_OVERHEADS if compiled else ()), *(() if overlapping else ("tensor_overlap",))), 0.0)
-    kernels: Kernels = "earlier" if wanted in parameters.earlier_attention else "own"
+    kernels: Kernels = "earlier" if software_year <= parameters.earlier_attention.get(wanted, 0) else "own"
+    share = measured.share * _power_factor(parameters, measured, accelerator, borrowed=borrowed) * _peak_ratio(parameters, wanted, key)
     return build(
         Utilisation,
         {**parameters.shared, **absent},
-        matmul_share=min(measured.share * _power_factor(parameters, measured, accelerator, borrowed=borrowed), parameters.largest_share),
+        matmul_share=min(share, parameters.largest_share),
         attention_share=attention_share(parameters, accelerator.family, kernels),
         spread=raise_range(_known_spread(parameters, key, known, borrowed=borrowed), power * scale_power(parameters.scales, known, count)),
         source=f"borrowed from {key[0]} at {key[1]}: {measured.source}" if borrowed or kin else measured.source,
@@ -228,6 +249,12 @@ def _power_factor(parameters: FittedParameters, found: MatmulShare, accelerator:
         return 1.0
     factor = float((own / found.watts_per_tflop) ** parameters.shared["power_exponent"])
     return min(factor, 1.0) if borrowed else factor
+
+
+def _peak_ratio(parameters: FittedParameters, wanted: Key, lender: Key) -> float:
+    """Best products' share of the peak over that of the family and class that is borrowed from; 1 where either was not searched for."""
+    peaks = parameters.matmul_peaks
+    return peaks[wanted] / peaks[lender] if wanted in peaks and lender in peaks else 1.0
 
 
 def spread_of(spreads: Sequence[ThroughputSpread], key: Key, known: LayoutKnowledge) -> Range:
@@ -289,18 +316,28 @@ def load_parameters() -> FittedParameters:
 def fixed_parameters(document: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters that are chosen, not fitted."""
     software = document["software"]
+    classes = {name: kind for kind, names in document["classes"].items() for name in names}
     return {
-        "classes": MappingProxyType({name: kind for kind, names in document["classes"].items() for name in names}),
+        "classes": MappingProxyType(classes),
         "neighbours": _orders(document["neighbours"]),
         "relatives": _orders(document["relatives"]),
         "compiled": frozenset(software["compiled"]),
         "overlapping": frozenset(software["overlapping"]),
         "fused_experts": build(FusedExperts, software["fused_experts"]),
-        "earlier_attention": frozenset((family, kind) for family, kind in software["earlier_attention"]),
+        "earlier_attention": MappingProxyType({(family, kind): year for family, kind, year in software["earlier_attention"]}),
+        "matmul_peaks": _matmul_peaks(classes),
         "largest_share": document["limits"]["largest_share"],
         "borrowed_power": document["borrowed"]["spread_power"],
         "kin_power": document["borrowed"]["kin_spread_power"],
     }
+
+
+def _matmul_peaks(classes: Mapping[str, str]) -> Mapping[Key, float]:
+    """Best products' share of the peak: the mean of a family's parts at a class."""
+    found: dict[Key, list[float]] = defaultdict(list)
+    for row in load_document("matmul_peaks")["peak"]:
+        found[find_accelerator(row["accelerator"]).accelerator.family, classes[row["precision"]]].append(row["share"])
+    return MappingProxyType({key: fmean(shares) for key, shares in found.items()})
 
 
 def _key(row: Mapping[str, Any]) -> Key:

@@ -42,7 +42,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     """The utilisation of the run's machine; what is borrowed or unknown is recorded as assumption or warning."""
     cluster = run.cluster
     known: LayoutKnowledge = "layout" if run.training.axes.mesh_known(cluster.count) else "goal"
-    utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count)
+    utilisation = find_utilisation(cluster.accelerator, run.training.precision, known, cluster.count, run.training.software_year)
     if run.training.finetuning is not None:
         utilisation = replace(utilisation, spread=_no_narrower(finetuning_spread(), utilisation))
     if run.efficiency.stated:

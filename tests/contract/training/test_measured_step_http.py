@@ -95,6 +95,10 @@ def test_a_stated_layout_carries_to_another_count_with_its_data_ranks(client: Fl
 def test_no_plan_is_above_the_peak(client: FlaskClient) -> None:
     found = planned(client, {"mfu": 0.99, "measured_on": THERE})
     assert found["throughput"]["mfu"]["p90"] <= 1
+
+
+def test_a_step_less_than_half_as_fast_as_modelled_is_questioned(client: FlaskClient) -> None:
+    found = planned(client, {FIGURE: 0.45 * modelled_there(client), "measured_on": THERE})
     assert any("times as fast as modelled" in warning for warning in found["warnings"])
 
 

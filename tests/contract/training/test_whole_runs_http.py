@@ -60,12 +60,12 @@ def test_what_is_not_measured_has_the_wider_hours(client: FlaskClient) -> None:
 
 
 def test_the_year_of_the_software_is_the_clocks_unless_stated(client: FlaskClient) -> None:
-    """It is noted, later years than those measured are as the newest of them, and older software takes longer."""
+    """It is noted, later years only let kernels mature as those of families before, and older software takes longer."""
     today = ask(client)
     assert assumed(today)["training.software_year"] >= 2026
     old, next_decade = (ask(client, training={"software_year": year}) for year in (2021, 2035))
     assert "training.software_year" not in assumed(old)
-    assert next_decade["time"] == today["time"]
+    assert 0.95 < next_decade["time"]["accelerator_hours"]["p50"] / today["time"]["accelerator_hours"]["p50"] <= 1
     assert old["time"]["accelerator_hours"]["p50"] > 1.2 * today["time"]["accelerator_hours"]["p50"]
     assert assumed(old)["failures.checkpoint_blocking_share"] == 1
     assert assumed(today)["failures.checkpoint_blocking_share"] < 0.1

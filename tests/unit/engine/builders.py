@@ -90,6 +90,7 @@ def utilisation(**changes: Any) -> Utilisation:
         "tile_s": 5e-9,
         "activation_passes": 1.5,
         "routed_passes": 1.5,
+        "immature_share": 0.0,
         "link_share": 0.7,
         "network_share": 0.7,
         "hop_s": 1e-5,

@@ -123,7 +123,7 @@ def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
     StepTime
         [s].
     """
-    slower = 1 + achieved.straggler_share * work.doublings
+    slower = (1 + achieved.straggler_share * work.doublings) * (1 + achieved.immature_share * work.immaturity)
     matmul = (work.matmul + work.routed / achieved.routed_share) / achieved.matmul_share
     matmul = matmul + achieved.operand_share * work.operands + achieved.tile_s * work.reductions
     attention = work.attention / achieved.attention_share

@@ -130,6 +130,8 @@ class StepWork(MicroBatchWork):
         Micro-batches of each data rank, and those that the gradient exchange runs beside [1].
     doublings
         log2 of the nodes [1].
+    immaturity
+        How new the accelerator is to its software: 1 in the year of its release, half of that every year after [1].
     batch
         Sequences (or samples) of the step [1].
     """
@@ -141,6 +143,7 @@ class StepWork(MicroBatchWork):
     micro_batches: Floats
     hidden_batches: Floats
     doublings: Floats
+    immaturity: Floats
     input: Floats
     batch: Floats
 
@@ -240,6 +243,7 @@ def _own(workload: Workload) -> StepWork:
         micro_batches=count,
         hidden_batches=np.choose(layouts.zero_stage, [0.0, 1.0, (count + 1) / 2, count]),
         doublings=nothing + np.log2(cluster.nodes),
+        immaturity=nothing + 0.5 ** max(0, training.software_year - cluster.accelerator.release_year),
         input=_input_seconds(training, cluster, batch),
         batch=batch,
     )

@@ -155,7 +155,7 @@ def chosen_work(**changes: float) -> StepWork:
         "routed_traffic": 0.12, "scores": 0.15, "head_traffic": 0.1, "layers": 4000.0, "routed_layers": 1000.0, "held_experts":
         20_000.0, "calls": 5000.0, "tensor": 0.07, "context": 0.21, "expert": 0.03, "overlapped": 0.02, "stage": 0.05, "gradient":
         1.4, "optimizer": 0.25, "generation": 0.5, "bubble_stages": 1.5, "micro_batches": 8.0, "hidden_batches": 0.25,
-        "doublings": 3.0, "input": 2.0, "batch": 64.0,
+        "doublings": 3.0, "immaturity": 0.5, "input": 2.0, "batch": 64.0,
     }  # fmt: skip
     columns = {name: np.array([size]) for name, size in (sizes | changes).items()}
     for name in ("tensor", "context", "expert", "overlapped", "stage", "gradient"):
@@ -199,6 +199,13 @@ def test_links_and_network_have_their_own_shares() -> None:
     one, half = (time_step(chosen_work(gradient=0.0), utilisation(network_share=share, tensor_overlap=1.0)) for share in (0.8, 0.4))
     beyond = 2 * (0.03 + 0.05 + (1 - 0.8) * (0.21 + 0.02))
     assert half.network[0] - one.network[0] == pytest.approx(8 * 1.015 * beyond / 0.8)
+
+
+def test_software_of_an_accelerators_first_years_is_slower() -> None:
+    """Half of the first year's slowdown a year after the release: of arithmetic and memory traffic, and not of the optimizer."""
+    new, mature = (time_step(chosen_work(immaturity=young), utilisation(immature_share=0.2)) for young in (0.5, 0.0))
+    assert new.compute == pytest.approx(1.1 * mature.compute)
+    assert new.memory - 0.75 == pytest.approx(1.1 * (mature.memory - 0.75))
 
 
 def test_a_device_and_host_of_equal_length_wait_for_each_other() -> None:
