@@ -1,4 +1,4 @@
-"""Fills the generated parts of the README: the real answer to its request, and the table of settings. `make readme` runs it."""
+"""Fills what documents show of the service: README's answer and table of settings, a step's phases. `make readme` runs it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from bench.harness import offline_client
 
 README = Path(__file__).parents[1] / "README.md"
+REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
     "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
@@ -28,6 +29,17 @@ def filled(text: str) -> str:
 
     answer = "```json\n" + as_text(shortened(answer_of(request_in(text)))) + "\n```\n"
     return put(put(text, "answer", answer), "settings", markdown_table())
+
+
+def with_phases(text: str) -> str:
+    """The page on reinforcement learning with the phases of the step that it asks for."""
+    found = re.search(r"```json\n(\{.*?\n\})\n```", text, flags=re.DOTALL)
+    if found is None:
+        raise ValueError("the page shows no request")
+    throughput = answer_of(json.loads(found[1]))["throughput"]
+    rows = [f"| {row['phase']} | {rounded(row['seconds']):g} | {row['tokens']:,.0f} |" for row in throughput["phases"]]
+    lines = ["| phase | seconds | tokens |", "|---|---:|---:|", *rows, f"| **step** | {rounded(throughput['step_time_s']):g} | |"]
+    return put(text, "phases", "\n".join(lines) + "\n")
 
 
 def put(text: str, name: str, content: str) -> str:
@@ -75,3 +87,4 @@ def as_text(answer: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    REINFORCEMENT.write_text(with_phases(REINFORCEMENT.read_text(encoding="utf-8")), encoding="utf-8")

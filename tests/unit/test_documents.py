@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.readme import filled
+from bench.readme import REINFORCEMENT, filled, with_phases
 from service.cli import main
 from tools import document_tree
 
@@ -23,6 +23,12 @@ REGISTRIES = re.compile("|".join(("py" + r"pi\.org", "python" + r"hosted\.org", 
 def test_the_readme_shows_the_real_answer_and_settings() -> None:
     """`make readme` would change nothing."""
     assert filled(README) == README
+
+
+def test_the_page_on_reinforcement_learning_shows_the_real_phases() -> None:
+    """Of the request above them: `make readme` writes them."""
+    page = REINFORCEMENT.read_text(encoding="utf-8")
+    assert page == with_phases(page)
 
 
 def test_the_architecture_shows_the_tree_as_it_is() -> None:
