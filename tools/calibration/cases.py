@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Experts, LatentAttention, Model, Transformer
-from service.domain.training.run import Axes, Cluster, Optimizer, Recompute, Training
+from service.domain.training.run import Axes, Cluster, Optimizer, Recompute, StatesDtype, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
 from service.engine.training.memory import memory_use
 from service.engine.training.parameters import count_parameters
@@ -179,6 +179,7 @@ def _case(row: Row) -> MeasuredCase:
         axes=axes,
         flash_attention=row["flash"] == "1",
         sequence_parallel=row["sequence_parallel"] == "1",
+        states_dtype=cast("StatesDtype", row.get("states") or "fp32"),
         fused_experts=has_fused_experts(with_fixed_parameters({}, {}, {}, {}), cluster.accelerator.family, precision, software),
         software_year=int(row["year"]),
     )

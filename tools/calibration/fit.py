@@ -32,8 +32,8 @@ from tools.calibration.write import write_utilisation
 NOISE = 0.1
 ROUNDS = 2
 PARTS = ("overlap_share", "tensor_overlap")
-# Shares of a link stay below it; a rate cannot grow faster than the power that feeds it.
-MOST = {"link_share": 0.95, "network_share": 0.95, "power_exponent": 1.0}
+# Shares of a link stay below it, grouped products reach no more than others; a rate cannot grow faster than the power that feeds it.
+MOST = {"link_share": 0.95, "network_share": 0.95, "power_exponent": 1.0, "routed_share": 1.0}
 # What the host takes: nothing where a compiler makes one program of the step.
 HOSTS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
 OF_A_KEY = ("matmul_share", "peak_part", "attention_share", "attention_deviation")

@@ -77,6 +77,7 @@ def _measurement(row: Row) -> Row:
     }
     if _fully_sharded(row):
         made |= {"tensor": "1", "pipeline": "1", "data": made["count"], "context": "1", "expert": "1", "zero": "3"}
+    made["model"] = REFERENCE["preset_shapes"].get(made["model"], made["model"])
     made["excluded"] = _reason(row, made)
     return made
 
@@ -96,10 +97,12 @@ def _pretraining(row: Row) -> Row:
         "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] and row["accelerator"].startswith("NVIDIA-H") else "own",
         "sequence_parallel": "1",
         "internode": _internode(row["internode_gbit_s_per_node"]),
+        "states": "bf16" if table in REFERENCE["states_in_16_bit"] else "",
         "software": _software(row["notes"]),
         "year": _year(row["source"]),
         "per_s": row["tokens_per_s_per_accelerator"],
     }
+    made["model"] = REFERENCE["preset_shapes"].get(made["model"], made["model"])
     made["excluded"] = row["excluded"] or _reason(row, made)
     return made
 
@@ -171,14 +174,19 @@ def _reason(row: Row, made: Row) -> str:
         ("tuning experiment", lambda: row["notes"].startswith("tuning experiment:")),
         ("LoRA", lambda: row["task"] == "lora"),
         ("packed fine-tuning", lambda: row["task"] == "sft"),
-        ("hybrid state-space network", lambda: "Mamba" in row["notes"]),
         ("known regression of the release", lambda: "known performance regression" in row["notes"]),
         ("long sequences without context parallelism", lambda: "without context parallelism" in row["notes"]),
         # BERT at 512 tokens is printed 45 % faster a token than at 128, which no work on whole sequences can be.
         ("padded tokens counted but not computed", lambda: made["source"] == "nvidia-bert" and made["seq"] == "512"),
         ("no measured rate", lambda: not made["per_s"]),
         ("scored apart", lambda: made["table"] == "resnet"),
-        ("shape not published", lambda: not all(made[name] for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq"))),
+        (
+            "shape not published",
+            lambda: (
+                made["model"] not in REFERENCE["preset_shapes"].values()
+                and not all(made[name] for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq"))
+            ),
+        ),
         ("batch or count not published", lambda: not (made["batch"] and made["count"])),
         ("layout does not make up the machine", lambda: not _consistent(made)),
     )

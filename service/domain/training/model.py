@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 TransformerKind = Literal["transformer", "encoder_decoder", "vit"]
 
@@ -17,6 +18,57 @@ class LatentAttention:
     qk_rope_head_dim: int
     v_head_dim: int
     q_lora_rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpace:
+    """Layers that carry a matrix of states along the sequence where others attend to it.
+
+    Mamba-2 (Dao and Gu 2024, arXiv 2405.21060) or, with `delta_rule`, gated linear attention that corrects its state (gated DeltaNet,
+    Yang et al. 2024, arXiv 2412.06464). Each of the `heads` has values of `head_dim` and a state of `head_dim` times `state_size`;
+    `groups` of heads share what writes and reads it (keys and queries). `conv_kernel` tokens are mixed before.
+    """
+
+    layers: int
+    heads: int
+    head_dim: int
+    state_size: int
+    groups: int = 1
+    conv_kernel: int = 4
+    delta_rule: bool = False
+
+    @property
+    def inner_size(self) -> int:
+        """Elements of a token's values [1]."""
+        return self.heads * self.head_dim
+
+    @property
+    def mixed_size(self) -> int:
+        """Elements of a token that the convolution mixes: values, and keys and queries of the groups [1]."""
+        return self.inner_size + 2 * self.groups * self.state_size
+
+    @property
+    def projected_size(self) -> int:
+        """Elements that a token is projected to: those mixed, gates as wide as the values, and steps of the heads [1]."""
+        return self.mixed_size + self.inner_size + self.heads * (2 if self.delta_rule else 1)
+
+
+STATE_SPACE_FIELDS = {
+    "ssm_layers": "layers",
+    "ssm_heads": "heads",
+    "ssm_head_dim": "head_dim",
+    "ssm_state_size": "state_size",
+    "ssm_groups": "groups",
+    "ssm_conv_kernel": "conv_kernel",
+    "ssm_delta_rule": "delta_rule",
+}
+"""Names of requests and presets, and the fields of `StateSpace`."""
+
+
+def read_state_space(fields: Mapping[str, Any]) -> StateSpace | None:
+    """The state-space layers among the fields of a request or a preset; None without any."""
+    named = {ours: fields[theirs] for theirs, ours in STATE_SPACE_FIELDS.items() if theirs in fields}
+    return StateSpace(**named) if named else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +94,8 @@ class Transformer:
     `sliding_window` limits attention to that many tokens in all layers but every `global_attention_every`-th (0: in all).
     `decoder_layers` is for `encoder_decoder`, where `layers` counts the encoder's.
     `max_positions` counts learned position embeddings (0: rotary, ALiBi or none).
+    A hybrid has `state_space` layers in place of some that attend. `ffn_layers` is for those whose layers are one block each: so many are
+    feed-forward blocks, and what neither they nor the state-space layers are attends (None: every layer has both blocks).
     `params` and `active_params` are the published counts where the caller or a preset states them; they replace the shape's.
     """
 
@@ -61,6 +115,8 @@ class Transformer:
     global_attention_every: int = 0
     experts: Experts | None = None
     latent: LatentAttention | None = None
+    state_space: StateSpace | None = None
+    ffn_layers: int | None = None
     decoder_layers: int = 0
     params: float | None = None
     active_params: float | None = None

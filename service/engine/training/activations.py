@@ -32,7 +32,7 @@ from service.domain.training.run import RECOMPUTES, Training
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes
 from service.engine.training.flops import attention_width
 from service.engine.training.layouts import Layouts
-from service.engine.training.parameters import expert_layer_count
+from service.engine.training.parameters import block_shares, expert_layer_count
 
 Floats = NDArray[np.float64]
 NONE, FULL = RECOMPUTES.index("none"), RECOMPUTES.index("full")
@@ -79,20 +79,36 @@ def layer_activation_bytes(
     ActivationBytes
         [B per token].
     """
-    hidden = model.hidden_size
-    projected, latent = attention_elements(model)
+    shares = block_shares(model)
+    # A block each has the residual stream and a norm's output: of two in a transformer's layer.
+    hidden = model.hidden_size * shares.blocks / 2
+    projected, latent = mixer_elements(model), shares.attention * attention_elements(model)[1]
+    width = shares.attention * attention_output_width(model)
     before, after, sent = feed_forward_elements(model)
     # Flash attention keeps its output as wide as it is, the projection behind it a quantised copy.
-    copied = attention_output_width(model) * product_input if product_input < element else 0.0
-    scores = 0.0 if flash else SCORE_BYTES / 2 * element * model.attention_heads * seq_len
+    copied = width * product_input if product_input < element else 0.0
+    scores = 0.0 if flash else SCORE_BYTES / 2 * element * model.attention_heads * seq_len * shares.attention
     split = element * (projected + before) + product_input * (after + sent) + copied
     if flash:
-        again = element * (latent + attention_output_width(model) if model.latent else projected)
+        again = element * (latent + width + _state_space_elements(model) if model.latent else projected)
         selective = (element * 2 * hidden, again + element * before + product_input * sent)
     else:
         selective = (element * 2 * hidden + product_input * 2 * hidden, split)
-    whole = np.array([element * 2 * hidden + product_input * 2 * hidden, selective[0], element * hidden])
+    whole = np.array([element * 2 * hidden + product_input * 2 * hidden, selective[0], element * model.hidden_size])
     return ActivationBytes(whole, np.array([split + scores, selective[1], 0.0]))
+
+
+def mixer_elements(model: Transformer) -> float:
+    """Elements for one token of what attention and state-space blocks keep, averaged over all layers [1]."""
+    return block_shares(model).attention * attention_elements(model)[0] + _state_space_elements(model)
+
+
+def _state_space_elements(model: Transformer) -> float:
+    """Elements of a token's projection, convolution, recurrence and gated output, averaged over all layers."""
+    mixer = model.state_space
+    if mixer is None:
+        return 0.0
+    return mixer.layers / model.layers * (mixer.projected_size + mixer.mixed_size + 2.0 * mixer.inner_size)
 
 
 def attention_output_width(model: Transformer) -> float:
@@ -113,11 +129,12 @@ def attention_elements(model: Transformer) -> tuple[float, float]:
 def feed_forward_elements(model: Transformer) -> tuple[float, float, float]:
     """Elements for one token (before, after) the activation function and (sent) to experts, averaged over routed and dense layers."""
     gate = 2 if model.gated_ffn else 1
+    feed_forward = block_shares(model).feed_forward
     if model.experts is None:
-        return float(gate * model.ffn_hidden_size), float(model.ffn_hidden_size), 0.0
+        return feed_forward * gate * model.ffn_hidden_size, feed_forward * model.ffn_hidden_size, 0.0
     depth = model.layers + model.decoder_layers
     routed = expert_layer_count(model) / depth
-    inner = routed * active_expert_width(model.experts) + (1 - routed) * model.ffn_hidden_size
+    inner = routed * active_expert_width(model.experts) + (feed_forward - routed) * model.ffn_hidden_size
     return gate * inner, inner, routed * model.experts.experts_per_token * model.hidden_size
 
 

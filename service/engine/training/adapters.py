@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import Training
-from service.engine.training.parameters import expert_layer_count
+from service.engine.training.parameters import attention_layer_count, block_shares, expert_layer_count, ffn_layer_count
 
 # Linear layers by their usual names, each with its inputs plus outputs [1].
 LinearLayers = Mapping[str, int]
@@ -52,10 +52,11 @@ def shared_adapter_parameters(model: Transformer, training: Training) -> float:
     """
     groups = frozenset(training.adapter_targets)
     routed_layers = expert_layer_count(model)
-    blocks = model.layers + 2 * model.decoder_layers
+    blocks = attention_layer_count(model) + 2 * model.decoder_layers
     ends = blocks * _adapted(_attention_layers(model), training, whole=bool(groups & {"attention", "all_linear", "experts"}))
-    dense = model.layers + model.decoder_layers - routed_layers
+    dense = ffn_layer_count(model) + model.decoder_layers - routed_layers
     on_every_layer = bool(groups & {"all_linear", "experts"})
+    ends += (model.state_space.layers if model.state_space else 0) * _adapted(_state_space_layers(model), training, whole=on_every_layer)
     ends += dense * _adapted(_feed_forward_layers(model, model.ffn_hidden_size), training, whole=on_every_layer)
     if model.experts:
         width = model.experts.shared_ffn_hidden_size or model.experts.ffn_hidden_size
@@ -108,18 +109,21 @@ def adapters_of_a_layer(model: Transformer, training: Training) -> float:
     """
     groups = frozenset(training.adapter_targets)
     every = bool(groups & {"all_linear", "experts"})
-    attention = sum(every or "attention" in groups or name in groups for name in _attention_layers(model))
+    attention: float = sum(every or "attention" in groups or name in groups for name in _attention_layers(model))
     inner = sum(every or name in groups for name in _feed_forward_layers(model, model.ffn_hidden_size))
+    shares = block_shares(model)
+    mixers = shares.state_space * sum(every or name in groups for name in _state_space_layers(model))
+    attention = shares.attention * attention + mixers
     if model.experts is None:
-        return float(attention + inner)
+        return float(attention + shares.feed_forward * inner)
     routed = expert_layer_count(model) / (model.layers + model.decoder_layers)
     visited = model.experts.experts_per_token * ("experts" in groups) * len(_feed_forward_layers(model, 1))
-    return float(attention + (1 - routed) * inner + routed * (visited + inner * (model.experts.shared_experts > 0)))
+    return float(attention + (shares.feed_forward - routed) * inner + routed * (visited + inner * (model.experts.shared_experts > 0)))
 
 
 def linear_layers(model: Transformer) -> tuple[str, ...]:
     """Names of the layers that adapters can be on, those of routed experts apart."""
-    return (*_attention_layers(model), *_feed_forward_layers(model, model.ffn_hidden_size))
+    return (*_attention_layers(model), *_state_space_layers(model), *_feed_forward_layers(model, model.ffn_hidden_size))
 
 
 def _adapted(layers: LinearLayers, training: Training, *, whole: bool) -> int:
@@ -130,6 +134,13 @@ def _adapted(layers: LinearLayers, training: Training, *, whole: bool) -> int:
 def _feed_forward_layers(model: Transformer, width: int) -> LinearLayers:
     ends = model.hidden_size + width
     return {"up_proj": ends, "down_proj": ends, **({"gate_proj": ends} if model.gated_ffn else {})}
+
+
+def _state_space_layers(model: Transformer) -> LinearLayers:
+    mixer = model.state_space
+    if mixer is None:
+        return {}
+    return {"in_proj": model.hidden_size + mixer.projected_size, "out_proj": mixer.inner_size + model.hidden_size}
 
 
 def _attention_layers(model: Transformer) -> LinearLayers:

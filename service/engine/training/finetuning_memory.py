@@ -22,9 +22,9 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, KernelFusion, Training
 from service.engine.training.activations import (
     SCORE_BYTES,
-    attention_elements,
     attention_output_width,
     feed_forward_elements,
+    mixer_elements,
 )
 from service.engine.training.adapters import has_adapter
 from service.engine.training.dtypes import FULL_WIDTH, element_bytes, frozen_bytes, moment_bytes, optimizer_bytes
@@ -153,7 +153,7 @@ def layer_activations(model: Transformer, training: Training) -> tuple[Floats, F
     to_attention, to_feed_forward, to_hidden = (max(element * (trained or has_adapter(training, names)), quantised) for names in inputs)
     norms = element / 2 * kept.norm_bytes[fusion] + element * (trained and fusion == "none")
     replicated = hidden * (2 * norms + to_attention + to_feed_forward)
-    projected = attention_elements(model)[0]
+    projected = mixer_elements(model)
     gates = kept.gated_tensors[fusion] if model.gated_ffn else 1.0
     split = element * projected + quantised * attention_output_width(model) + inner * (element * gates + to_hidden) + sent * to_feed_forward
     if not training.flash_attention:

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.training.model import GenericNetwork, Model, Transformer
+from service.domain.training.model import GenericNetwork, Model, StateSpace, Transformer
 from service.domain.training.run import FROZEN_BASE, Training
 from service.engine.training.adapters import adapter_parameters
-from service.engine.training.parameters import count_parameters
+from service.engine.training.parameters import attention_layer_count, count_parameters
 
 Floats = NDArray[np.float64]
 
+# Tokens of a chunk of Mamba-2's recurrence (Megatron Core's and mamba_ssm's kernels take 128 or 256).
+CHUNK_TOKENS = 128.0
 FLOPS_PER_PETAFLOP_S_DAY = 1e15 * 86400
 
 
@@ -111,6 +113,29 @@ def attention_width(model: Transformer) -> float:
     return float(model.attention_heads * (query_key + model.latent.v_head_dim))
 
 
+def state_space_flops(mixer: StateSpace) -> float:
+    """FLOPs of one state-space layer's recurrence for a token, forward, in chunks of tokens.
+
+    Within its chunk a token's queries meet all keys and their values; it writes to the chunk's state and reads the state before it:
+    2 Q (G N + H P) + 4 H P N. The delta rule solves for what is written: keys meet keys, the solution is applied to keys and values, and
+    the state's own share is taken off: 2 Q H (2 N + P) + 2 H P N more, in chunks half as long.
+
+    Returns
+    -------
+    float
+        [FLOP per token].
+
+    References
+    ----------
+    Mamba-2 (arXiv 2405.21060), section 6; gated DeltaNet (arXiv 2412.06464), section 3.3.
+    """
+    written, inner = mixer.groups * mixer.state_size, mixer.inner_size
+    chunk = CHUNK_TOKENS / 2 if mixer.delta_rule else CHUNK_TOKENS
+    states = inner * mixer.state_size
+    solved = 2 * chunk * (2 * mixer.heads * mixer.state_size + inner) + 2 * states if mixer.delta_rule else 0.0
+    return 2 * chunk * (written + inner) + 4 * states + solved
+
+
 def transformer_forward_flops(
     model: Transformer, seq_len: float, decoder_seq_len: float = 0, *, full_attention: bool = True
 ) -> ForwardFlops:
@@ -136,7 +161,9 @@ def transformer_forward_flops(
     """
     counts = count_parameters(model)
     both_ways = full_attention or model.kind != "transformer"
-    attention = 2 * model.layers * mean_context_tokens(model, seq_len, full_attention=both_ways) * attention_width(model)
+    attention = 2 * attention_layer_count(model) * mean_context_tokens(model, seq_len, full_attention=both_ways) * attention_width(model)
+    if model.state_space:
+        attention += model.state_space.layers * state_space_flops(model.state_space)
     weights = 2 * counts.encoder_multiplied
     if model.decoder_layers:
         ratio = decoder_seq_len / seq_len

@@ -27,7 +27,7 @@ from service.engine.training.finetuning_memory import finetuning_phases
 from service.engine.training.flops import auxiliary_networks, mean_context_tokens
 from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_count
 from service.engine.training.model_states import BytesPerUnit, model_state_bytes
-from service.engine.training.parameters import ParameterCounts, count_parameters, expert_layer_count
+from service.engine.training.parameters import ParameterCounts, attention_layer_count, count_parameters, expert_layer_count
 from service.engine.training.pipeline_stages import (
     PipelineStage,
     expert_ranks,
@@ -234,7 +234,7 @@ def key_value_bytes_per_sequence(model: Transformer, seq_len: float) -> float:
     width = 2.0 * model.kv_heads * model.head_dim
     if model.latent is not None:
         width = float(model.latent.kv_lora_rank + model.latent.qk_rope_head_dim)
-    return 2.0 * width * model.layers * mean_context_tokens(model, seq_len)
+    return 2.0 * width * attention_layer_count(model) * mean_context_tokens(model, seq_len)
 
 
 def auxiliary_weight_bytes(model: Model, training: Training, layouts: Layouts) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from service.domain.training.model import Experts, LatentAttention, Model, Transformer
+from service.domain.training.model import Experts, LatentAttention, Model, StateSpace, Transformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,56 @@ def latent_attention_parameters(model: Transformer, latent: LatentAttention) -> 
     return query + down + up + heads * latent.v_head_dim * hidden
 
 
+def state_space_parameters(model: Transformer, mixer: StateSpace) -> float:
+    """Weights of one state-space block: projections, convolution, and what each head and value has of its own.
+
+    Returns
+    -------
+    float
+        [1].
+
+    References
+    ----------
+    Mamba-2 (arXiv 2405.21060), section 7; gated DeltaNet (arXiv 2412.06464), section 3.4.
+    """
+    projections = model.hidden_size * (mixer.projected_size + mixer.inner_size)
+    return float(projections + mixer.mixed_size * (mixer.conv_kernel + 1) + 3 * mixer.heads + mixer.inner_size)
+
+
+def attention_layer_count(model: Transformer) -> int:
+    """Layers that attend [1]; of an encoder-decoder those of the encoder."""
+    others = model.layers - ffn_layer_count(model) if model.ffn_layers is not None else model.layers
+    return others - (model.state_space.layers if model.state_space else 0)
+
+
+def ffn_layer_count(model: Transformer) -> int:
+    """Layers with a feed-forward block, experts among them [1]; of an encoder-decoder those of the encoder."""
+    return model.layers if model.ffn_layers is None else model.ffn_layers
+
+
+@dataclass(frozen=True, slots=True)
+class BlockShares:
+    """Blocks of a mean layer: those that attend, that carry states, and feed-forwards [1]. A transformer's layer has 1, 0 and 1."""
+
+    attention: float
+    state_space: float
+    feed_forward: float
+
+    @property
+    def blocks(self) -> float:
+        """All of them: two in a transformer's layer [1]."""
+        return self.attention + self.state_space + self.feed_forward
+
+
+def block_shares(model: Transformer) -> BlockShares:
+    """Blocks of a mean layer."""
+    if model.state_space is None:
+        return BlockShares(1.0, 0.0, 1.0)
+    return BlockShares(
+        attention_layer_count(model) / model.layers, model.state_space.layers / model.layers, ffn_layer_count(model) / model.layers
+    )
+
+
 def feed_forward_parameters(model: Transformer, ffn_hidden_size: float) -> float:
     """Weights of one feed-forward block: two matrices, three where gated.
 
@@ -117,7 +167,7 @@ def expert_layer_count(model: Transformer) -> int:
     """Layers that route their tokens to experts [1]; 0 without experts."""
     if model.experts is None:
         return 0
-    return (model.layers - model.experts.dense_layers) // model.experts.moe_every
+    return (ffn_layer_count(model) - model.experts.dense_layers) // model.experts.moe_every
 
 
 def expert_layer_parameters(model: Transformer, experts: Experts) -> LayerParameters:
@@ -151,8 +201,9 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     dense_ffn = feed_forward_parameters(model, model.ffn_hidden_size)
     routed = expert_layer_parameters(model, model.experts) if model.experts else LayerParameters(0, 0)
     routed_layers = expert_layer_count(model)
-    dense_layers = model.layers - routed_layers
-    encoder = model.layers * attention + dense_layers * dense_ffn + routed_layers * routed.multiplied
+    dense_layers, attending = ffn_layer_count(model) - routed_layers, attention_layer_count(model)
+    mixers = model.state_space.layers * state_space_parameters(model, model.state_space) if model.state_space else 0
+    encoder = attending * attention + mixers + dense_layers * dense_ffn + routed_layers * routed.multiplied
     idle = routed_layers * (routed.stored - routed.multiplied)
     # The decoder's cross-attention reads the encoder's tokens: its keys and values are multiplied with those.
     cross_keys_values = model.decoder_layers * 2 * model.hidden_size * model.kv_heads * model.head_dim
@@ -162,7 +213,8 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     positions = model.max_positions * model.hidden_size
     head = float(model.vocab_size * model.hidden_size)
     met_head = head if model.kind != "vit" else 0.0
-    norms = (2 * model.layers + 3 * model.decoder_layers + 1 + bool(model.decoder_layers)) * norm_parameters(model)
+    blocks = 2 * model.layers if model.ffn_layers is None else model.layers
+    norms = (blocks + 3 * model.decoder_layers + 1 + bool(model.decoder_layers)) * norm_parameters(model)
     separate_head = 0.0 if model.tied_embeddings and model.kind != "vit" else head
     counted_active = encoder + decoder + embedding + positions + separate_head + norms
     counted_total = counted_active + idle
@@ -172,7 +224,7 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     return ParameterCounts(
         total=total,
         active=active,
-        attention=stored_scale * (model.layers + 2 * model.decoder_layers) * attention,
+        attention=stored_scale * ((attending + 2 * model.decoder_layers) * attention + mixers),
         feed_forward=stored_scale * (dense_layers * dense_ffn + routed_layers * routed.stored + model.decoder_layers * dense_ffn),
         embedding=stored_scale * (embedding + positions),
         head=stored_scale * separate_head,

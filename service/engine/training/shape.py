@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from service.domain.errors import InvalidRequest
-from service.domain.training.model import Experts, LatentAttention, Transformer
+from service.domain.training.model import STATE_SPACE_FIELDS, Experts, LatentAttention, StateSpace, Transformer, read_state_space
 from service.engine.training.parameters import count_parameters, feed_forward_parameters
 
 WIDTH_PER_LAYER = 128
@@ -29,6 +29,7 @@ DISAGREEMENT_SHARE = 0.2
 COARSE_EXPERTS_RATIO = 5
 # Numbers of experts have many divisors, most of them powers of two: 8, 64, 128, 160, 256, 384. An inferred one is moved by less than this.
 EXPERTS_ROUNDING_SHARE = 0.1
+STATE_SPACE_REQUIRED = ("ssm_layers", "ssm_heads", "ssm_head_dim", "ssm_state_size")
 LATENT_FIELDS = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 COMPLETE_FIELDS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size", "vocab_size")
 
@@ -82,6 +83,8 @@ def infer_shape(fields: Mapping[str, Any], expert_ranks: int = 1) -> InferredSha
         global_attention_every=fields.get("global_attention_every", 0),
         experts=None,
         latent=_latent(fields),
+        state_space=_state_space(fields, sizes["layers"]),
+        ffn_layers=_ffn_layers(fields),
         decoder_layers=_decoder_layers(fields, kind, sizes["layers"], assumed),
         attention_heads=heads["attention_heads"],
         kv_heads=heads["kv_heads"],
@@ -191,6 +194,26 @@ def _latent(fields: Mapping[str, Any]) -> LatentAttention | None:
     if missing:
         raise InvalidRequest(f"latent attention needs {', '.join(LATENT_FIELDS)}; {missing[0]} is missing", f"/model/{missing[0]}")
     return LatentAttention(**{field: fields[field] for field in named})
+
+
+def _state_space(fields: Mapping[str, Any], layers: int) -> StateSpace | None:
+    """State-space layers. Raises InvalidRequest where some of their fields are missing or there are more of them than layers."""
+    named = [field for field in STATE_SPACE_FIELDS if field in fields]
+    missing = [field for field in STATE_SPACE_REQUIRED if field not in fields]
+    if named and missing:
+        needed = ", ".join(STATE_SPACE_REQUIRED)
+        raise InvalidRequest(f"state-space layers need {needed}; {missing[0]} is missing", f"/model/{missing[0]}")
+    if named and fields["ssm_layers"] + fields.get("ffn_layers", 0) > layers:
+        raise InvalidRequest(f"{fields['ssm_layers']} state-space layers are more than the {layers} layers hold", "/model/ssm_layers")
+    return read_state_space(fields)
+
+
+def _ffn_layers(fields: Mapping[str, Any]) -> int | None:
+    """Feed-forward blocks of a hybrid whose layers are one block each; None elsewhere. Raises InvalidRequest."""
+    blocks = fields.get("ffn_layers")
+    if blocks is not None and "ssm_layers" not in fields:
+        raise InvalidRequest("ffn_layers belongs to hybrids: state ssm_layers too, or leave it out", "/model/ffn_layers")
+    return blocks
 
 
 def _experts(fields: Mapping[str, Any], model: Transformer, expert_ranks: int, assumed: dict[str, Any]) -> Experts | None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.errors import UnknownName
-from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
+from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer, read_state_space
 from service.presets.documents import build, load_document
 
 Architecture = Literal["transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other"]
@@ -119,6 +119,7 @@ def _transformer(row: Row) -> Transformer:
         gated_ffn=row["gated_ffn"],
         experts=build(Experts, row, ffn_hidden_size=row["expert_ffn_hidden_size"]) if "experts" in row else None,
         latent=build(LatentAttention, row) if "kv_lora_rank" in row else None,
+        state_space=read_state_space(row),
     )
 
 

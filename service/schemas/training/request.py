@@ -84,6 +84,17 @@ class ModelSchema(Schema):
     qk_nope_head_dim = _size(description="Latent attention: width of a head's part without position")
     qk_rope_head_dim = _size(description="Latent attention: width of a head's part with position")
     v_head_dim = _size(description="Latent attention: width of a head's values")
+    ssm_layers = _size(MAX_LAYERS, description="Hybrids: layers with a state-space or linear-attention block in place of attention")
+    ssm_heads = _size(description="Heads of such a layer (Mamba-2), or heads of its values (linear attention)")
+    ssm_head_dim = _size(description="Width of such a head's values")
+    ssm_state_size = _size(description="Width of what writes and reads a head's state: of keys and queries, in linear attention")
+    ssm_groups = _size(description="Groups of heads with keys and queries of their own; left out: 1")
+    ssm_conv_kernel = _size(1000, description="Tokens that the convolution before the recurrence mixes; left out: 4")
+    ssm_delta_rule = Flag(description="Whether the state is corrected by what it holds already (gated DeltaNet, Kimi Delta Attention)")
+    ffn_layers = _size(
+        MAX_LAYERS,
+        description="Hybrids whose layers are one block each (Nemotron-H): layers that are feed-forward blocks, with experts or not",
+    )
     decoder_layers = _size(MAX_LAYERS, minimum=0, description="Layers of the decoder of an encoder_decoder")
     hf_config = FreeObject(description="The content of a Hugging Face config.json")
     flops_per_sample = Number(

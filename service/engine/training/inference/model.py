@@ -14,7 +14,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine, WeightFormat
 from service.domain.training.model import Transformer
 from service.engine.training.flops import attention_width
-from service.engine.training.parameters import count_parameters, expert_layer_count
+from service.engine.training.parameters import attention_layer_count, count_parameters, expert_layer_count
 
 if TYPE_CHECKING:
     from service.domain.serving.requirements import Amount
@@ -162,11 +162,11 @@ def describe_served_model(model: Transformer) -> ServedModel:
             matrices=2 * (counts.multiplied - counts.head_multiplied),
             routed=2 * counts.expert_stored * experts.experts_per_token / experts.experts if experts else 0.0,
             head=2 * counts.head_multiplied,
-            prefill=2 * model.layers * attention_width(model),
-            decode=2 * model.layers * _decode_width(model),
+            prefill=2 * attention_layer_count(model) * attention_width(model),
+            decode=2 * attention_layer_count(model) * _decode_width(model),
         ),
         cache=CacheShape(
-            elements=float(model.layers * _cache_width(model)),
+            elements=float(attention_layer_count(model) * _cache_width(model)),
             parts=1.0 if model.latent else float(model.kv_heads),
             window=float(model.sliding_window or np.inf),
             global_share=_global_share(model),

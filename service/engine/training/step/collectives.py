@@ -11,7 +11,7 @@ from service.domain.training.run import FROZEN_BASE
 from service.engine.training.dtypes import element_bytes
 from service.engine.training.flops import attention_width
 from service.engine.training.layouts import layer_count
-from service.engine.training.parameters import expert_layer_count
+from service.engine.training.parameters import block_shares, expert_layer_count
 from service.engine.training.sharding import data_ranks, expert_replicas, local_adapters
 from service.engine.training.step.workload import Floats, Workload, collective_passes, layer_passes
 
@@ -91,9 +91,10 @@ def _gathering_blocks(workload: Workload) -> float:
     # Experts take the tokens as sequence parallelism has divided them (`expert_exchange`); shared experts are cut like dense layers.
     model = workload.model
     assert isinstance(model, Transformer)
+    blocks = block_shares(model).blocks
     if model.experts is None or model.experts.shared_experts or not workload.training.sequence_parallel:
-        return 2.0
-    return 2 - expert_layer_count(model) / layer_count(model)
+        return blocks
+    return blocks - expert_layer_count(model) / layer_count(model)
 
 
 def exchange_calls(workload: Workload) -> Floats:
@@ -131,7 +132,9 @@ def context_exchange(workload: Workload) -> ExchangeTime:
         return ExchangeTime(workload.zeros, workload.zeros, workload.zeros)
     width = attention_width(workload.model) * workload.model.kv_heads / workload.model.attention_heads
     payload = element_bytes(workload.training) * workload.layouts.micro_batch * workload.training.seq_len * width / workload.layouts.tensor
-    return _exchange(workload, payload, ranks, span=ranks * workload.layouts.tensor).times(3 * layer_passes(workload) * workload.layers)
+    return _exchange(workload, payload, ranks, span=ranks * workload.layouts.tensor).times(
+        3 * layer_passes(workload) * workload.layers * block_shares(workload.model).attention
+    )
 
 
 def expert_exchange(workload: Workload) -> ExchangeTime:

@@ -10,7 +10,7 @@ from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes
 from service.engine.training.flops import forward_flops
 from service.engine.training.layouts import layer_count
-from service.engine.training.parameters import count_parameters, expert_layer_count, feed_forward_parameters
+from service.engine.training.parameters import block_shares, count_parameters, expert_layer_count, feed_forward_parameters
 from service.engine.training.step.workload import (
     Floats,
     Workload,
@@ -156,12 +156,17 @@ def _layer_products(workload: Workload) -> list[LayerProduct]:
     model = workload.model
     assert isinstance(model, Transformer)
     tensor, tokens, hidden = workload.layouts.tensor, workload.tokens, float(model.hidden_size)
-    products: list[LayerProduct] = [(1.0, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
-    products.append((1.0, tokens, attention_output_width(model) / tensor, hidden, 1.0))
+    shares = block_shares(model)
+    share = shares.attention
+    products: list[LayerProduct] = [(share, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
+    products.append((share, tokens, attention_output_width(model) / tensor, hidden, 1.0))
+    if mixer := model.state_space:
+        products.append((shares.state_space, tokens, hidden, mixer.projected_size / tensor, 1.0))
+        products.append((shares.state_space, tokens, mixer.inner_size / tensor, hidden, 1.0))
     routed = expert_layer_count(model) / model.layers
     gates = 2 if model.gated_ffn else 1
-    if routed < 1:
-        products += _feed_forward(1 - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
+    if routed < shares.feed_forward:
+        products += _feed_forward(shares.feed_forward - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
     if model.experts:
         products += _routed(routed, workload, model.experts, hidden, gates)
     return products

@@ -8,13 +8,13 @@ from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes, optimizer_bytes, weight_bytes
-from service.engine.training.flops import mean_context_tokens
+from service.engine.training.flops import CHUNK_TOKENS, mean_context_tokens
 from service.engine.training.layouts import rounded_batch
 from service.engine.training.memory import key_value_bytes_per_sequence
-from service.engine.training.parameters import expert_layer_count
+from service.engine.training.parameters import block_shares, expert_layer_count
 from service.engine.training.pipeline_stages import expert_ranks
 from service.engine.training.sharding import zero_sharded
-from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, layer_passes
+from service.engine.training.step.workload import FULL, SELECTIVE, Floats, Workload, has_fused_experts, layer_passes
 
 # Reads and writes of an inner element, in units of 16 bit, by an expert's activation function where no kernel fuses it with its bias,
 # clamp and gate: about seven operations of two each in fp32.
@@ -39,13 +39,17 @@ def activation_seconds(workload: Workload) -> Floats:
     """
     model, training = workload.model, workload.training
     assert isinstance(model, Transformer)
-    inner, met = feed_forward_width(model), _met_blocks(model)
+    inner, met, shares = feed_forward_width(model), _met_blocks(model), block_shares(model)
     gate = 3.0 if model.gated_ffn else 2.0
     whole = 1.0 if training.sequence_parallel else workload.layouts.tensor
-    elements = whole * 10.0 * model.hidden_size + 2.0 * model.head_dim * (model.attention_heads + model.kv_heads) + gate * inner
+    rotated = shares.attention * 2.0 * model.head_dim * (model.attention_heads + model.kv_heads)
+    elements = whole * 5.0 * shares.blocks * model.hidden_size + rotated + gate * inner + _recurrence_elements(model)
     moved = element_bytes(training) * elements * (3 * layer_passes(workload) + _cheap_again(workload))
-    inputs = met * model.hidden_size + attention_output_width(model) + inner
-    outputs = model.head_dim * (model.attention_heads + 2.0 * model.kv_heads) + model.hidden_size * met + inner * (gate - 1)
+    inputs = met * model.hidden_size + shares.attention * attention_output_width(model) + inner
+    outputs = shares.attention * model.head_dim * (model.attention_heads + 2.0 * model.kv_heads)
+    outputs += model.hidden_size * met + inner * (gate - 1)
+    if mixer := model.state_space:
+        inputs, outputs = inputs + shares.state_space * mixer.inner_size, outputs + shares.state_space * mixer.projected_size
     moved = moved + _quantised_bytes(workload, inputs, outputs)
     return moved * workload.tokens * workload.layers / workload.layouts.tensor / workload.bandwidth
 
@@ -60,9 +64,25 @@ def _quantised_bytes(workload: Workload, inputs: Floats | float, outputs: Floats
 
 def _met_blocks(model: Transformer) -> float:
     """Blocks of a layer with products that every token meets, of its two."""
+    blocks = block_shares(model).blocks
     if model.experts is None or model.experts.shared_experts:
-        return 2.0
-    return 2 - expert_layer_count(model) / model.layers
+        return blocks
+    return blocks - expert_layer_count(model) / model.layers
+
+
+def _recurrence_elements(model: Transformer) -> float:
+    """16-bit elements of a token that state-space layers read and write, averaged over all layers."""
+    # The kernels of mamba_ssm (state-spaces/mamba, ops/triton/ssd_combined.py) one after the other: the convolution reads and writes what
+    # it mixes; values and keys become a chunk's states; keys meet queries, of which fp32 scores are kept; scores, queries, states and
+    # values become the output, written with and without the gate; its norm reads output and gate and writes. The states, in fp32, are
+    # written, read and written as they are passed on, and read. The backward pass runs all of it again before its own twice as many.
+    mixer = model.state_space
+    if mixer is None:
+        return 0.0
+    keys = mixer.groups * mixer.state_size
+    states = 4 * 2.0 * mixer.inner_size * mixer.state_size / CHUNK_TOKENS
+    forward = 2.0 * mixer.mixed_size + 8.0 * mixer.inner_size + 4.0 * keys + 2 * 2.0 * mixer.groups * CHUNK_TOKENS + states
+    return mixer.layers / model.layers * forward * 4 / 3
 
 
 def routed_traffic_seconds(workload: Workload) -> Floats:
@@ -86,8 +106,9 @@ def routed_traffic_seconds(workload: Workload) -> Floats:
         return workload.zeros
     experts, gate = model.experts, 3.0 if model.gated_ffn else 2.0
     rows, inner = (model.hidden_size * workload.layouts.expert_tensor).astype(float), float(experts.ffn_hidden_size)
-    fused = training.fused_experts and not model.biases
-    between = 0.0 if fused else gate * inner + EAGER_ACTIVATION * inner * model.biases
+    fused = has_fused_experts(workload)
+    eager = EAGER_ACTIVATION if model.biases and not training.fused_experts else 0.0
+    between = 0.0 if fused else (gate + eager) * inner
     moved = element_bytes(training) * (4.0 * rows + between) * (3 * layer_passes(workload) + _cheap_again(workload))
     if not fused:
         moved = moved + _quantised_bytes(workload, rows + inner, rows + inner * (gate - 1))
@@ -129,11 +150,12 @@ def score_seconds(workload: Workload) -> Floats:
 
 def feed_forward_width(model: Transformer) -> float:
     """Inner elements of the feed-forward that every token meets, averaged over dense layers and shared experts of the others [1]."""
+    feed_forward = block_shares(model).feed_forward
     if model.experts is None:
-        return float(model.ffn_hidden_size)
+        return feed_forward * model.ffn_hidden_size
     experts, routed = model.experts, expert_layer_count(model) / model.layers
     shared = experts.shared_experts * (experts.shared_ffn_hidden_size or experts.ffn_hidden_size)
-    return (1 - routed) * model.ffn_hidden_size + routed * shared
+    return (feed_forward - routed) * model.ffn_hidden_size + routed * shared
 
 
 def logit_seconds(workload: Workload) -> Floats:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from service.domain.training.finetuning import FineTuningRates
-from service.domain.training.model import GenericNetwork, Model, Transformer
+from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
 from service.engine.training.layouts import Layouts
 from service.engine.training.step.collectives import (
@@ -37,7 +37,7 @@ from service.engine.training.step.memory_traffic import (
     routed_traffic_seconds,
     score_seconds,
 )
-from service.engine.training.step.workload import Floats, Workload, auxiliary_workloads, layer_passes, trained_workload
+from service.engine.training.step.workload import Floats, Workload, auxiliary_workloads, has_fused_experts, layer_passes, trained_workload
 
 _Rate = TypeVar("_Rate", float, Floats)
 
@@ -213,7 +213,7 @@ def _own(workload: Workload) -> StepWork:
     attention = nothing if other else attention_seconds(workload)
     costs = product_costs(workload)
     # A captured graph is launched at once.
-    captured = isinstance(model, Transformer) and model.experts is not None and training.fused_experts
+    captured = has_fused_experts(workload)
     # Embedding, loss and transfers launch about as many kernels as one more layer.
     layers = (workload.layers + 1) * layer_passes(workload) * (not captured)
     work = StepWork(

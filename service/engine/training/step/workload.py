@@ -180,6 +180,14 @@ def _auxiliary_workload(network: Model, plain: Training, cluster: Cluster, layou
     return replace(workload, total=total, backward_passes=0.0)
 
 
+def has_fused_experts(workload: Workload) -> bool:
+    """Whether the network's experts run in fused kernels: those there are for gated experts without biases."""
+    model = workload.model
+    if isinstance(model, GenericNetwork) or model.experts is None:
+        return False
+    return workload.training.fused_experts and model.gated_ffn and not model.biases
+
+
 def _stage_layers(model: Model, layouts: Layouts) -> Floats:
     """Layers of the fullest stage, in whole chunks of its virtual stages."""
     layers: Floats = np.ceil(layer_count(model) / (layouts.pipeline * layouts.virtual_pipeline)) * layouts.virtual_pipeline
