@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import LatentAttention, Transformer
 from service.formats.huggingface.fields import Section
-from service.formats.huggingface.layers import read_experts, read_window
+from service.formats.huggingface.hybrids import READERS, read_hybrid
+from service.formats.huggingface.layers import Window, read_experts, read_window
 from service.formats.huggingface.traits import GENERIC, Traits, canonical, load_model_types
 
 POINTER = "/model/hf_config"
@@ -51,7 +52,8 @@ def read_hf_config(config: Mapping[str, object]) -> HfModel:
 
     Known model types are read with what they imply (see `traits`); others by their usual keys, with a warning. A
     multimodal wrapper is read by its language part. Counts published elsewhere are not looked up: `params` stays None.
-    Raises `InvalidRequest`, pointing at the key, for missing or impossible values, and for state-space and hybrid models.
+    Raises `InvalidRequest`, pointing at the key, for missing or impossible values, and for state-space models and hybrids that are not in
+    `hybrids.py`.
     """
     section, warnings = _language_part(Section(config, POINTER))
     model_type = _model_type(section)
@@ -103,7 +105,7 @@ def _model_type(section: Section) -> str:
     model_type, known = canonical(section.text("model_type")), load_model_types()
     if model_type in known.refused:
         raise _refusal(section, "model_type", f"model type {model_type!r}", known.refused[model_type])
-    if state_space := section.find(known.state_space_keys):
+    if model_type not in READERS and (state_space := section.find(known.state_space_keys)):
         raise _refusal(section, state_space[0], f"a model with `{state_space[0]}`", known.state_space)
     return model_type
 
@@ -127,14 +129,15 @@ def _language_model(section: Section, traits: Traits, warnings: tuple[str, ...])
     _refuse_narrow_embeddings(section, hidden)
     latent = _latent_attention(section)
     context = section.count(CONTEXT)
-    window = read_window(section, traits, layers)
+    hybrid = read_hybrid(section, canonical(section.text("model_type")), traits, layers)
+    window = Window() if hybrid else read_window(section, traits, layers)
     model = Transformer(
         layers=layers,
         hidden_size=hidden,
         attention_heads=heads,
         kv_heads=heads if latent else _kv_heads(section, traits, heads),
         head_dim=latent.qk_nope_head_dim + latent.qk_rope_head_dim if latent else _head_dim(section, hidden, heads),
-        ffn_hidden_size=_ffn_hidden_size(section, traits, hidden),
+        ffn_hidden_size=hybrid.ffn_hidden_size if hybrid and hybrid.ffn_hidden_size else _ffn_hidden_size(section, traits, hidden),
         vocab_size=section.need(VOCABULARY),
         kind=traits.kind,
         gated_ffn=_is_gated(section, traits),
@@ -143,8 +146,10 @@ def _language_model(section: Section, traits: Traits, warnings: tuple[str, ...])
         max_positions=_learned_positions(section, traits),
         sliding_window=window.tokens,
         global_attention_every=window.global_every,
-        experts=read_experts(section, traits, layers),
+        experts=hybrid.experts if hybrid else read_experts(section, traits, layers),
         latent=latent,
+        state_space=hybrid.state_space if hybrid else None,
+        ffn_layers=hybrid.ffn_layers if hybrid else None,
         decoder_layers=_decoder_layers(section, traits, layers),
     )
     usable_context = None if context is None else max(1, context - traits.padding_positions)

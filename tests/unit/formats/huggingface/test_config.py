@@ -348,7 +348,7 @@ class TestRefusals:
         """Values that cannot be together are refused at the one to change."""
         assert problem(small(**changes)).pointer == f"/model/hf_config/{key}"
 
-    @pytest.mark.parametrize("model_type", ["mamba", "mamba2", "jamba", "nemotron_h", "bamba", "qwen3_next", "rwkv", "recurrent_gemma"])
+    @pytest.mark.parametrize("model_type", ["mamba", "mamba2", "jamba", "falcon_h1", "bamba", "qwen3_5", "rwkv", "recurrent_gemma"])
     def test_state_space_and_hybrid_models_are_sent_elsewhere(self, model_type: str) -> None:
         """Layers that are no transformer's are not counted as if they were; the message says what to give."""
         refused = problem(small(model_type=model_type))
@@ -361,7 +361,7 @@ class TestRefusals:
 
     def test_inner_hybrid_is_refused_too(self) -> None:
         """A wrapper around a hybrid is one."""
-        config = {"model_type": "some_vl", "text_config": small(model_type="nemotron_h")}
+        config = {"model_type": "some_vl", "text_config": small(model_type="zamba2")}
         assert problem(config).pointer == "/model/hf_config/text_config/model_type"
 
     @pytest.mark.parametrize("model_type", ["albert", "gemma3n", "qwen", "clip"])
