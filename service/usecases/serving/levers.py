@@ -65,9 +65,9 @@ def _apply_method(
 
 
 def _distilled(baseline: LeverBaseline, notes: AssumptionLog) -> Iterator[tuple[dict[str, Any], ServingResult]]:
-    """The model with half of its layers in the same format."""
+    """The model with half of its layers in the same format; none of a hybrid, whose layers are no number alone."""
     layers = baseline.model.layers // 2
-    if layers == 0 or (baseline.model.experts and baseline.model.experts.dense_layers >= layers):
+    if layers == 0 or baseline.model.state_space or (baseline.model.experts and baseline.model.experts.dense_layers >= layers):
         return
     student = describe_served_model(replace(baseline.model, layers=layers, params=None, active_params=None))
     notes.assume("levers.distillation.layers", layers, STUDENT_SOURCE)

@@ -249,13 +249,14 @@ def test_a_lever_is_the_request_with_its_change(context: AppContext) -> None:
 
 
 def test_only_fewer_bits_are_levers(context: AppContext) -> None:
-    """From fp8 on 4 bits are left; a model of one layer is distilled into nothing; unasked there are none."""
+    """From fp8 on 4 bits are left; a model of one layer, and a hybrid, are distilled into nothing; unasked there are none."""
     levers = served(context, formats=["fp8"], levers=True).levers
     assert levers is not None
     assert {name for lever in levers for name in lever.change.get("formats", ())} == {"int4", "nvfp4"}
-    tiny = served(context, {"layers": 1, "hidden_size": 128, "attention_heads": 8, "vocab_size": 1000}, levers=True).levers
-    assert tiny is not None
-    assert "distillation" not in {lever.lever for lever in tiny}
+    for model in ({"layers": 1, "hidden_size": 128, "attention_heads": 8, "vocab_size": 1000}, {"preset": "nemotron-h-8b"}):
+        found = served(context, model, levers=True).levers
+        assert found is not None
+        assert "distillation" not in {lever.lever for lever in found}
     assert served(context).levers is None
 
 
