@@ -1,4 +1,4 @@
-"""Fills what documents show of the service: README's answer and table of settings, a step's phases. `make readme` runs it."""
+"""Fills what documents show of the service: README's answer and settings, a step's phases, a plan. `make readme` runs it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bench.harness import offline_client
 
 README = Path(__file__).parents[1] / "README.md"
 REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
+PROGRAMS = README.parent / "docs" / "programs.md"
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
     "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
@@ -40,6 +41,33 @@ def with_phases(text: str) -> str:
     rows = [f"| {row['phase']} | {rounded(row['seconds']):g} | {row['tokens']:,.0f} |" for row in throughput["phases"]]
     lines = ["| phase | seconds | tokens |", "|---|---:|---:|", *rows, f"| **step** | {rounded(throughput['step_time_s']):g} | |"]
     return put(text, "phases", "\n".join(lines) + "\n")
+
+
+def with_plan(text: str) -> str:
+    """The page on programs with the part of the answer that it shows of its request."""
+    request = text.split("```http\n")[1].split("```", maxsplit=1)[0].split("\n", maxsplit=1)[1]
+    part = text.split("```json\n")[1].split("```", maxsplit=1)[0]
+    with offline_client() as client:
+        answer = client.post("/v1/estimate/program", json=json.loads(request)).get_json()
+    return text.replace(part, indented(same_part(answer, json.loads(part))))
+
+
+def same_part(answer: Any, part: Any) -> Any:
+    """What `answer` has where `part` has something, amounts to the cent."""
+    if isinstance(part, dict):
+        return {name: same_part(answer[name], below) for name, below in part.items()}
+    if isinstance(part, list):
+        return [same_part(*pair) for pair in zip(answer, part, strict=True)]
+    return round(answer, 2) if isinstance(answer, float) else answer
+
+
+def indented(part: dict[str, Any]) -> str:
+    """One line a field, and one a row of a field with rows."""
+    lines = []
+    for name, value in part.items():
+        rows = ",\n".join(f"    {json.dumps(row)}" for row in value) if isinstance(value, list) else None
+        lines.append(f"  {json.dumps(name)}: " + (json.dumps(value) if rows is None else f"[\n{rows}\n  ]"))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def put(text: str, name: str, content: str) -> str:
@@ -88,3 +116,4 @@ def as_text(answer: dict[str, Any]) -> str:
 if __name__ == "__main__":
     README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
     REINFORCEMENT.write_text(with_phases(REINFORCEMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    PROGRAMS.write_text(with_plan(PROGRAMS.read_text(encoding="utf-8")), encoding="utf-8")

@@ -119,7 +119,8 @@ class TestPrograms:
     def test_the_gate_is_on_a_working_day_whatever_the_budget(self, client: FlaskClient, as_answer: bool) -> None:
         """The Monday on which the plan's would be is a holiday, and a dollar more moves no day; a later start moves it."""
         request = json.loads((EXAMPLES / "program-1b-64.json").read_text())
-        request["midpoint_gate"] |= {"at_spend_share": 0.15}
+        request["defaults"]["efficiency"] = {"mfu": 0.4}
+        request["midpoint_gate"] |= {"at_spend_share": 0.23}
         answer = client.post("/v1/estimate/program", json=request).get_json()
         assert (answer["midpoint_gate"]["date"], answer["midpoint_gate"]["tier"]) == ("2027-01-19", "validation")
         plan = {"name": "1B", "plan": answer if as_answer else request}
