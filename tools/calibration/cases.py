@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 import numpy as np
@@ -167,7 +168,7 @@ def _case(row: Row) -> MeasuredCase:
         zero_stage=parse_count(row["zero"]),
         recompute=cast("Recompute", row["recompute"]) if row["recompute"] else None,
     )
-    model, cluster = find_or_build_model(row), build_cluster(row["accelerator"], int(row["count"]), row["internode"])
+    model, cluster = find_or_build_model(row), _slowed(build_cluster(row["accelerator"], int(row["count"]), row["internode"]), row)
     precision, software = cast("Precision", row["precision"]), float(row.get("software") or row["year"])
     training = Training(
         method="pretrain",
@@ -198,6 +199,15 @@ def _case(row: Row) -> MeasuredCase:
         stated=is_layout_stated(axes),
         kernels=cast("Kernels", row["kernels"]),
     )
+
+
+def _slowed(cluster: Cluster, row: Row) -> Cluster:
+    """The machine, at the share of the usual arithmetic and power that its own published products reach."""
+    if not row.get("products"):
+        return cluster
+    part, share = cluster.accelerator, float(row["products"])
+    peaks = MappingProxyType({name: share * peak for name, peak in part.peak_tflops.items()})
+    return replace(cluster, accelerator=replace(part, peak_tflops=peaks, tdp_w=part.tdp_w and share * part.tdp_w))
 
 
 def is_layout_stated(axes: Axes) -> bool:

@@ -97,6 +97,7 @@ def _pretraining(row: Row) -> Row:
         "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] and row["accelerator"].startswith("NVIDIA-H") else "own",
         "sequence_parallel": "1",
         "internode": _internode(row["internode_gbit_s_per_node"]),
+        "products": f"{REFERENCE['slower_products'].get(table, '')}",
         "states": "bf16" if table in REFERENCE["states_in_16_bit"] else "",
         "software": _software(row["notes"]),
         "year": _year(row["source"]),
