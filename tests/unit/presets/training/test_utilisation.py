@@ -16,6 +16,7 @@ from service.presets.training.utilisation import (
     MatmulShare,
     attention_share,
     find_utilisation,
+    has_fused_experts,
     load_parameters,
     nearest,
     plan_calibration,
@@ -219,3 +220,13 @@ def test_every_publication_behind_a_figure_is_named_in_full() -> None:
     document = tomllib.loads(resources.files("service.presets").joinpath("data", "utilisation.toml").read_text(encoding="utf-8"))
     named = {part.split(" (")[0] for row in document["matmul"] for part in row["source"].split(", ")}
     assert named <= document["publications"].keys()
+
+
+@pytest.mark.parametrize(
+    ("family", "precision", "year", "fused"),
+    [("blackwell", "mxfp8", 2026, True), ("blackwell", "nvfp4", 9999, True), ("blackwell", "mxfp8", 2025, False),
+     ("blackwell", "bf16", 2026, False), ("hopper", "fp8", 2026, False)],
+)  # fmt: skip
+def test_fused_experts_are_of_a_year_a_family_and_a_precision(family: str, precision: str, year: int, fused: bool) -> None:
+    """Recipes of mid-2026 for Blackwell in 8 and 4 bits; a whole year counts with its end."""
+    assert has_fused_experts(load_parameters(), family, precision, year) == fused
