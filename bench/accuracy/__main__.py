@@ -1,4 +1,4 @@
-"""`python -m bench.accuracy`: one JSON line a data set, and `all`; docs/accuracy.md with its charts, and docs/accuracy/{finetuning,rl}.md.
+"""`python -m bench.accuracy`: one JSON line a data set, and `all`; docs/accuracy.md with its charts, and the pages of docs/accuracy.
 
 Errors are of iteration time, relative to the measured one. `median_ape`, `mean_ape`, `p90_ape` and `coverage_80` predict each row with
 parameters fitted without its document, `publication_out_*` without any document of its publication, `in_sample_*` with all.
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.accuracy import finetuning, rl
+from bench.accuracy import cards, finetuning, rl
 from bench.accuracy.report import Line, document
 from bench.accuracy.score import summaries
 from tools.calibration.cases import read_table
@@ -25,10 +25,12 @@ DOCS = HERE.parents[1] / "docs"
 
 def main() -> None:
     lines = summaries()
-    for line in [*lines, *finetuning.summaries(), *rl.summaries()]:
+    all_lines = [*lines, *finetuning.summaries(), *rl.summaries()]
+    for line in all_lines:
         print(json.dumps(line))
     (DOCS / "accuracy" / "finetuning.md").write_text(finetuning.page(), encoding="utf-8")
     (DOCS / "accuracy" / "rl.md").write_text(rl.page(), encoding="utf-8")
+    (DOCS / "accuracy" / "model-cards.md").write_text(cards.page(all_lines), encoding="utf-8")
     if importlib.util.find_spec("altair") and importlib.util.find_spec("vl_convert"):
         write_report(lines)
     else:

@@ -20,7 +20,7 @@ from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, t
 from tools.calibration.comparable_runs import write_comparable_runs
 from tools.calibration.folds import Folds, write_folds
 from tools.calibration.other_accelerators import with_other_families
-from tools.calibration.priors import priors, with_fixed_parameters
+from tools.calibration.priors import expected_share, priors, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
 from tools.calibration.runs import published_runs
 from tools.calibration.spreads import fit_spreads, group_weights, other_shares, with_sources
@@ -114,17 +114,11 @@ def _expected(problem: FitProblem) -> tuple[Floats, Floats]:
     known, kernels = priors(), len(problem.kernels)
     mean = [_scaled(name, known[name].value) for name in _names()]
     width = [float(np.log(known[name].factor)) for name in _names()]
-    mean += [float(np.log(_expected_share(problem.frame, key))) for key in problem.keys]
+    mean += [float(np.log(expected_share(problem.frame, key).value)) for key in problem.keys]
     mean += [float(np.log(known["attention_share"].value))] * (kernels + 1)
-    width += [float(np.log(known["peak_part" if key in problem.frame.matmul_peaks else "matmul_share"].factor)) for key in problem.keys]
+    width += [float(np.log(expected_share(problem.frame, key).factor)) for key in problem.keys]
     width += [float(np.log(known["attention_deviation"].factor))] * kernels + [float(np.log(known["attention_share"].factor))]
     return np.array(mean), np.array(width)
-
-
-def _expected_share(frame: FittedParameters, key: Key) -> float:
-    """Prior of a family's share: a part of what its best products reach, where that was searched for."""
-    known = priors()
-    return known["peak_part"].value * frame.matmul_peaks[key] if key in frame.matmul_peaks else known["matmul_share"].value
 
 
 def _scaled(name: str, value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,12 @@ class Prior:
 def priors() -> Mapping[str, Prior]:
     """Priors of the parameters, by name."""
     return {name: Prior(**row) for name, row in _document()["priors"].items()}
+
+
+def expected_share(parameters: FittedParameters, key: Key) -> Prior:
+    """Prior of a family's share of the peak: a part of what its best products reach, where that was searched for."""
+    known, best = priors(), parameters.matmul_peaks.get(key)
+    return known["matmul_share"] if best is None else replace(known["peak_part"], value=known["peak_part"].value * best)
 
 
 @dataclass(frozen=True, slots=True)
