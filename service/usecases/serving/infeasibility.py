@@ -44,7 +44,7 @@ def explain_infeasible(request: Request, search: InfeasibleSearch, book: PriceBo
         listed = ", ".join(str(size) for size in sorted(tried))
         return InvalidRequest(f"no replica of these sizes is tried; the sizes are {listed}", "/hardware/counts")
     advice = _advise(request, search, book)
-    if not supported_pairs(search.priced_accelerators, search.requirements.formats):
+    if not supported_pairs([priced.accelerator for priced in search.priced_accelerators], search.requirements.formats):
         return InvalidRequest(f"{_describe_unsupported(search)}; {advice}", _pointer(request, "formats", "hardware"))
     fitting = _fitting(search)
     if not fitting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -98,20 +99,24 @@ def _without_offer(name: str, price: Price | None) -> PricedAccelerator:
 
 
 def _cheapest_offers(filters: Request, name: str, book: PriceBook) -> Iterable[PricedAccelerator]:
-    """Cheapest offer of each provider, instance size and network, with the accelerator in that network."""
-    best: dict[tuple[str, int, float], Offer] = {}
+    """Cheapest offer of each provider, instance size and network between instances, with the accelerator in that network."""
+    best: dict[tuple[str, RentalUnit, float | None], Offer] = {}
     node = Cluster(load_accelerators()[name], 1, load_accelerators()[name].accelerators_per_node, 0.0)
     for offer in find_eligible_offers(filters, name, book):
-        key = (offer.provider, offer.accelerator_count, offer_gbit_per_s(offer, node))
+        rent = _rent(node, offer)
+        key = (offer.provider, rent, None if math.isfinite(rent.linked_accelerators) else offer_gbit_per_s(offer, node))
         best[key] = min(best.get(key, offer), offer, key=lambda candidate: (candidate.usd_per_accelerator_hour, offer_key(candidate)))
     return [
-        PricedAccelerator(_in_network(node.accelerator, rate), _rent(node, offer), float(offer.usd_per_accelerator_hour), offer)
-        for (_, _, rate), offer in best.items()
+        PricedAccelerator(_in_network(node.accelerator, rate), rent, float(offer.usd_per_accelerator_hour), offer)
+        for (_, rent, rate), offer in best.items()
     ]
 
 
-def _in_network(accelerator: Accelerator, gbit_per_s: float) -> Accelerator:
-    """The accelerator in a network of that rate; cards without a link of their own keep their data sheet's rate within a node."""
+def _in_network(accelerator: Accelerator, gbit_per_s: float | None) -> Accelerator:
+    """The accelerator in a network of that rate, else in its data sheet's.
+
+    Cards without a link of their own keep their data sheet's rate within a node.
+    """
     data_sheet = accelerator.internode_gbit_per_s
     link = accelerator.link_gb_per_s or (data_sheet / 8 * 2 if data_sheet else None)
     return replace(accelerator, internode_gbit_per_s=gbit_per_s or data_sheet, link_gb_per_s=link)

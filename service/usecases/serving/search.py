@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from service.domain.training.hardware import Accelerator
 from service.engine.serving.configurations import SECONDS_PER_HOUR
 from service.engine.serving.fleet import ServingDemand, TimedReplicas, cheapest_configuration, size_fleet, time_replicas
 from service.engine.training.inference.model import ServedModel, ServingSetup
+from service.engine.training.inference.roofline import crosses_network
 from service.presets.serving import can_serve, serving_machine
 from service.usecases.serving.offers import PricedAccelerator
 
@@ -49,20 +51,19 @@ def search_configurations(
     requirements: ServingRequirements, priced_accelerators: Sequence[PricedAccelerator], cache: ReplicaCache
 ) -> list[ServingResult]:
     """Best configuration of each priced accelerator in each format that can serve, the cheapest request first."""
+    prices: dict[Accelerator, list[PricedAccelerator]] = defaultdict(list)
+    for priced in priced_accelerators:
+        prices[_in_used_network(priced.accelerator, requirements.model)].append(priced)
     results: list[ServingResult] = []
-    for accelerator, weight_format in supported_pairs(priced_accelerators, requirements.formats):
+    for accelerator, weight_format in supported_pairs(list(prices), requirements.formats):
         timed = replicas_on(requirements, accelerator, weight_format, cache)
-        results += _best_of_prices(
-            timed, requirements.demand, [priced for priced in priced_accelerators if priced.accelerator == accelerator]
-        )
+        results += _best_of_prices(timed, requirements.demand, prices[accelerator])
     return sorted(results, key=_sort_key)
 
 
-def supported_pairs(
-    priced_accelerators: Sequence[PricedAccelerator], formats: Sequence[WeightFormat]
-) -> list[tuple[Accelerator, WeightFormat]]:
+def supported_pairs(accelerators: Sequence[Accelerator], formats: Sequence[WeightFormat]) -> list[tuple[Accelerator, WeightFormat]]:
     """Each accelerator with each format that it can serve."""
-    pairs = itertools.product(_accelerators(priced_accelerators), formats)
+    pairs = itertools.product(accelerators, formats)
     return [(accelerator, weight_format) for accelerator, weight_format in pairs if can_serve(accelerator, weight_format)]
 
 
@@ -70,12 +71,17 @@ def replicas_on(
     requirements: ServingRequirements, accelerator: Accelerator, weight_format: WeightFormat, cache: ReplicaCache
 ) -> TimedReplicas:
     """Every configuration on an accelerator in a format, computed once per `cache`."""
-    key = (accelerator, weight_format.name)
+    key = (_in_used_network(accelerator, requirements.model), weight_format.name)
     if key not in cache:
         cache[key] = time_replicas(
             ServingSetup(requirements.model, weight_format, resolve_serving_machine(accelerator), requirements.mean_request)
         )
     return cache[key]
+
+
+def _in_used_network(accelerator: Accelerator, model: ServedModel) -> Accelerator:
+    """The accelerator, without its network where replicas of the model send nothing over it: then all networks share their times."""
+    return accelerator if crosses_network(model, accelerator) else replace(accelerator, internode_gbit_per_s=None)
 
 
 def resolve_serving_machine(accelerator: Accelerator) -> ServingMachine:
@@ -115,8 +121,3 @@ def _sort_key(result: ServingResult) -> tuple[float, float, float, str, str, str
 
 def _provider(priced: PricedAccelerator) -> str:
     return priced.offer.provider if priced.offer else ""
-
-
-def _accelerators(priced_accelerators: Sequence[PricedAccelerator]) -> list[Accelerator]:
-    """Each accelerator once in each network."""
-    return list(dict.fromkeys(priced.accelerator for priced in priced_accelerators))

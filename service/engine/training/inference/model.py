@@ -198,7 +198,7 @@ def attended_tokens(setup: ServingSetup) -> Amount:
     """Tokens that an output token attends to, averaged over layers and the output's length."""
     request = setup.request
     positions = request.prompt_tokens + request.output_tokens * np.linspace(1 / 16, 15 / 16, 8)
-    return sum(cached_tokens(setup.model, float(position)) for position in positions) / len(positions)
+    return float(np.mean(cached_tokens(setup.model, positions)))
 
 
 def tensor_groups(replicas: Replicas) -> Amount:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from service.domain.quantities import Range
 from service.domain.serving.requirements import MeanRequest, Replicas, ServingMachine
-from service.domain.training.hardware import SIXTEEN_BIT
+from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.engine.training.inference.model import (
     ACTIVATION_BYTES,
+    ServedModel,
     ServingSetup,
     attended_tokens,
     cache_parts,
@@ -126,6 +127,11 @@ def throughput_spread(setup: ServingSetup) -> Range:
     if np.any(np.greater_equal(setup.model.experts, MANY_EXPERTS)):
         return achieved.many_experts_spread
     return achieved.routed_spread if np.any(np.greater(setup.model.weights.routed, 0)) else achieved.spread
+
+
+def crosses_network(model: ServedModel, accelerator: Accelerator) -> bool:
+    """Whether any replica's time depends on the network between nodes: experts are exchanged over it, activations of stages not counted."""
+    return accelerator.link_gb_per_s is None or bool(np.any(np.greater(model.weights.routed, 0)))
 
 
 def computed_prompt_tokens(requests: MeanRequest) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +15,17 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, DomainError, InvalidRequest, NoOffer, UnknownName
+from service.domain.serving.requirements import MeanRequest
+from service.domain.training.model import Transformer
+from service.engine.serving.fleet import RentalUnit, ServingDemand
+from service.engine.training.inference.model import describe_served_model
 from service.engine.training.parameters import count_parameters
-from service.presets.serving import load_achieved, load_compression_methods
+from service.presets.hardware.accelerators import load_accelerators
+from service.presets.serving import find_format, load_achieved, load_compression_methods
 from service.presets.training.models import find_model
+from service.usecases.serving.offers import PricedAccelerator
 from service.usecases.serving.options import ServingOption
+from service.usecases.serving.search import ReplicaCache, ServingRequirements, search_configurations
 from service.usecases.serving.serve import ServingAnswer, serve
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases import market
@@ -329,6 +338,25 @@ def test_an_answer_is_repeated_by_its_snapshot(settings: Settings) -> None:
     assert usd(served(context, **asked)) == pytest.approx(1.5 * usd(before))  # type: ignore[arg-type]
     again = served(context, price={"snapshot": before.price_snapshot}, **asked)  # type: ignore[arg-type]
     assert (again.best.cost, again.lifetime, again.price_snapshot) == (before.best.cost, before.lifetime, before.price_snapshot)
+
+
+def test_networks_share_the_times_of_a_model_that_sends_nothing_over_them(context: AppContext) -> None:
+    """Equal prices in two networks are timed once without experts, and apart with them."""
+    machine = load_accelerators()[H100]
+    rent = RentalUnit(machine.accelerators_per_node, math.inf)
+    priced = [PricedAccelerator(replace(machine, internode_gbit_per_s=rate), rent, 2.0) for rate in (3.0, 400.0)]
+    for preset, timings in (("llama-3.1-70b", 1), ("deepseek-v3", 2)):
+        model = find_model(preset).model
+        assert isinstance(model, Transformer)
+        requirements = ServingRequirements(
+            describe_served_model(model), MeanRequest(1500, 400), ServingDemand(None, 0.5), (find_format("fp8"),)
+        )
+        cache: ReplicaCache = {}
+        slow, fast = sorted(
+            search_configurations(requirements, priced, cache), key=lambda result: result.priced.accelerator.internode_gbit_per_s or 0.0
+        )
+        assert len(cache) == timings
+        assert (slow.usd_per_request == fast.usd_per_request) == (timings == 1)
 
 
 # What cannot be
