@@ -33,7 +33,7 @@ Request = Mapping[str, Any]
 # Fields whose value differs by offer, so no assumption of the whole comparison.
 OFFER_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue", "hardware.inter_node_gbps")
 # Pointers of valid requests that an accelerator cannot run.
-ACCELERATOR_POINTERS = ("/training/precision",)
+ACCELERATOR_POINTERS = ("/training/precision", "/training/rl/generation/precision")
 # Applies to interruptible capacity only.
 SPOT_FIELD = "preemptions_per_node_hour"
 # Replaces the accelerator's name in a warning, so that equal warnings about several accelerators merge.
@@ -221,7 +221,9 @@ def _with_count(on_accelerator: WorkloadOnAccelerator, run: Run, count: int, not
     cluster = replace(run.cluster, count=count)
     section, training = on_accelerator.workload.request.get("training", {}), run.training
     if training.rl is not None:
-        return replace(run, cluster=cluster)
+        # Which accelerators sample depends on how many there are.
+        training = resolve_training(section, *on_accelerator.workload.model, cluster, training.software_year, notes)
+        return replace(run, cluster=cluster, training=training)
     batch = resolve_global_batch(section, run.model, training.method, training.seq_len, cluster, notes)
     return replace(run, cluster=cluster, training=replace(training, global_batch=batch))
 

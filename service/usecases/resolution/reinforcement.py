@@ -13,7 +13,7 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.reinforcement import GenerationPool, Reinforcement, ResponseLengths, Rollouts
 from service.domain.training.run import Axes, Cluster, Training
 from service.engine.training.rl.lengths import P90, lengths_from_mean, lengths_from_quantiles, mean_sequence_tokens, mean_tokens
-from service.presets.serving import can_serve, find_format, servable_formats
+from service.presets.serving import find_format, servable_formats
 from service.presets.training.reinforcement import rl_default, rollout_rates, sampling_machine
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -215,17 +215,18 @@ def _note_pools(asked: Section, lag: int, cluster: Cluster, notes: AssumptionLog
 
 
 def _weight_format(asked: Section, accelerator: Accelerator, notes: AssumptionLog) -> WeightFormat:
+    """Number format of the sampler's weights. Raises InvalidRequest for one that the accelerator does not serve."""
     served = servable_formats(accelerator)
+    pointer = f"{POINTER}/generation/precision"
+    if not served:
+        raise InvalidRequest(f"{accelerator.name} has no 16-bit arithmetic to sample with: take another accelerator", pointer)
     name = asked.get("precision")
     if name is None:
         usual = next((one for one in ("bf16", "fp16") if one in served), served[0])
         name = notes.assume(f"{PATH}.generation.precision", usual, rl_default("sampling_precision").source)
-    found = find_format(name) if name in served else None
-    if found is None or not can_serve(accelerator, found):
-        raise InvalidRequest(
-            f"{accelerator.name} does not sample in {name[:40]}; it has {', '.join(served)}", f"{POINTER}/generation/precision"
-        )
-    return found
+    if name not in served:
+        raise InvalidRequest(f"{accelerator.name} does not sample in {name[:40]}; it has {', '.join(served)}", pointer)
+    return find_format(name)
 
 
 def _offload(pool: GenerationPool, lag: int, notes: AssumptionLog) -> bool:

@@ -105,6 +105,32 @@ def test_a_comparison_times_steps_on_every_machine(client: FlaskClient) -> None:
     assert apart.status_code == 200, apart.json
 
 
+def test_a_comparison_leaves_out_accelerators_that_cannot_sample(client: FlaskClient) -> None:
+    """A K80 has no 16-bit arithmetic: in a comparison that is a reason, in an estimate a refusal."""
+    body = {"workload": {name: part for name, part in request().items() if name in ("model", "data", "training")}, "candidates": {}}
+    assert client.post("/v1/compare", json=body).status_code == 200
+    answer = client.post("/v1/estimate", json=request(generation={}) | {"hardware": {"accelerator": "K80", "count": 16}})
+    assert answer.status_code == 422
+    assert answer.json is not None
+    assert answer.json["errors"][0]["pointer"] == "/training/rl/generation/precision"
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_comparison_gives_the_hours_of_an_estimate(client: FlaskClient, count: int) -> None:
+    """Also where the stated sampling accelerators are all there are, and where they were one of several."""
+    training = {"method": "rl", "rl": {**STEP, "generation": {"count": count}}}
+    workload = {"model": {"preset": "llama-3.2-1b"}, "data": {"tokens": "100M"}, "training": training}
+    answer = client.post("/v1/compare", json={"workload": workload, "candidates": {"accelerators": ["H100"], "counts": [8]}})
+    assert answer.status_code == 200, answer.json
+    asked = {**workload, "hardware": {"accelerator": "H100", "count": 8}, "price": {"usd_per_accelerator_hour": 2.0}}
+    hours = estimated(client, asked)["time"]["wall_clock_hours"]["p50"]
+    on_demand = [
+        option["time"]["wall_clock_hours"]["p50"] for option in answer.json["options"] if option["offer"]["pricing"] == "on_demand"
+    ]
+    assert on_demand
+    assert on_demand == [pytest.approx(hours)] * len(on_demand)
+
+
 @pytest.mark.parametrize(
     ("changes", "pointer"),
     [
