@@ -42,8 +42,8 @@ def power_share(accelerator: Accelerator, given: Section) -> float:
     least = load_power_limits()[0].share
     if not least * tdp <= limit <= tdp:
         raise InvalidRequest(
-            f"{limit:g} W is {limit / tdp:.0%} of the TDP of {accelerator.name}: take {least * tdp:g} W, the lowest share that is"
-            f" measured, to {tdp:g} W",
+            f"{limit:g} W cannot be the limit of {accelerator.name}: take {least * tdp:g} W, the lowest share of the TDP that is measured,"
+            f" to {tdp:g} W, the TDP",
             "/hardware/power_limit_w",
         )
     return float(limit / tdp)

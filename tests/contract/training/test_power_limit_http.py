@@ -45,7 +45,7 @@ def test_measured_figures_are_those_at_the_limit(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize(
     ("accelerator", "watts", "text"),
-    [("H100", 701, "100% of the TDP"), ("H100", 200, "lowest share that is measured"), ("tpu-v5p", 200, "no TDP of Google-TPU-v5p")],
+    [("H100", 701, "700 W, the TDP"), ("H100", 200, "280 W, the lowest share"), ("tpu-v5p", 200, "no TDP of Google-TPU-v5p")],
 )
 def test_limits_that_nothing_is_known_of_are_refused(client: FlaskClient, accelerator: str, watts: float, text: str) -> None:
     hardware = {"accelerator": accelerator, "count": 64, "power_limit_w": watts}
