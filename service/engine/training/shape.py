@@ -197,7 +197,7 @@ def _latent(fields: Mapping[str, Any]) -> LatentAttention | None:
 
 
 def _state_space(fields: Mapping[str, Any], layers: int) -> StateSpace | None:
-    """State-space layers. Raises InvalidRequest where some of their fields are missing or there are more of them than layers."""
+    """State-space layers. Raises InvalidRequest where fields are missing, layers are too many, or heads do not divide into groups."""
     named = [field for field in STATE_SPACE_FIELDS if field in fields]
     missing = [field for field in STATE_SPACE_REQUIRED if field not in fields]
     if named and missing:
@@ -205,7 +205,12 @@ def _state_space(fields: Mapping[str, Any], layers: int) -> StateSpace | None:
         raise InvalidRequest(f"state-space layers need {needed}; {missing[0]} is missing", f"/model/{missing[0]}")
     if named and fields["ssm_layers"] + fields.get("ffn_layers", 0) > layers:
         raise InvalidRequest(f"{fields['ssm_layers']} state-space layers are more than the {layers} layers hold", "/model/ssm_layers")
-    return read_state_space(fields)
+    mixer = read_state_space(fields)
+    if mixer is not None and mixer.heads % mixer.groups:
+        raise InvalidRequest(
+            f"{mixer.heads} state-space heads do not divide into {mixer.groups} groups; take a divisor", "/model/ssm_groups"
+        )
+    return mixer
 
 
 def _ffn_layers(fields: Mapping[str, Any]) -> int | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ACTIVATION_BYTES = 2.0
 LOGIT_BYTES = 4.0
+# Recurrent states are kept in the model's own 16-bit type unless their width is stated (vLLM, mamba_ssm_cache_dtype).
+STATE_BYTES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +69,27 @@ class TokenFlops:
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """Cache of keys and values.
+    """Cache of keys and values, and recurrent states.
 
     Attributes
     ----------
     elements : float
-        Elements that a token leaves over all layers.
+        Elements of keys and values that a token leaves over all layers.
     parts : float
         Parts that they divide into.
     window : float
         Sliding window [tokens], infinite without one.
     global_share : float
         Share of the layers that attend to everything [1].
+    state_elements : float
+        Elements that a sequence of any length holds in state-space layers, over all of them.
     """
 
     elements: float
     parts: float
     window: float
     global_share: float
+    state_elements: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +175,7 @@ def describe_served_model(model: Transformer) -> ServedModel:
             parts=1.0 if model.latent else float(model.kv_heads),
             window=float(model.sliding_window or np.inf),
             global_share=_global_share(model),
+            state_elements=_state_elements(model),
         ),
         experts=float(experts.experts) if experts else 0.0,
         experts_per_token=float(experts.experts_per_token) if experts else 0.0,
@@ -253,7 +259,7 @@ def weight_memory(setup: ServingSetup, replicas: Replicas) -> Amount:
 
 
 def sequence_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
-    """Keys and values of one sequence at its full length on each accelerator, averaged over groups.
+    """Keys, values and recurrent states of one sequence at its full length on each accelerator, averaged over groups.
 
     Parameters
     ----------
@@ -270,7 +276,13 @@ def sequence_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
     DeepSeek-V2 (arXiv 2405.04434), section 2.1.
     """
     cached = cached_tokens(setup.model, setup.request.prompt_tokens + setup.request.output_tokens)
-    return token_cache_bytes(setup) * cached / (cache_parts(setup, replicas) * tensor_groups(replicas))
+    keys_and_values = token_cache_bytes(setup) * cached / (cache_parts(setup, replicas) * tensor_groups(replicas))
+    return keys_and_values + state_bytes(setup.model) / replicas.accelerators
+
+
+def state_bytes(model: ServedModel) -> float:
+    """Recurrent states of one sequence over all state-space layers, whose heads divide over tensor ranks [B]."""
+    return STATE_BYTES * model.cache.state_elements
 
 
 def token_cache_bytes(setup: ServingSetup) -> Amount:
@@ -314,6 +326,14 @@ def _cache_width(model: Transformer) -> int:
     if model.latent is not None:
         return model.latent.kv_lora_rank + model.latent.qk_rope_head_dim
     return 2 * model.kv_heads * model.head_dim
+
+
+def _state_elements(model: Transformer) -> float:
+    """A matrix of each head, and the tokens before that the convolution mixes (Dao and Gu 2024, arXiv 2405.21060)."""
+    mixer = model.state_space
+    if mixer is None:
+        return 0.0
+    return float(mixer.layers * (mixer.inner_size * mixer.state_size + (mixer.conv_kernel - 1) * mixer.mixed_size))
 
 
 def _decode_width(model: Transformer) -> float:

@@ -25,6 +25,7 @@ from service.engine.training.inference.model import (
     cache_parts,
     cached_tokens,
     pipeline_stages,
+    state_bytes,
     tensor_groups,
     token_cache_bytes,
 )
@@ -352,9 +353,10 @@ def _head_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
 
 
 def _cache_bytes(setup: ServingSetup, replicas: Replicas) -> Amount:
-    """Keys and values that an accelerator reads for its sequences' next tokens [B]."""
-    read = replicas.batch / tensor_groups(replicas) * token_cache_bytes(setup) * attended_tokens(setup)
-    return read / (cache_parts(setup, replicas) * pipeline_stages(setup.model, replicas))
+    """Keys and values that an accelerator reads for its sequences' next tokens, and states that it reads and writes [B]."""
+    sequences = replicas.batch / tensor_groups(replicas)
+    read = token_cache_bytes(setup) * attended_tokens(setup) / (cache_parts(setup, replicas) * pipeline_stages(setup.model, replicas))
+    return sequences * (read + _per_accelerator(setup, replicas, 2 * state_bytes(setup.model)))
 
 
 def _memory_bytes_per_s(setup: ServingSetup) -> float:

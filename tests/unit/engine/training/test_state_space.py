@@ -122,11 +122,12 @@ def test_a_shape_states_its_state_space_layers() -> None:
         ({"ssm_layers": 24}, "ssm_heads"),
         ({"ssm_layers": 33, "ssm_heads": 64, "ssm_head_dim": 64, "ssm_state_size": 128}, "ssm_layers"),
         ({"ssm_layers": 24, "ssm_heads": 64, "ssm_head_dim": 64, "ssm_state_size": 128, "ffn_layers": 24}, "ssm_layers"),
+        ({"ssm_layers": 24, "ssm_heads": 64, "ssm_head_dim": 64, "ssm_state_size": 128, "ssm_groups": 3}, "ssm_groups"),
         ({"ffn_layers": 24}, "ffn_layers"),
     ],
 )
 def test_state_space_layers_that_cannot_be(fields: dict[str, int], field: str) -> None:
-    """Missing sizes, more blocks than layers, and one-block layers without a hybrid are named."""
+    """Missing sizes, more blocks than layers, groups that do not divide heads, and one-block layers without a hybrid are named."""
     with pytest.raises(InvalidRequest) as problem:
         infer_shape({"layers": 32, "hidden_size": 4096, **fields})
     assert problem.value.pointer == f"/model/{field}"

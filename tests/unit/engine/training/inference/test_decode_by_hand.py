@@ -11,7 +11,7 @@ import pytest
 
 from service.domain.quantities import Range
 from service.domain.serving.requirements import EngineLimits, MeanRequest, Replicas, ServingMachine, ServingRates, WeightFormat
-from service.domain.training.model import Experts
+from service.domain.training.model import Experts, StateSpace
 from service.engine.training.inference.model import (
     CacheShape,
     ServedModel,
@@ -254,6 +254,23 @@ def test_a_tied_table_is_the_output_matrix() -> None:
 def test_a_sequence_at_its_full_length() -> None:
     """1,500 tokens of 4e5 bytes on two ranks; a replica's sequences spread over both groups."""
     assert sequence_bytes(served(), STAGES) == pytest.approx(1500 * 4e5 / 2 / 2)
+
+
+def test_recurrent_states_of_a_sequence() -> None:
+    """As long as they are, whatever the sequence: 2 bytes of 1e8 elements on four ranks, read and written for each token."""
+    hybrid = replace(DENSE, cache=replace(DENSE.cache, state_elements=1e8))
+    held = sequence_bytes(served(hybrid), STAGES) - sequence_bytes(served(), STAGES)
+    assert held == pytest.approx(2 * 1e8 / STAGES.accelerators)
+    longer = decode_roofline_s(served(hybrid), STAGES) - decode_roofline_s(served(), STAGES)
+    assert longer == pytest.approx(STAGES.batch / 2 * 2 * held * 2 / (2 * MEMORY))
+
+
+def test_states_of_a_hybrid() -> None:
+    """128 heads of 64 values by 128 in 24 layers, and three tokens of the convolution; a model without attention holds nothing else."""
+    mixer = StateSpace(layers=24, heads=128, head_dim=64, state_size=128, groups=8)
+    found = describe_served_model(replace(LLAMA_3_8B, layers=24, state_space=mixer)).cache
+    assert found.elements == 0
+    assert found.state_elements == 24 * (128 * 64 * 128 + 3 * (128 * 64 + 2 * 8 * 128))
 
 
 def test_activations_of_chunks_and_logits_of_a_full_batch() -> None:
