@@ -79,7 +79,8 @@ class MemoryCache:
             until, value = self._entries.get(key, (0.0, b""))
             until, counted = (until, int(value) + 1) if until > now else (now + window_s, 1)
             self._keep(key, until, str(counted).encode())
-            return counted, until - now
+            # A sum of two clock readings may be rounded up.
+            return counted, min(until - now, window_s)
 
     def _keep(self, key: str, until: float, value: bytes) -> None:
         self._entries[key] = (until, value)

@@ -58,7 +58,7 @@ class TestEveryCache:
         """Each key has a window of its own, begun by its first count; the time left never exceeds it."""
         found = [cache.count("a", 60), cache.count("a", 60), cache.count("b", 1)]
         assert [entry and entry[0] for entry in found] == [1, 2, 1]
-        assert all(entry and 0 < entry[1] <= 60 for entry in found)
+        assert all(entry and 0 < entry[1] <= window_s for entry, window_s in zip(found, (60, 60, 1), strict=True))
         wait_for(lambda: (cache.count("b", 1) or (0, 0))[0] == 1, "a new window")
 
     def test_it_answers_a_ping(self, cache: Cache) -> None:
@@ -67,6 +67,13 @@ class TestEveryCache:
 
 
 class TestMemory:
+    @pytest.mark.parametrize("now", [4095.6, 8191.7, 16_383.9, 1_048_575.6])
+    def test_no_clock_leaves_more_than_the_window(self, clock: Clock, now: float) -> None:
+        """Close below a power of two the end of the window is rounded up."""
+        clock.now = now
+        assert now + 60 - now > 60
+        assert MemoryCache(clock).count("a", 60) == (1, 60)
+
     def test_the_least_recently_used_entry_leaves_first(self) -> None:
         """A full cache makes room without touching what was just read."""
         cache = MemoryCache()

@@ -395,11 +395,11 @@ def test_another_accelerator_may_do_what_those_asked_for_cannot(settings: Settin
 
 
 def test_old_accelerators_serve_only_where_they_are_named(settings: Settings) -> None:
-    """Six years behind the newest that has a price; named, in the 16-bit format that they have."""
-    v100 = "NVIDIA-V100-32GB-SXM2"
-    context = selling(build_context(settings), [offer("0.01", accelerator=v100), offer("3.00")])
+    """More than six years behind the newest that has a price; named, in the 16-bit format that they have."""
+    v100, b200 = "NVIDIA-V100-16GB-SXM2", "NVIDIA-B200-SXM"
+    context = selling(build_context(settings), [offer("0.01", accelerator=v100), offer("3.00", accelerator=b200)])
     small = {"preset": "llama-3.1-8b"}
-    assert {option.configuration.accelerator for option in options(served(context, small))} == {H100}
+    assert {option.configuration.accelerator for option in options(served(context, small, formats=["fp16"]))} == {b200}
     best = served(context, small, hardware={"accelerators": [v100]}).best
     assert (best.configuration.accelerator, best.configuration.format) == (v100, "fp16")
 
