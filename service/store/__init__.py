@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from service.domain.errors import StoreNotReady, StoreUnavailable
+from service.domain.tracking.feedback import RunOutcome
 from service.store.database import translate_db_errors
 from service.store.idempotency import IdempotencyRows
 from service.store.jobs import MAX_ATTEMPTS, JobRows
@@ -44,6 +49,8 @@ __all__ = [
     "TeamQuotaReached",
 ]
 
+_Found = TypeVar("_Found")
+
 
 class Store(
     JobRows,
@@ -69,19 +76,27 @@ class Store(
             upgrade(self.engine)
 
     def current_manifest(self) -> BookManifest:
-        """The newest book with its parts; an empty manifest where the database does not exist yet."""
-        if self.absent():
-            return EMPTY_MANIFEST
-        try:
-            return super().current_manifest()
-        except (StoreUnavailable, DBAPIError) as error:
-            if self._revision() is None:
-                return EMPTY_MANIFEST
-            raise StoreUnavailable(f"prices cannot be read: {error}") from error
+        """The newest book with its parts; an empty manifest where there are no tables yet."""
+        return self._read_unless_empty("prices", super().current_manifest, EMPTY_MANIFEST)
 
     def book_manifest(self, name: str) -> BookManifest:
-        """A recorded book with its parts; an empty manifest where the database does not exist yet."""
-        return EMPTY_MANIFEST if self.absent() else super().book_manifest(name)
+        """A recorded book with its parts; an empty manifest where there are no tables yet."""
+        return self._read_unless_empty("prices", partial(super().book_manifest, name), EMPTY_MANIFEST)
+
+    def run_outcomes(self, team: str) -> tuple[RunOutcome, ...]:
+        """Outcomes of a team, newest first; none where there are no tables yet."""
+        return self._read_unless_empty("run outcomes", partial(super().run_outcomes, team), ())
+
+    def _read_unless_empty(self, what: str, read: Callable[[], _Found], empty: _Found) -> _Found:
+        """What is read; `empty` where the database does not exist yet or nobody has made its tables."""
+        if self.absent():
+            return empty
+        try:
+            return read()
+        except (StoreUnavailable, DBAPIError) as error:
+            if self._revision() is None:
+                return empty
+            raise StoreUnavailable(f"{what} cannot be read: {error}") from error
 
     def check_head(self) -> None:
         """Raise StoreNotReady unless the schema is this release's."""

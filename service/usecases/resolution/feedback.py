@@ -46,9 +46,9 @@ class FeedbackCache:
         if self._ticks() < until:
             return known
         try:
-            known = None if self._store.absent() else make_lessons(self._store.run_outcomes(team))
+            known = make_lessons(self._store.run_outcomes(team))
         except StoreUnavailable as error:
-            log.warning("run outcomes of a team cannot be read, the last known ones are used: %s", error)
+            log.warning("the last known lessons of a team are used: %s", error)
         self._known[team] = (self._ticks() + MAX_AGE_S, known)
         return known
 

@@ -105,9 +105,11 @@ class TestBooks:
         (folder / "outlay.db").touch()
         assert open_store(f"sqlite:///{folder}/outlay.db").current_manifest() == EMPTY_MANIFEST
 
-    def test_an_unmigrated_database_has_no_book(self, open_store: Callable[[str], Store], empty_url: str) -> None:
-        """On either database."""
-        assert open_store(empty_url).current_manifest() == EMPTY_MANIFEST
+    def test_an_unmigrated_database_has_no_book_and_no_lessons(self, open_store: Callable[[str], Store], empty_url: str) -> None:
+        """Nor lessons, on either database."""
+        unmigrated = open_store(empty_url)
+        assert unmigrated.current_manifest() == unmigrated.book_manifest("x") == EMPTY_MANIFEST
+        assert unmigrated.run_outcomes("a") == ()
 
     @pytest.mark.own_database
     def test_an_older_schema_is_an_outage(self, store: Store) -> None:
