@@ -31,6 +31,9 @@ FFN = (
 )
 VOCABULARY = ("vocab_size", "padded_vocab_size")
 CONTEXT = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "max_sequence_length", "seq_length")
+# Rotary scalings beside which `max_position_embeddings` may be what the model was trained with (vLLM's `max_model_len` is derived alike).
+INTERPOLATIONS = frozenset({"linear", "dynamic", "yarn"})
+SCALED_CONTEXT_STATED = frozenset({"gemma3"})
 LANGUAGE_PARTS = ("text_config", "llm_config", "language_config")
 OTHER_PARTS = ("vision_config", "audio_config", "vision_tower", "mm_vision_tower", "visual")
 PREDICTION_LAYERS = ("num_nextn_predict_layers", "num_mtp_modules")
@@ -40,10 +43,10 @@ GATED_ACTIVATIONS = frozenset({"silu", "swish", "swiglu", "geglu", "reglu", "glu
 
 @dataclass(frozen=True, slots=True)
 class HfModel:
-    """What a `config.json` says: the shape, the context in tokens it is made for (None: not stated), and what was assumed."""
+    """What a `config.json` says: the shape, the longest sequence in tokens (None: not stated), and what was assumed."""
 
     model: Transformer
-    seq_len: int | None
+    context_tokens: int | None
     warnings: tuple[str, ...]
 
 
@@ -128,7 +131,7 @@ def _language_model(section: Section, traits: Traits, warnings: tuple[str, ...])
     heads, hidden = section.need(HEADS), section.need(HIDDEN)
     _refuse_narrow_embeddings(section, hidden)
     latent = _latent_attention(section)
-    context = section.count(CONTEXT)
+    context = _context(section)
     hybrid = read_hybrid(section, canonical(section.text("model_type")), traits, layers)
     window = Window() if hybrid else read_window(section, traits, layers)
     model = Transformer(
@@ -181,6 +184,21 @@ def _vision_model(section: Section, traits: Traits, warnings: tuple[str, ...]) -
     )
     assumed = () if classes else (f"the config names no classes: a head of {USUAL_CLASSES} is assumed",)
     return HfModel(model, patches**2 + 1, (*warnings, *assumed))
+
+
+def _context(section: Section) -> int | None:
+    """Longest sequence that serving engines accept [tokens]; None where the config states none.
+
+    Positions that are interpolated reach `factor` times those trained with. Configs with other rotary scalings state the longer context.
+    """
+    context = section.count(CONTEXT)
+    scaling = section.section("rope_scaling") or section.section("rope_parameters")
+    if context is None or scaling is None or _model_type(section) in SCALED_CONTEXT_STATED:
+        return context
+    factor = scaling.ratio("factor")
+    if factor is None or (scaling.text("rope_type") or scaling.text("type")) not in INTERPOLATIONS:
+        return context
+    return max(context, round(factor * (scaling.count(("original_max_position_embeddings",)) or context)))
 
 
 def _classes(section: Section) -> int | None:

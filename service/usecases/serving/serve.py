@@ -18,6 +18,7 @@ from service.domain.training.hardware import SIXTEEN_BIT, Accelerator
 from service.domain.training.model import Transformer
 from service.engine.serving.fleet import HOURS_PER_MONTH, ServingDemand, mean_requests_per_s
 from service.engine.training.inference.model import describe_served_model
+from service.formats.huggingface.config import read_hf_config
 from service.presets.serving import BORROWED, can_serve, default_shape, find_format, serving_assumptions, serving_defaults
 from service.presets.training.models import find_model
 from service.presets.version import engine_version
@@ -116,6 +117,13 @@ def _resolve_model(request: Request, notes: AssumptionLog) -> Transformer:
     if not isinstance(model, Transformer):
         raise InvalidRequest("serving is counted for decoder-only transformers; state one by its shape, size or preset", "/model")
     return model
+
+
+def _published_context(section: Request) -> int | None:
+    """Longest request that the model is published with [tokens]; None where none is known."""
+    if "preset" in section:
+        return find_model(section["preset"]).serving_context
+    return read_hf_config(section["hf_config"]).context_tokens if "hf_config" in section else None
 
 
 def _resolve_formats(request: Request, priced_accelerators: Sequence[PricedAccelerator], notes: AssumptionLog) -> tuple[WeightFormat, ...]:
@@ -252,7 +260,7 @@ def _warn(
 ) -> None:
     """Warnings about the best option."""
     tokens = requirements.mean_request.prompt_tokens + requirements.mean_request.output_tokens
-    context_tokens = find_model(request["model"]["preset"]).serving_context if "preset" in request["model"] else None
+    context_tokens = _published_context(request["model"])
     if context_tokens is not None and tokens > context_tokens:
         notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {context_tokens:,} that the model is published with")
     if resolve_serving_machine(result.priced.accelerator).achieved.family == BORROWED:

@@ -106,7 +106,7 @@ class TestPublishedModels:
         assert (model.kv_heads, model.head_dim) == (kv_heads, head_dim)
 
     @pytest.mark.parametrize(
-        ("name", "seq_len"),
+        ("name", "context_tokens"),
         [
             ("Llama-3.1-70B", 131_072),
             ("GPT-2", 1024),
@@ -116,9 +116,27 @@ class TestPublishedModels:
             ("Falcon-40B", None),
         ],
     )
-    def test_context_is_what_the_config_states(self, name: str, seq_len: int | None) -> None:
+    def test_context_is_what_the_config_states(self, name: str, context_tokens: int | None) -> None:
         """The context is the stated number of tokens, without padding rows; none is made up."""
-        assert read_hf_config(CONFIGS[name]).seq_len == seq_len
+        assert read_hf_config(CONFIGS[name]).context_tokens == context_tokens
+
+    @pytest.mark.parametrize(
+        ("scaling", "context_tokens"),
+        [
+            ({"type": "linear", "factor": 8.0}, 32_768),
+            ({"rope_type": "yarn", "factor": 40, "original_max_position_embeddings": 4096}, 163_840),
+            ({"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 512}, 4096),
+            ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}, 4096),
+            ({"type": "mrope", "mrope_section": [16, 24, 24]}, 4096),
+            (None, 4096),
+        ],
+    )
+    def test_interpolated_positions_reach_further(self, scaling: object, context_tokens: int) -> None:
+        """As often the trained context as the factor says (LongChat 7B 32k, DeepSeek-V3), unless the config states the longer one."""
+        for key in ("rope_scaling", "rope_parameters"):
+            assert read_hf_config(small(max_position_embeddings=4096, **{key: scaling})).context_tokens == context_tokens
+        stated = small(model_type="gemma3_text", head_dim=64, max_position_embeddings=4096, rope_scaling=scaling)
+        assert read_hf_config(stated).context_tokens == 4096
 
     def test_encoder_decoder_has_both_halves(self) -> None:
         """T5-11B has 24 layers in each half and heads wider together than the model."""

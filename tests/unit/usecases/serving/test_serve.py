@@ -317,6 +317,23 @@ def test_a_request_is_measured_by_the_context_that_the_model_is_served_with(cont
         assert not any("longer than the 4,096" in warning for warning in answer.warnings)
 
 
+def test_the_context_of_a_config_is_its_own(context: AppContext) -> None:
+    """A config states its longest sequence."""
+    config = {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "intermediate_size": 14_336,
+        "vocab_size": 128_256,
+        "max_position_embeddings": 8192,
+    }
+    for prompt_tokens, warned in ((7000, False), (8000, True)):
+        answer = served(context, {"hf_config": config}, {"prompt_tokens": prompt_tokens})
+        assert any("a request of 8,400 tokens is longer than the 8,192" in warning for warning in answer.warnings) == warned
+
+
 def test_prices_are_the_newest_and_cheapest_that_answer_the_filter(context: AppContext) -> None:
     """On demand where not said; each with who sells it, where, and when that was read."""
     assert {option.price.pricing for option in options(served(context, limit=100))} == {"on_demand"}
