@@ -252,19 +252,38 @@ def _explain_precision(asked: str, accelerator: Accelerator) -> str:
 def resolve_global_batch(given: Section, model: Model, method: str, seq_len: int, cluster: Cluster, notes: AssumptionLog) -> int:
     """Sequences (or samples) a step, rounded to whole ones. The only part of training that depends on the accelerator count."""
     stated = given.get("global_batch_tokens")
-    if stated is not None:
-        sequences = max(1, round(int(stated) / seq_len))
-        if sequences * seq_len != stated:
-            notes.assume("training.global_batch_tokens", sequences * seq_len, f"{stated} tokens rounded to whole sequences of {seq_len}")
-        return sequences
-    usual = _usual_batch(model, method, seq_len)
-    # A cluster too large for the default batch gets one sequence a tensor group, of eight where the heads divide.
-    group = _tensor_group(model, cluster.count)
-    least = -(-cluster.count // group)
-    sequences = max(int(usual.value), least)
-    source = usual.source if sequences == usual.value else f"one sequence for every {group} of {cluster.count} accelerators; {usual.source}"
-    notes.assume("training.global_batch_tokens", sequences * seq_len, source)
+    if stated is None:
+        usual = usual_batch(model, method, seq_len, cluster)
+        notes.assume("training.global_batch_tokens", int(usual.value) * seq_len, usual.source)
+        return int(usual.value)
+    if stated < seq_len:
+        raise InvalidRequest(
+            f"{stated:,} tokens are less than one sequence of {seq_len:,} (training.seq_len): a step takes whole sequences, of pretraining"
+            " usually millions of tokens; leave it out for the usual batch",
+            "/training/global_batch_tokens",
+        )
+    sequences = round(int(stated) / seq_len)
+    if sequences * seq_len != stated:
+        notes.assume("training.global_batch_tokens", sequences * seq_len, f"{stated} tokens rounded to whole sequences of {seq_len}")
     return sequences
+
+
+def usual_batch(model: Model, method: str, seq_len: int, cluster: Cluster) -> Default:
+    """Sequences (or samples) a step where none are stated.
+
+    A cluster too large for the usual batch of the model gets one sequence a tensor group, of eight where the heads divide.
+    """
+    usual = _batch_of_model(model, method, seq_len)
+    group = _tensor_group(model, cluster.count)
+    least = least_batch(model, cluster)
+    if least <= usual.value:
+        return usual
+    return Default(least, f"one sequence for every {group} of {cluster.count} accelerators; {usual.source}")
+
+
+def least_batch(model: Model, cluster: Cluster) -> int:
+    """Sequences that give every tensor group of the cluster one."""
+    return -(-cluster.count // _tensor_group(model, cluster.count))
 
 
 def _tensor_group(model: Model, count: int) -> int:
@@ -274,7 +293,7 @@ def _tensor_group(model: Model, count: int) -> int:
     return next(group for group in range(8, 0, -1) if count % group == 0 and model.attention_heads % group == 0)
 
 
-def _usual_batch(model: Model, method: str, seq_len: int) -> Default:
+def _batch_of_model(model: Model, method: str, seq_len: int) -> Default:
     if isinstance(model, GenericNetwork) or model.kind == "vit":
         return default("training.samples_per_batch")
     if method in FINETUNES:

@@ -25,6 +25,7 @@ from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import ResolvedRun, resolve
+from service.usecases.training.batch_warning import batch_warnings
 from service.usecases.training.data_warnings import data_warnings
 from service.usecases.training.summary import summarise_estimate
 
@@ -81,7 +82,11 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     found = _estimate_within_limits(run, resolved.utilisation)
     _note_patches(request["data"], run, notes)
     _note_layout(run, found, notes)
-    _warn_of_surprises(request, run, found, machine.price, notes)
+    too_small = tuple(batch_warnings(request.get("training", {}), run, resolved.utilisation, found))
+    notes.warn(*too_small)
+    _warn_of_surprises(request, run, machine.price, notes)
+    if not too_small:
+        _warn_of_years(found, notes)
     _warn_of_tight_memory(found, notes)
     _warn_of_idle_gain(run, resolved.utilisation, found, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd))
@@ -99,16 +104,20 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     )
 
 
-def _warn_of_surprises(request: Request, run: Run, found: Estimate, price: Price | None, notes: AssumptionLog) -> None:
-    """Warn of what is unlikely to be meant: small instances, power counted twice, runs of years, tiny models."""
+def _warn_of_surprises(request: Request, run: Run, price: Price | None, notes: AssumptionLog) -> None:
+    """Warn of what is unlikely to be meant: small instances, power counted twice, tiny models."""
     if price is not None and price.provider is not None:
         _warn_of_offer(run, price.provider, price, notes)
-    years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
-    if years > 1:
-        notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
     params = request["model"].get("params")
     if params is not None and params < MIN_PLAUSIBLE_PARAMS:
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
+
+
+def _warn_of_years(found: Estimate, notes: AssumptionLog) -> None:
+    """Warn of a run of years; of one that its batch slows down, the batch is named instead."""
+    years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
+    if years > 1:
+        notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
 
 
 def _warn_of_offer(run: Run, provider: str, price: Price, notes: AssumptionLog) -> None:

@@ -282,7 +282,7 @@ class TestTraining:
         notes = AssumptionLog()
         assert training({"global_batch_tokens": 4_000_000}, notes=notes).global_batch == 977
         assert noted(notes)["training.global_batch_tokens"] == 977 * 4096
-        assert training({"global_batch_tokens": 1}).global_batch == 1
+        assert training({"global_batch_tokens": 4097}).global_batch == 1
         exact = AssumptionLog()
         assert training({"global_batch_tokens": 4_194_304}, notes=exact).global_batch == 1024
         assert "training.global_batch_tokens" not in noted(exact)
