@@ -40,7 +40,7 @@ def render(document: Document, body: dict[str, Any], format: str) -> tuple[bytes
     Raises UnpricedAccelerator for a program without a budget, which has dates alone.
     """
     if document == "program" and body["total_usd"] is None and format != "ics":
-        text = "documents show a budget, which is not known, as nobody is known to sell an accelerator of it: state"
+        text = "documents show a budget, which is not known, as no price is known here for an accelerator of it: state"
         raise UnpricedAccelerator(f"{text} price.usd_per_accelerator_hour, or ask for json or ics", "/defaults/price")
     module, media_type = _WRITERS[format]
     write: Callable[[dict[str, Any]], bytes] = import_module(f"service.formats.documents.{document}.{module}").write

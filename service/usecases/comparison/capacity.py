@@ -76,7 +76,8 @@ def apply_capacity(
     table: OptionTable, configurations: Sequence[TimedConfiguration], limits: CapacityLimits, *, require_available: bool
 ) -> OptionTable:
     """The table with the options that are above a quota and, where they must be available, those that need a contract."""
-    ruled_out = {"over_quota": _exceeds(table, configurations, limits.quota)}
+    rented = [rented_accelerators(configuration) for configuration in configurations]
+    ruled_out = {"over_quota": _exceeds(table, rented, limits.quota)}
     if require_available:
         ruled_out["needs_contract"] = needs_contract(table, configurations, limits)
     return replace(table, ruled_out={**table.ruled_out, **ruled_out})
@@ -84,13 +85,13 @@ def apply_capacity(
 
 def needs_contract(table: OptionTable, configurations: Sequence[TimedConfiguration], limits: CapacityLimits) -> Flags:
     """Flags of the rented options of more accelerators than their provider lets without a contract."""
-    return _exceeds(table, configurations, limits.uncontracted)
+    return _exceeds(table, [configuration.count for configuration in configurations], limits.uncontracted)
 
 
-def _exceeds(table: OptionTable, configurations: Sequence[TimedConfiguration], most: Floats) -> Flags:
-    """Flags of the rented options that take more accelerators than their offer has."""
-    rented = np.array([rented_accelerators(configuration) for configuration in configurations], dtype=np.float64)
-    return np.asarray(rented[table.configuration] > np.where(table.row < 0, np.inf, most[table.row]))
+def _exceeds(table: OptionTable, accelerators: Sequence[int], most: Floats) -> Flags:
+    """Flags of the rented options that take more accelerators than their offer has, by the accelerators of each configuration."""
+    taken = np.array(accelerators, dtype=np.float64)
+    return np.asarray(taken[table.configuration] > np.where(table.row < 0, np.inf, most[table.row]))
 
 
 def capacity_limits(columns: OfferColumns, quotas: Sequence[Quota]) -> CapacityLimits:

@@ -102,7 +102,7 @@ def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool
 
 def _contract_text(configuration: TimedConfiguration, offer: OptionOffer, uncontracted: Floats, row: int) -> str | None:
     """How many accelerators the provider lets without a contract, where the option takes more."""
-    if row < 0 or rented_accelerators(configuration) <= uncontracted[row]:
+    if row < 0 or configuration.count <= uncontracted[row]:
         return None
     return describe_capacity(offer.provider, capacity_band(offer.provider, load_accelerators()[offer.accelerator]))
 

@@ -34,7 +34,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
 MAX_WEEKS = 100_000
-UNPRICED_BUDGET = "the budget is not known, as nobody is known to sell an accelerator of it: state price.usd_per_accelerator_hour"
+UNPRICED_BUDGET = "the budget is not known, as no price is known here for an accelerator of it: state price.usd_per_accelerator_hour"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ Request = Mapping[str, Any]
 class Machine:
     """The cluster of a request, its price, and the name of the price book.
 
-    `price` is None where nobody is known to sell the accelerator and the caller states none.
+    `price` is None where no price of the accelerator is known and the caller states none.
     `cost_by_provider` is the least cost of the run at each provider over that at the priced offer [1], its own provider's first; empty
     for the caller's own price. `trained` is the request's model and training where an offer was chosen by them.
     """

@@ -54,7 +54,7 @@ class Price:
 def require_priced(figure: Figure | None) -> Figure:
     """A price or a cost, for answers that are sums or differences of dollars. Raises UnpricedAccelerator where it is not known."""
     if figure is None:
-        text = "what this costs is not known, as nobody is known to sell the accelerator: state price.usd_per_accelerator_hour"
+        text = "what this costs is not known, as no price of the accelerator is known here: state price.usd_per_accelerator_hour"
         raise UnpricedAccelerator(text, "/price")
     return figure
 

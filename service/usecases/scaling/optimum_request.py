@@ -56,7 +56,7 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
     setup = resolve_setup(context, request, book, notes, of_mixtures=law.name == MIXTURE)
     if budget.kind == "usd" and setup is not None and setup.price is None:
         raise UnpricedAccelerator(
-            f"nobody is known to sell {setup.cluster.accelerator.name}, so what dollars buy is not known: state"
+            f"no price of {setup.cluster.accelerator.name} is known here, so what dollars buy is not known: state"
             " price.usd_per_accelerator_hour, or a budget of accelerator_hours, days, a deadline or flops",
             "/price",
         )

@@ -18,7 +18,6 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
-from service.engine.training.cost import spare_accelerators
 from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, describe_capacity
 from service.presets.training.utilisation import plan_calibration
 from service.presets.version import engine_version
@@ -130,8 +129,8 @@ def _warn_of_offer(run: Run, provider: str, price: Price, notes: AssumptionLog) 
     if price.pricing not in UNCONTRACTED:
         return
     band = capacity_band(provider, run.cluster.accelerator)
-    if run.cluster.count + spare_accelerators(run) > band.most:
-        notes.warn(f"{describe_capacity(provider, band)}: its list price is that of fewer, state your quote's ({band.source})")
+    if run.cluster.count > band.most:
+        notes.warn(f"{describe_capacity(provider, band)}, and its list price is that of fewer: state your quote's. Source: {band.source}")
 
 
 def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:

@@ -24,7 +24,7 @@ MAX_DRIVERS = 3
 PRICE_CHANGE = 0.1
 # A range of time narrower than this share of its median moves nothing worth telling.
 LEAST_WIDTH = 0.002
-STATE_PRICE = "what it costs is not known, nobody is known to sell it: state price.usd_per_accelerator_hour"
+STATE_PRICE = "what it costs is not known, as no price is known here: state price.usd_per_accelerator_hour"
 COMPARABLE_METHODS = ("pretrain", "continued_pretrain")
 
 

@@ -71,6 +71,7 @@ def test_counts_above_what_a_provider_lets_need_a_contract(context: AppContext) 
     """On demand and spot, not reserved, and not where a quota is granted: a text at the option and one warning."""
     found = compared(context, {"counts": [512, 1024], "providers": ["aws"]})
     needing = {(option.count, option.offer.pricing) for option in found.options if option.needs_contract}
+    assert 512 not in {count for count, _ in needing}
     assert (1024, "on_demand") in needing
     assert (1024, "spot") in needing
     assert not {pricing for _, pricing in needing if pricing.startswith("reserved")}
@@ -102,5 +103,7 @@ def test_an_estimate_at_a_list_price_warns_of_counts_that_need_a_contract(contex
     request = WORKLOAD | {"hardware": {"accelerator": "H100", "count": 1024}}
     listed = estimate(selling(context, [offer("3.90"), *MARKET[:2]]), request | {"price": {"provider": "aws"}})
     assert any("more than about 512 accelerators of aws need a contract" in warning for warning in listed.warnings)
+    at_most = request | {"hardware": {"accelerator": "H100", "count": 512}, "price": {"provider": "aws"}}
+    assert not any("need a contract" in warning for warning in estimate(context, at_most).warnings)
     stated = estimate(context, request | {"price": {"usd_per_accelerator_hour": 2.0}})
     assert not any("need a contract" in warning for warning in stated.warnings)
