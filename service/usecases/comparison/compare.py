@@ -159,7 +159,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
     notes.warn(*warn_of_data(compared, int(order[0])))
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     return Comparison(
-        summary=summarise_comparison(objective, options, table.infeasible, len(table.row), configurations),
+        summary=summarise_comparison(objective, options, table, configurations),
         options=options,
         considered=len(table.row),
         infeasible=table.infeasible,

@@ -8,6 +8,7 @@ from service.domain.comparison.options import Objective, Option
 from service.domain.summary import Summary
 from service.engine.numerics.ranges import percentile
 from service.formats.headline import day, duration_range, money, money_range, short_name
+from service.usecases.comparison.option_table import OptionTable
 from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.training.summary import KEPT_WITH, comparable_run
 
@@ -15,21 +16,23 @@ SUPERLATIVES: Mapping[Objective, str] = {"cost": "Cheapest", "time": "Earliest d
 
 
 def summarise_comparison(
-    objective: Objective, options: Sequence[Option], infeasible: Mapping[str, int], considered: int, timed: Sequence[TimedConfiguration]
+    objective: Objective, options: Sequence[Option], table: OptionTable, timed: Sequence[TimedConfiguration]
 ) -> Summary:
-    """The best feasible option; without one, what rules most out."""
+    """The best of the feasible options, and what rules most others out. `options` are those of the table that are shown."""
     feasible = [option for option in options if option.feasible]
     if not feasible:
-        most = max(infeasible, key=lambda reason: infeasible[reason], default="")
-        why = f"; what rules most of them out: {most}" if most else ""
-        return Summary(text=f"None of {considered:,} options keeps to the constraints{why}.")
+        most = _most_frequent(table.infeasible)
+        why = f"; what rules most of them out: {_reason(most)}" if most else ""
+        return Summary(text=f"None of {len(table.row):,} options keeps to the constraints{why}.")
     best = feasible[0]
     if best.cost_usd is None or best.time is None:
         raise ValueError(f"option {best.id} is feasible but has no cost or time")
     hours = best.time.wall_clock_hours
     run = next((known.run for known in timed if known.run and known.workload.name == best.variant and _same_machine(known, best)), None)
     return Summary(
-        text=" ".join(filter(None, (_best_text(objective, best, considered), _next_text(best, feasible)))),
+        text=" ".join(
+            filter(None, (_best_text(objective, best, int(table.feasible.sum())), _next_text(best, feasible), _excluded_text(table)))
+        ),
         p50_usd=best.cost_usd.p50,
         p80_usd=percentile(best.cost_usd, KEPT_WITH),
         p50_finish_days=hours.p50 / 24,
@@ -43,12 +46,29 @@ def _same_machine(timed: TimedConfiguration, option: Option) -> bool:
     return timed.run is not None and timed.run.cluster.accelerator.name == option.offer.accelerator
 
 
-def _best_text(objective: Objective, best: Option, considered: int) -> str:
+def _best_text(objective: Objective, best: Option, feasible: int) -> str:
     if best.cost_usd is None or best.time is None:
         return ""
     machine = f"{best.count:,} {short_name(best.offer.accelerator)} at {_where(best)}"
     figures = f"about {money_range(best.cost_usd)} and {duration_range(best.time.wall_clock_hours)} on {machine}"
-    return f"{SUPERLATIVES[objective]} of {considered:,} options: {figures}."
+    return f"{SUPERLATIVES[objective]} of {feasible:,} feasible options: {figures}."
+
+
+def _excluded_text(table: OptionTable) -> str:
+    """How many options are ruled out, and what rules most of them out; empty where none is."""
+    considered, excluded = len(table.row), int((~table.feasible).sum())
+    if not excluded:
+        return ""
+    reason, are = _reason(_most_frequent(table.infeasible)), "is" if excluded == 1 else "are"
+    return f"{excluded:,} of {considered:,} considered {are} ruled out, most often: {reason}."
+
+
+def _most_frequent(infeasible: Mapping[str, int]) -> str:
+    return max(infeasible, key=lambda reason: infeasible[reason], default="")
+
+
+def _reason(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _where(option: Option) -> str:

@@ -38,7 +38,8 @@ def test_a_comparison_names_its_best_option(context: AppContext) -> None:
     answer = compare(context, CompareRequestSchema().load(request))
     best, summary = answer.options[0], answer.summary
     assert best.cost_usd is not None
-    assert summary.text.startswith(f"Cheapest of {answer.considered:,} options: about $")
+    assert summary.text.startswith(f"Cheapest of {sum(option.feasible for option in answer.options):,} feasible options: about $")
+    assert "ruled out" not in summary.text
     assert best.offer.provider in summary.text
     assert summary.p50_usd == best.cost_usd.p50
     assert summary.comparable is not None
@@ -48,7 +49,19 @@ def test_a_comparison_without_a_feasible_option_says_what_rules_most_out(context
     request = {"workload": RUN, "candidates": {"accelerators": ["H100"], "counts": [64]}, "constraints": {"max_cost_usd": 1}}
     summary = compare(context, CompareRequestSchema().load(request)).summary
     assert summary.text.startswith("None of ")
+    assert "what rules most of them out: over budget" in summary.text
     assert (summary.p50_usd, summary.p50_finish_days) == (None, None)
+
+
+def test_a_comparison_counts_what_it_rules_out_apart(context: AppContext) -> None:
+    request = {"workload": RUN, "candidates": {"accelerators": ["H100"], "counts": [1, 64]}}
+    answer = compare(context, CompareRequestSchema().load(request))
+    feasible = sum(option.feasible for option in answer.options)
+    excluded = answer.considered - feasible
+    assert 0 < excluded < answer.considered
+    assert answer.summary.text.startswith(f"Cheapest of {feasible:,} feasible options: ")
+    assert f"{excluded:,} of {answer.considered:,} considered" in answer.summary.text
+    assert "ruled out, most often: cannot run." in answer.summary.text
 
 
 def test_a_program_has_its_budget_its_last_day_and_its_dearest_run(context: AppContext) -> None:
