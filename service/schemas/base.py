@@ -14,6 +14,8 @@ from service.schemas.fields import UNKNOWN, Count, Items, Number, OrNumber, OrWo
 from service.schemas.strict_json import MAX_ERRORS, pointer_of
 
 LONGEST_COMPARED_NAME = 64
+NEAR_CUTOFF = 0.6
+MOST_KNOWN_NAMED = 30
 
 
 class RangeSchema(Schema):
@@ -64,7 +66,7 @@ class ProblemSchema(Schema):
 def pointers(messages: Any, schema: MarshmallowSchema | None = None) -> list[dict[str, Any]]:
     """marshmallow's nested messages as `{"pointer", "message"}` entries, at most MAX_ERRORS.
 
-    With the schema, the message of an unknown field names the most similar known one.
+    With the schema, the message of an unknown field names the most similar known one, else those there are.
     """
     return list(islice(_pointers(messages, schema, ()), MAX_ERRORS))
 
@@ -109,5 +111,8 @@ def _unknown_message(name: str, node: Any) -> str:
     node = _inside(node)
     if not isinstance(node, MarshmallowSchema) or len(name) > LONGEST_COMPARED_NAME:
         return UNKNOWN
-    near = get_close_matches(name.lower(), _known(node), n=1, cutoff=0.5)
-    return f"{UNKNOWN}; did you mean {near[0]!r}?" if near else UNKNOWN
+    known = _known(node)
+    if near := get_close_matches(name.lower(), known, n=1, cutoff=NEAR_CUTOFF):
+        return f"{UNKNOWN}; did you mean {near[0]!r}?"
+    more = f" and {len(known) - MOST_KNOWN_NAMED} more" if len(known) > MOST_KNOWN_NAMED else ""
+    return f"{UNKNOWN}; known: {', '.join(list(known)[:MOST_KNOWN_NAMED])}{more}" if known else UNKNOWN

@@ -9,10 +9,11 @@ from __future__ import annotations
 import decimal
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from marshmallow import RAISE, ValidationError, fields, missing
@@ -24,6 +25,7 @@ MAX_COUNT = 10**18
 MAX_NUMBER = 1e18
 MAX_TEXT = 200
 UNKNOWN = "unknown field"
+EMPTY: Mapping[str, str] = MappingProxyType({})
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CONTROL_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -100,7 +102,7 @@ class Count(OwnField):
     def openapi(self) -> dict[str, Any]:
         """An integer, or a text with a suffix for a power of 1000."""
         number = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
-        text = {"type": "string", "pattern": r"^\d{1,30}(\.\d{1,12})?[KMBTkmbt]?$", "examples": ["70B", "1.5M"]}
+        text = {"type": "string", "pattern": r"^\d{1,30}(\.\d{1,12})?([Ee]\+?\d{1,2}|[KMBTkmbt])?$", "examples": ["70B", "1.5M"]}
         return {"anyOf": [number, text]} if self.suffixes else number
 
 
@@ -242,19 +244,27 @@ class Text(OwnField):
 
 
 class Choice(OwnField):
-    """One of several names, as written."""
+    """One of several names, as written; `synonyms` are names of them elsewhere, in lower case, which its error explains."""
 
-    def __init__(self, names: Sequence[str], **options: Any) -> None:
+    def __init__(self, names: Sequence[str], *, synonyms: Mapping[str, str] = EMPTY, **options: Any) -> None:
         super().__init__(**options)
-        self.names = tuple(names)
+        self.names, self.synonyms = tuple(names), synonyms
         self._known = frozenset(names)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:  # noqa: ARG002
         if isinstance(value, str) and value in self._known:
             return value
-        near = get_close_matches(value[:64].lower(), self.names, n=1) if isinstance(value, str) else []
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValidationError(f"must be one of {', '.join(self.names)}{hint}")
+        raise ValidationError(f"must be one of {', '.join(self.names)}{self._hint(value)}")
+
+    def _hint(self, value: Any) -> str:
+        """The name that a value stands for elsewhere, else the most similar one."""
+        if not isinstance(value, str):
+            return ""
+        asked = value[:64].lower()
+        if asked in self.synonyms:
+            return f"; {asked!r} is {self.synonyms[asked]!r} here"
+        near = get_close_matches(asked, self.names, n=1)
+        return f"; did you mean {near[0]!r}?" if near else ""
 
     def openapi(self) -> dict[str, Any]:
         """An enumeration."""

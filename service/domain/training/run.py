@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Literal
 
 from service.domain.quantities import Range
@@ -16,6 +18,16 @@ from service.domain.training.reinforcement import Reinforcement
 
 Method = Literal["pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "distill", "dpo", "rl"]
 METHODS: tuple[Method, ...] = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "distill", "dpo", "rl")
+METHOD_SYNONYMS: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("grpo", "ppo", "rlhf", "rlvr", "dapo", "rloo", "gspo", "reinforce", "reinforcement"), "rl")
+    | dict.fromkeys(("sft", "full", "finetune", "fine-tune", "finetuning", "fine-tuning", "full-finetune", "instruct"), "full_finetune")
+    | dict.fromkeys(("cpt", "midtrain", "mid-training", "midtraining", "continued-pretrain"), "continued_pretrain")
+    | dict.fromkeys(("pretraining", "pre-train", "pre-training", "scratch"), "pretrain")
+    | dict.fromkeys(("peft", "adapter", "adapters", "dora"), "lora")
+    | dict.fromkeys(("kd", "distillation"), "distill")
+    | dict.fromkeys(("ipo", "kto", "orpo", "simpo"), "dpo")
+)
+"""Methods by the names that they, or what costs about the same, have in other tools."""
 Optimizer = Literal["adamw", "adamw_8bit", "adamw_paged_8bit", "adafactor", "muon", "sgd"]
 OPTIMIZERS: tuple[Optimizer, ...] = ("adamw", "adamw_8bit", "adamw_paged_8bit", "adafactor", "muon", "sgd")
 Recompute = Literal["none", "selective", "full"]

@@ -71,9 +71,24 @@ def find_model(name: str) -> ModelPreset:
     known = next((index[key] for key in _spellings(name[:NAME_LIMIT]) if key in index), None)
     if known is not None:
         return known
+    _check_modelled(name[:NAME_LIMIT])
     near = _near(name[:NAME_LIMIT])
     hint = f"; near names: {', '.join(near)}" if near else ""
     raise UnknownName(f"no model preset is called {name[:NAME_LIMIT]!r}{hint}; GET /v1/models lists them", POINTER, near)
+
+
+def _check_modelled(name: str) -> None:
+    """Raise UnknownName for a model of a published family whose layers are not modelled, with models of the nearest kind of layers."""
+    key = _key(name.rstrip("/").rpartition("/")[2])
+    for family in load_document("models")["unmodelled"]:
+        if key.startswith(tuple(family["prefixes"])):
+            near = tuple(family["near"])
+            raise UnknownName(
+                f"{name!r} has {family['layers']}, which are not modelled ({family['source']}); near models: {', '.join(near)}, or state"
+                " model.params for a transformer of its size",
+                POINTER,
+                near,
+            )
 
 
 @cache

@@ -10,7 +10,7 @@ from marshmallow import ValidationError
 
 from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
-from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
+from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHOD_SYNONYMS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
 from service.schemas.fields import (
     Choice,
     Count,
@@ -170,7 +170,7 @@ class RlSchema(Schema):
 class TrainingSchema(Schema):
     """How it is trained."""
 
-    method = Choice(METHODS, description="Kind of training")
+    method = Choice(METHODS, synonyms=METHOD_SYNONYMS, description="Kind of training")
     seq_len = _size(MAX_SEQ_LEN, description="Tokens a sequence; of the encoder, for an encoder_decoder; patches an image, for a vit")
     decoder_seq_len = _size(MAX_SEQ_LEN, description="Tokens of a sequence of the decoder, of encoder-decoders")
     global_batch_tokens = Count(

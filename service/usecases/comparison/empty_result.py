@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from service.domain.errors import NoOffer, UnknownName
+from service.domain.prices import NO_SYNONYMS, PROVIDER_SYNONYMS, near_names
 from service.prices.book import PriceBook
 from service.prices.offer_table import SECONDS_PER_DAY, CodedColumn, Ints
 from service.usecases.comparison.offer_selection import filter_columns, matching_rows
@@ -30,10 +30,10 @@ def check_names_known(candidates: Request, book: PriceBook, notes: AssumptionLog
         if not unknown:
             continue
         if len(unknown) == len(stated):
-            near = _near(stated[unknown[0]], columns[name])
+            near = _near(name, stated[unknown[0]], columns[name])
             message = f"no offer has the {name[:-1]} {stated[unknown[0]]!r}{_did_you_mean(near)}: GET /v1/offers lists what there is"
             raise UnknownName(message, f"/candidates/{name}/{unknown[0]}", near)
-        suggestions = (f"{stated[index]}{_did_you_mean(_near(stated[index], columns[name]))}" for index in unknown)
+        suggestions = (f"{stated[index]}{_did_you_mean(_near(name, stated[index], columns[name]))}" for index in unknown)
         notes.warn(f"no offer has the {name} {', '.join(suggestions)}: GET /v1/offers lists what there is")
 
 
@@ -68,12 +68,8 @@ def _without_one(candidates: Request, accelerators: Sequence[str], book: PriceBo
         yield f"offers there are of {_shorten(available)}, not of {names} (candidates.accelerators)"
 
 
-def _near(name: str, column: CodedColumn) -> tuple[str, ...]:
-    """Known names most similar to the unknown one, or that contain it."""
-    known = {each.casefold(): each for each in column.names}
-    wanted = name[:100].casefold()
-    similar = get_close_matches(wanted, list(known), n=3) or [each for each in sorted(known) if wanted in each][:3]
-    return tuple(known[each] for each in similar)
+def _near(filter_name: str, wanted: str, column: CodedColumn) -> tuple[str, ...]:
+    return near_names(wanted, column.names, PROVIDER_SYNONYMS if filter_name == "providers" else NO_SYNONYMS)
 
 
 def _did_you_mean(near: Sequence[str]) -> str:

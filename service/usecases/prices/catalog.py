@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from difflib import get_close_matches
 from operator import attrgetter
 from typing import Any
 
 from providers.offer import Offer
 from service.context import AppContext
 from service.domain.errors import UnknownName
-from service.domain.prices import PriceChange
+from service.domain.prices import NO_SYNONYMS, PROVIDER_SYNONYMS, PriceChange, near_names
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.models import ModelPreset, load_models
@@ -65,7 +64,7 @@ def _check_known(name: str, given: Given, known: Callable[[], Iterable[str]]) ->
         return
     by_fold, asked = {each.casefold(): each for each in known()}, str(given[name])
     if asked.casefold() not in by_fold:
-        near = tuple(by_fold[fold] for fold in get_close_matches(asked[:LONGEST_NAME].casefold(), by_fold, n=3))
+        near = near_names(asked, by_fold.values(), PROVIDER_SYNONYMS if name == "provider" else NO_SYNONYMS)
         hint = f"; near names: {', '.join(near)}" if near else ""
         raise UnknownName(f"no {name} is called {asked[:LONGEST_NAME]!r}{hint}", f"/{name}", near)
 

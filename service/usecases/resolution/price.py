@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
 from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest, NoOffer, UnpricedAccelerator
-from service.domain.prices import offer_key
+from service.domain.prices import PROVIDER_SYNONYMS, near_names, offer_key
 from service.presets.hardware.regions import region_of_offer
 from service.prices.catalog import PriceBook, matches_filters
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -186,11 +186,21 @@ def describe_offer(offer: Offer) -> str:
     return f"{offer.provider} {offer.region} {offer.instance_type} {offer.pricing} {per_hour} USD an accelerator-hour"
 
 
+def describe_priced(offers: Iterable[Offer]) -> str:
+    """Providers of offers with their kinds of pricing: "aws (on_demand, spot), lambda (on_demand)"."""
+    kinds: dict[str, set[str]] = {}
+    for offer in offers:
+        kinds.setdefault(offer.provider, set()).add(offer.pricing)
+    return ", ".join(f"{provider} ({', '.join(sorted(kinds[provider]))})" for provider in sorted(kinds))
+
+
 def _no_offer(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> NoOffer:
     """The refusal of a filter that leaves no offer, or what says that without any filter there is none."""
-    asked = ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name)) or DEFAULT_PRICING
-    known = sorted({f"{offer.provider} {offer.pricing}" for offer in book.by_accelerator.get(accelerator, ())})
-    others = f"; known: {', '.join(known[:12])}. Widen the filter or" if known else ";"
+    asked = ", ".join(f"{name} {given[name]}" for name in FILTERS if given.get(name) and name != "snapshot") or DEFAULT_PRICING
+    known = describe_priced(book.by_accelerator.get(accelerator, ()))
+    near = near_names(str(given["provider"]), book.columns.provider.names, PROVIDER_SYNONYMS) if given.get("provider") else ()
+    asked += f" (did you mean {', '.join(near)}?)" if near else ""
+    others = f"; known: {known}. Widen the filter or" if known else ";"
     text = f"no price of {accelerator} for {asked} is known in {book.name}{others} state price.usd_per_accelerator_hour"
     return NoOffer(text, "/price") if is_filtered(given) else UnpricedAccelerator(text, "/price")
 

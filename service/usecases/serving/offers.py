@@ -24,6 +24,7 @@ from service.usecases.resolution.price import (
     FILTERS,
     STATE_PRICE,
     Price,
+    describe_priced,
     find_eligible_offers,
     find_stated_price,
     is_filtered,
@@ -136,8 +137,8 @@ def _note_prices(filters: Request, offers: Sequence[PricedAccelerator], notes: A
 
 
 def _explain_no_price(filters: Request, names: Sequence[str], book: PriceBook) -> str:
-    known_prices = sorted({f"{offer.provider} {offer.pricing}" for name in names for offer in book.by_accelerator.get(name, ())})
-    known = f"known of them: {', '.join(known_prices[:12])}" if known_prices else "no other prices are known"
+    priced = describe_priced(offer for name in names for offer in book.by_accelerator.get(name, ()))
+    known = f"known of them: {priced}" if priced else "no other prices are known"
     shown = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
     advice = "widen price or hardware, or state price.usd_per_accelerator_hour of one accelerator"
     return f"no price of {shown} for {_describe_filters(filters)} is known in {book.name}; {known}. To go on, {advice}"

@@ -15,6 +15,7 @@ import pytest
 from service.domain.errors import UnknownName
 from service.domain.training.model import STATE_SPACE_FIELDS, Experts, GenericNetwork, Transformer
 from service.engine.training.parameters import ParameterCounts, count_parameters
+from service.presets.documents import load_document
 from service.presets.training.models import TRANSFORMERS, ModelPreset, find_model, load_models
 
 COMMON = {"name", "aliases", "architecture", "params", "seq_len", "context_tokens", "context_source", "year", "developer", "source"}
@@ -230,3 +231,11 @@ class TestFinding:
         with pytest.raises(UnknownName) as caught:
             find_model(name)
         assert len(caught.value.message) < 1000
+
+
+def test_families_that_are_not_modelled_name_presets() -> None:
+    """With a source, and near presets that exist; no preset is refused by them."""
+    for family in load_document("models")["unmodelled"]:
+        assert set(family["near"]) <= set(load_models())
+        assert "arXiv" in family["source"]
+        assert not any(name.startswith(tuple(family["prefixes"])) for name in load_models())
