@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from service.domain.programs.program import MidpointGate, Outcome, TierName
 from service.domain.quantities import Range
+from service.domain.training.estimate import FinishDates
 
 EventType = Literal[
     "progress",
@@ -152,6 +153,7 @@ class ProgramBaseline:
 
     `reserve_share` of the budget is the reserve, `around_share` is planned for people, storage and overheads around the runs.
     `original_tokens` is the scope of the first plan, to compare with `planned_tokens`. `closed`: neither the program nor its runs continue.
+    `runs` and `finish` are the runs and the calendar's end of the program's plan; empty and None where it has none.
     """
 
     name: str
@@ -167,3 +169,5 @@ class ProgramBaseline:
     reserve_share: float = 0.0
     around_share: float = 0.0
     closed: bool = False
+    runs: tuple[RunBaseline, ...] = ()
+    finish: FinishDates | None = None

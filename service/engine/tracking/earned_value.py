@@ -2,7 +2,8 @@
 
 PV, EV and AC, CPI = EV / AC, SPI = EV / PV, EAC = BAC / CPI, VAC = BAC - EAC and TCPI = (BAC - EV) / (BAC - AC) as in ANSI/EIA-748 and the
 PMI's Standard for Earned Value Management (2019). BAC is the budget without its reserve. EV is the share of the planned tokens that is
-done times BAC; runs are weighted by planned cost where all of these are known. An unknown figure is None with a reason.
+done times BAC; runs are weighted by planned cost where all of these are known, runs of the plan that are not tracked yet included. What is
+planned around the runs is level of effort (ANSI/EIA-748, guideline 12): it is earned as planned. An unknown figure is None with a reason.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datet
     program : ProgramBaseline
         Budget, schedule and scope.
     runs : sequence of CostedRun
-        Runs are weighted by planned cost where the plans of all are complete, otherwise by tokens.
+        Runs are weighted by planned cost where the plans of all, with those not tracked yet, are complete, otherwise by tokens.
     now : datetime
         Status date, UTC.
 
@@ -56,12 +57,21 @@ def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datet
     ANSI/EIA-748; PMI, Standard for Earned Value Management (2019).
     """
     budget = _measured_budget(program, runs) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
-    basis: Basis = "cost" if _all_known(program, runs) else "tokens"
-    done = _cost_share(runs) if basis == "cost" else _tokens_share(program, runs)
-    planned = _planned_share(program, [run.baseline for run in runs], now, basis)
+    scope = [*(run.baseline for run in runs), *_untracked(program, runs)]
+    basis: Basis = "cost" if _all_known(program, scope) else "tokens"
+    done = _cost_share(scope, runs) if basis == "cost" else _tokens_share(program, runs)
+    planned = _planned_share(program, scope, now, basis)
+    if program.runs and basis == "cost":
+        done, planned = (_with_effort(program, runs, share, now) for share in (done, planned))
     bac = _Figure(budget, "no budget is stated, nor what the runs were planned to cost")
     words = "runs weighed by their planned cost" if basis == "cost" else "each token worth the same"
     return _block(bac, done, planned, _actual(runs), words)
+
+
+def _untracked(program: ProgramBaseline, runs: Sequence[CostedRun]) -> list[RunBaseline]:
+    """Runs of the plan that are not tracked yet."""
+    tracked = {(run.baseline.tier, run.baseline.name) for run in runs}
+    return [run for run in program.runs if (run.tier, run.name) not in tracked]
 
 
 def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float | None:
@@ -71,8 +81,20 @@ def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> flo
     """
     if program.budget_usd is None:
         return None
-    has_other_lines = any(line.line != COMPUTE_LINE for run in runs for line in run.lines)
-    return program.budget_usd * (1 - program.reserve_share - (0.0 if has_other_lines else program.around_share))
+    return program.budget_usd * (1 - program.reserve_share - (0.0 if _has_other_lines(runs) else program.around_share))
+
+
+def _has_other_lines(runs: Sequence[CostedRun]) -> bool:
+    return any(line.line != COMPUTE_LINE for run in runs for line in run.lines)
+
+
+def _with_effort(program: ProgramBaseline, runs: Sequence[CostedRun], share: _Figure, now: datetime) -> _Figure:
+    """A share of the runs together with what is planned around them, which is spent evenly from the start to the plan's finish."""
+    passed = _span_share(program.start, program.finish.p50 if program.finish else program.deadline, now)
+    if share.value is None or passed.value is None or not _has_other_lines(runs) or program.reserve_share >= 1:
+        return share
+    around = program.around_share / (1 - program.reserve_share)
+    return _Figure((1 - around) * share.value + around * passed.value)
 
 
 def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
@@ -124,18 +146,20 @@ def _actual(runs: Sequence[CostedRun]) -> _Figure:
     return _Figure(None, unknown) if unknown else _Figure(math.fsum(run.usd or 0.0 for run in runs))
 
 
-def _all_known(program: ProgramBaseline, runs: Sequence[CostedRun]) -> bool:
+def _all_known(program: ProgramBaseline, scope: Sequence[RunBaseline]) -> bool:
     """Whether the runs cover the planned tokens and all have planned tokens and costs."""
-    plans = [(run.baseline.tokens, run.baseline.usd) for run in runs]
+    plans = [(run.tokens, run.usd) for run in scope]
     if not plans or not all(tokens and usd for tokens, usd in plans):
         return False
     whole = math.fsum(tokens or 0.0 for tokens, _ in plans)
     return program.planned_tokens is None or math.isclose(whole, program.planned_tokens, rel_tol=SAME)
 
 
-def _cost_share(runs: Sequence[CostedRun]) -> _Figure:
+def _cost_share(scope: Sequence[RunBaseline], runs: Sequence[CostedRun]) -> _Figure:
+    """Share of the runs' planned cost that is earned; `scope` has the plans of `runs` first."""
     shares = [_share(run.history.lineage.position, run.baseline.tokens, "").value or 0.0 for run in runs]
-    return _Figure(fmean(shares, [run.baseline.usd or 0.0 for run in runs]))
+    shares += [0.0] * (len(scope) - len(runs))
+    return _Figure(fmean(shares, [run.usd or 0.0 for run in scope]))
 
 
 def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:
@@ -151,10 +175,14 @@ def _share(tokens: float, planned: float | None, reason: str) -> _Figure:
 
 
 def _planned_share(program: ProgramBaseline, runs: Sequence[RunBaseline], now: datetime, basis: Basis) -> _Figure:
-    """Share of the budget planned until now: by the burn plan, else by the runs' dates, else evenly from start to deadline."""
-    if program.weeks:
+    """Share of the budget planned until now: by the burn plan, else by the runs' dates, else evenly from start to deadline.
+
+    Where runs of a plan are weighted by cost, their dates come first: the weeks hold reserve and people too, which the runs do not earn.
+    """
+    dated = bool(runs) and all(run.usd and run.start and run.finish for run in runs)
+    if program.weeks and not (dated and program.runs and basis == "cost"):
         return _weeks_share(program.weeks, now, basis)
-    if runs and all(run.usd and run.start and run.finish for run in runs):
+    if dated:
         shares = [_span_share(run.start, run.finish, now).value or 0.0 for run in runs]
         return _Figure(fmean(shares, [run.usd or 0.0 for run in runs]))
     return _span_share(program.start, program.deadline, now)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any
 
-from service.domain.programs.program import GateCriteria, MidpointGate, Outcome
+from service.domain.programs.program import GateCriteria, MidpointGate, Outcome, TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.training.estimate import FinishDates
 from service.engine.scheduling.calendar import next_working_day
 from service.presets.programs import find_program_default
 
@@ -28,6 +29,7 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "planned_tokens": round(sum(tier["tokens"] for tier in answer["tiers"])),
         "start": schedule["start"],
         "deadline": schedule["deadline"] or schedule["finish"]["p50"],
+        "finish": schedule["finish"],
         "total_usd": answer["total_usd"],
         **_shares(answer),
         "price_snapshot": answer["price_snapshot"],
@@ -37,6 +39,19 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
         "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
     }
+
+
+def shift_plan(planned: Body, start: str | None) -> dict[str, Any]:
+    """The plan with its runs' dates and its finish moved by the days from its own start to the tracked one."""
+    if start is None or planned.get("start") is None:
+        return dict(planned)
+    days = date.fromisoformat(start) - date.fromisoformat(planned["start"])
+    runs = [{**run, **{name: _move(run[name], days) for name in ("start", "finish")}} for run in planned["runs"]]
+    return {**planned, "runs": runs, "finish": {name: _move(day, days) for name, day in planned["finish"].items()}}
+
+
+def _move(day: str | None, days: timedelta) -> str | None:
+    return None if day is None else (date.fromisoformat(day) + days).isoformat()
 
 
 def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
@@ -87,7 +102,7 @@ def _assumed(estimate: Body, field: str) -> Any:
 
 def program_baseline(body: Body, first: Body) -> ProgramBaseline:
     """The baseline from a program's newest and first bodies."""
-    gate, outcome, total = body.get("midpoint_gate"), body.get("outcome"), body.get("total_usd")
+    gate, outcome, total, finish = (body.get(name) for name in ("midpoint_gate", "outcome", "total_usd", "finish"))
     return ProgramBaseline(
         name=body["name"],
         budget_usd=body.get("budget_usd"),
@@ -102,6 +117,8 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         reserve_share=body.get("reserve_share", 0.0),
         around_share=body.get("around_share", 0.0),
         closed=body["state"] == CLOSED,
+        runs=tuple(_planned(run, run["name"], run["tier"], closed=False) for run in body.get("runs", ())),
+        finish=FinishDates(*(date.fromisoformat(finish[name]) for name in ("p10", "p50", "p90"))) if finish else None,
     )
 
 
@@ -164,12 +181,16 @@ def apply_stated(planned: Body, stated: Body) -> dict[str, Any]:
 
 def run_baseline(run: Body, program: Body) -> RunBaseline:
     """The plan of a run; runs of a closed program are closed."""
-    given = {name: value for name, value in run["planned"].items() if name in RunBaseline.__dataclass_fields__}
-    given |= {"name": run["name"], "tier": run.get("tier"), "closed": CLOSED in (run["state"], program["state"])}
-    for name in ("start", "finish"):
-        given[name] = _day(given.get(name))
-    for name in ("tokens_per_s", "wall_clock_hours"):
-        given[name] = Range(**given[name]) if given.get(name) else None
+    return _planned(run["planned"], run["name"], run.get("tier"), closed=CLOSED in (run["state"], program["state"]))
+
+
+def _planned(planned: Body, name: str, tier: TierName | None, *, closed: bool) -> RunBaseline:
+    given = {field: value for field, value in planned.items() if field in RunBaseline.__dataclass_fields__}
+    given |= {"name": name, "tier": tier, "closed": closed}
+    for field in ("start", "finish"):
+        given[field] = _day(given.get(field))
+    for field in ("tokens_per_s", "wall_clock_hours"):
+        given[field] = Range(**given[field]) if given.get(field) else None
     return RunBaseline(**given)
 
 

@@ -11,7 +11,15 @@ from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import Principal
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.serialization import to_builtins
-from service.usecases.tracking.baseline import CLOSED, STATED_FIELDS, apply_stated, baseline_of_plan, planned_run, with_gate_share
+from service.usecases.tracking.baseline import (
+    CLOSED,
+    STATED_FIELDS,
+    apply_stated,
+    baseline_of_plan,
+    planned_run,
+    shift_plan,
+    with_gate_share,
+)
 from service.usecases.tracking.feedback import record_outcome
 
 Given = Mapping[str, Any]
@@ -35,7 +43,7 @@ def start_program(
     stated = {name: to_builtins(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps") if given.get(name) is not None}
     if "midpoint_gate" in stated:
         stated["midpoint_gate"] = with_gate_share(stated["midpoint_gate"])
-    body = planned | stated | {"state": OPEN}
+    body = shift_plan(planned, stated.get("start")) | stated | {"state": OPEN}
     _check_order(body, "deadline", "/deadline")
     return context.store.create_program(who.team, body, plan, context.clock(), idempotency)
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.events import Event, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue
+from service.domain.training.estimate import FinishDates
 from service.engine.tracking.cost import CostedRun, cost_run
-from service.engine.tracking.earned_value import earned_value, run_earned_value
+from service.engine.tracking.earned_value import earned_value, midnight, run_earned_value
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, cost, event, run_of, steadily
 
 
@@ -159,3 +160,60 @@ def test_what_stands_around_the_runs_counts_once_its_costs_are_told() -> None:
     assert earned_value(planned, [told], at(100)).bac_usd == pytest.approx(1000.0)
     assert alone.cpi == pytest.approx(1.0)
     assert earned_value(planned, [told], at(100)).cpi == pytest.approx(1.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 1000), st.floats(10, 1e6), st.integers(0, 20), st.integers(1, 20)), min_size=1, max_size=4),
+    st.floats(24, 1000),
+    st.booleans(),
+)
+def test_a_program_exactly_on_its_plan_has_indices_of_one_at_any_time(
+    plans: list[tuple[int, float, int, int]], now: float, has_people: bool
+) -> None:
+    """Cheap runs and dear ones, some not tracked yet, people and reserve beside them: each spends and earns by its dates."""
+    planned = [_planned(f"run {place}", *plan) for place, plan in enumerate(plans)]
+    runs_usd = sum(run.usd or 0.0 for run in planned)
+    program = replace(
+        PROGRAM,
+        budget_usd=4 * runs_usd,
+        planned_tokens=sum(run.tokens or 0.0 for run in planned),
+        weeks=(PlannedWeek(date(2027, 1, 4), 2.0, 1.0, 1.0, 1.0),),
+        finish=FinishDates(*[at(960).date()] * 3),
+        runs=tuple(planned),
+        reserve_share=0.25,
+        around_share=0.5,
+    )
+    people = [cost(now, 2 * runs_usd * min(1.0, now / 960), "personnel")] if has_people else []
+    begun = [run for run in planned if run.start and midnight(run.start) < at(now)]
+    tracked = [_on_plan(run, now, people if run is begun[0] else []) for run in begun]
+    if tracked:
+        found = earned_value(program, tracked, at(now))
+        assert found.basis == "runs weighed by their planned cost"
+        assert (found.cpi, found.spi) == pytest.approx((1.0, 1.0), rel=1e-3)
+
+
+def _planned(name: str, tokens: int, usd: float, first_day: int, days: int) -> RunBaseline:
+    start, finish = at(24 * first_day).date(), at(24 * (first_day + days)).date()
+    return RunBaseline(name, "production", tokens * 1e9, usd=usd, start=start, finish=finish)
+
+
+def _on_plan(planned: RunBaseline, now: float, others: list[Event]) -> CostedRun:
+    """The run until now, its tokens and cost spread evenly over its dates."""
+    assert planned.start
+    assert planned.finish
+    assert planned.tokens
+    assert planned.usd
+    whole = midnight(planned.finish) - midnight(planned.start)
+    share = min(1.0, (at(now) - midnight(planned.start)) / whole)
+    done = event(now, tokens=round(share * planned.tokens), usd=share * planned.usd)
+    return cost_run(planned, run_of(done, *others, until=now + 1))
+
+
+def test_runs_of_the_plan_that_are_not_tracked_yet_keep_their_weight() -> None:
+    """Half of the large run is half of its 900 USD, not half of the tokens; a plan without a cost leaves each token alike."""
+    small, large = (RunBaseline(name, "production", 500.0, usd=usd) for name, usd in (("small", 100.0), ("large", 900.0)))
+    half = cost_run(large, run_of(*steadily(25)))
+    found = earned_value(replace(PROGRAM, runs=(small, large)), [half], at(72))
+    assert found.ev_usd == pytest.approx(450.0)
+    unpriced = earned_value(replace(PROGRAM, runs=(replace(small, usd=None), large)), [half], at(72))
+    assert (unpriced.ev_usd, unpriced.basis) == (250.0, "each token worth the same")
