@@ -47,7 +47,14 @@ def explain_no_offer(candidates: Request, accelerators: Sequence[str], book: Pri
     """Error for candidates without an offer: each filter whose removal leaves offers, and what those are."""
     filters = list(_without_one(candidates, accelerators, book, now))
     reasons = "; ".join(filters) or "no single filter rules out all offers: widen accelerators, providers, regions or pricing"
-    return NoOffer(f"no offer in {book.name} answers these candidates: {reasons}", "/candidates")
+    return NoOffer(f"no offer in {book.name} answers these candidates: {reasons}{_advice(accelerators, book)}", "/candidates")
+
+
+def _advice(accelerators: Sequence[str], book: PriceBook) -> str:
+    """What to do about accelerators that nobody sells."""
+    if book.columns.accelerator.among(accelerators).any():
+        return ""
+    return "; nobody sells them: state yours in on_prem, or price.usd_per_accelerator_hour of your quote in an estimate"
 
 
 def _without_one(candidates: Request, accelerators: Sequence[str], book: PriceBook, now: datetime) -> Iterator[str]:

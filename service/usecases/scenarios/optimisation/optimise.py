@@ -7,15 +7,17 @@ refined around the best.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest
 from service.presets.version import engine_version
+from service.prices.book import PriceBook
 from service.serialization import to_builtins
-from service.usecases.comparison.offer_selection import resolve_accelerators
+from service.usecases.comparison.empty_result import explain_no_offer, recent_rows
+from service.usecases.comparison.offer_selection import matching_rows, resolve_accelerators
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_overhead_feedback
 from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
@@ -59,6 +61,8 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         raise InvalidRequest(
             f"{len(accelerators)} accelerators for {len(sizes)} sizes are more than {MOST_CHUNKS}", "/candidates/accelerators"
         )
+    if not options.get("on_prem"):
+        _check_offered(context, options.get("candidates", {}), accelerators, context.book(snapshot))
     if options.get("demand"):
         check_demand(options["demand"]["accelerators"], "/demand/accelerators")
     chunks = max(1, len(sizes) * len(accelerators))
@@ -84,6 +88,12 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         snapshot=snapshot,
         lessons=context.lessons(),
     )
+
+
+def _check_offered(context: AppContext, candidates: Body, accelerators: Sequence[str], book: PriceBook) -> None:
+    """Raises NoOffer where no offer answers the candidates: there is no cost to optimise."""
+    if not len(recent_rows(matching_rows(candidates, accelerators, book), candidates, book, context.clock())):
+        raise explain_no_offer(candidates, accelerators, book, context.clock())
 
 
 def run_chunk(context: AppContext, prepared: PreparedScenario, index: int, step: Step) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from service.cli.scenario_result import render_result
 from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
-from service.domain.errors import UnpricedAccelerator
+from service.domain.errors import NoOffer, UnpricedAccelerator
 from tests.unit.usecases.scenarios.scenario_requests import PROGRAM, RUN, given, prepared, result_of
 
 STATED = "price.usd_per_accelerator_hour"
@@ -92,3 +92,20 @@ def test_a_sweep_shows_the_cells_that_have_a_price_and_those_that_have_none(cont
     assert STATED in alone["summary"]["text"]
     assert "$" not in json.dumps(alone["summary"])
     assert "-" in render_result(alone)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "words"),
+    [({"accelerators": ["H800"]}, "state yours in on_prem"), ({"providers": ["aws"], "accelerators": ["MI300X"]}, "candidates.providers")],
+)
+def test_an_optimisation_without_an_offer_is_refused_when_submitted(context: AppContext, candidates: dict[str, Any], words: str) -> None:
+    """Not on the worker: nothing that it could find is sold."""
+    with pytest.raises(NoOffer, match=words) as refused:
+        prepared(context, given("optimize", UNPRICED, candidates=candidates))
+    assert refused.value.pointer == "/candidates"
+
+
+def test_owned_hardware_that_nobody_sells_can_be_optimised(context: AppContext) -> None:
+    """Its cost is stated."""
+    owned = {**HARDWARE, "capex_usd": 2e6, "amortization_months": 48}
+    assert prepared(context, given("optimize", UNPRICED, candidates={"accelerators": ["H800"]}, on_prem=[owned])).chunks == 1
