@@ -8,10 +8,11 @@ from typing import Any
 from service.domain.quantities import Range
 from service.domain.summary import Driver, Summary
 from service.engine.numerics.ranges import percentile
-from service.formats.headline import duration_range, money, money_range, short_name
+from service.formats.headline import duration_range, money, money_range, short_count, short_name
 from service.usecases.training.summary import KEPT_WITH, MAX_DRIVERS, STATE_PRICE
 
 Result = Mapping[str, Any]
+SHORTENED_FROM = 1e6
 
 
 def summarise_trials(result: Result) -> Summary:
@@ -58,7 +59,7 @@ def summarise_sweep(rows: Sequence[Result]) -> Summary:
         return Summary(text=f"None of {len(rows):,} cells is feasible.")
     priced = [row for row in feasible if row["cost_usd"]]
     best = min(priced, key=lambda row: row["cost_usd"]["p50"]) if priced else min(feasible, key=lambda row: row["hours_to_finish"])
-    inputs = ", ".join(f"{path} {value}" for path, value in best["inputs"].items())
+    inputs = ", ".join(f"{path} {_value(value)}" for path, value in best["inputs"].items())
     cost = _range(best["cost_usd"]) if priced else None
     about = duration_range(_range(best["wall_clock_hours"])) if cost is None else money_range(cost)
     which, unknown = ("Cheapest", "") if priced else ("Fastest", f"; {STATE_PRICE}")
@@ -95,7 +96,13 @@ def _moves(bar: Result, output: str) -> bool:
 
 
 def _ends(bar: Result, output: str) -> str:
-    return f"{_shown(bar['at_low'], output)} at {bar['low']} to {_shown(bar['at_high'], output)} at {bar['high']}"
+    return f"{_shown(bar['at_low'], output)} at {_value(bar['low'])} to {_shown(bar['at_high'], output)} at {_value(bar['high'])}"
+
+
+def _value(value: Any) -> Any:
+    """An input's value; from a million on with three figures and a suffix: 1.8T."""
+    large = isinstance(value, int | float) and value >= SHORTENED_FROM
+    return short_count(value) if large else value
 
 
 def _shown(figures: Result, output: str) -> str:

@@ -126,6 +126,19 @@ def test_a_sensitivity_names_the_input_that_moves_the_cost_most() -> None:
     assert [driver.field for driver in summary.drivers] == ["data.tokens"]
 
 
+def test_large_inputs_are_shown_with_a_suffix() -> None:
+    """Tokens are read as 1.8T; counts of accelerators stay as they are."""
+    ends = {"at_low": {"cost_usd": 1e6}, "at_high": {"cost_usd": 2e6}, "swing_usd": 1e6}
+    summary = summarise_sensitivity(
+        {"cost_usd": 1.5e6, "hours_to_finish": 48.0},
+        [{"input": "data.tokens", "low": 1_800_000_000_000, "high": 2_200_000_000_000, **ends}],
+    )
+    assert summary.text.endswith("$1.00M at 1.8T to $2.00M at 2.2T.")
+    row = {"feasible": True, "cost_usd": {"p10": 1e6, "p50": 2e6, "p90": 3e6}, "hours_to_finish": 48.0}
+    text = summarise_sweep([{**row, "inputs": {"data.tokens": 1_800_000_000_000, "hardware.count": 2048}}]).text
+    assert text.endswith("with data.tokens 1.8T, hardware.count 2048.")
+
+
 def test_a_sweep_names_its_cheapest_feasible_cell() -> None:
     row = {"feasible": True, "inputs": {"hardware.count": 64}, "cost_usd": {"p10": 1e6, "p50": 2e6, "p90": 3e6}, "hours_to_finish": 48.0}
     dearer = {**row, "inputs": {"hardware.count": 8}, "cost_usd": {"p10": 2e6, "p50": 3e6, "p90": 4e6}}

@@ -8,15 +8,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from service.context import AppContext
-from service.domain.errors import DomainError, InvalidRequest
+from service.domain.errors import DomainError, InvalidRequest, UnknownName
 from service.domain.scenarios import Floats
 from service.engine.scenarios.sensitivity import SobolIndices, count_evaluations, estimate_indices, saltelli_design
+from service.presets.hardware.accelerators import find_accelerator
 from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -182,12 +184,36 @@ def _swing_numbers(request: ScenarioRequest, stated: Body, swing: float | None) 
 
 def _scale_numbers(request: ScenarioRequest, numbers: Mapping[str, Any], factor: float) -> dict[str, Any]:
     """Every number times a factor as the use cases take it, None where it is invalid; all are read at once if possible."""
-    scaled = {path: _multiply(value, factor) for path, value in numbers.items()}
+    scaled = {path: _scale(request, path, value, factor) for path, value in numbers.items()}
     try:
         body = request.read(with_values(request.base_json, scaled))
         return {path: get_value(body, path) for path in scaled}
     except (DomainError, KeyError):
         return {path: _read_or_none(request, path, value) for path, value in scaled.items()}
+
+
+def _scale(request: ScenarioRequest, path: str, value: Any, factor: float) -> float:
+    """The product; counts of accelerators on several nodes move by whole nodes, at least one: parts of nodes divide into bad layouts."""
+    node = _node_size(request, path)
+    if node is None or value < 2 * node or value % node:
+        return _multiply(value, factor)
+    moved = max(1, round(value // node * abs(factor - 1)))
+    return int(value) + int(math.copysign(moved * node, factor - 1))
+
+
+def _node_size(request: ScenarioRequest, path: str) -> int | None:
+    """Accelerators of a node of the hardware whose count is at `path`; None for other paths, and where it is not known."""
+    if path != "hardware.count" and not path.endswith(".hardware.count"):
+        return None
+    section = path.removesuffix(".count")
+    for place in (section, "defaults.hardware"):
+        hardware = get_value(request.base, place) if is_stated(request.base, place) else {}
+        if hardware.get("accelerators_per_node"):
+            return int(hardware["accelerators_per_node"])
+        if "accelerator" in hardware:
+            with suppress(UnknownName):  # refused with its own pointer where the base is checked
+                return find_accelerator(hardware["accelerator"]).accelerator.accelerators_per_node
+    return None
 
 
 def _multiply(value: int | float | Decimal, factor: float) -> float:

@@ -64,15 +64,39 @@ def test_bars_stand_by_what_they_move_of_the_cost(context: AppContext) -> None:
 
 
 def test_swing_moves_every_number_the_base_states(context: AppContext) -> None:
-    """By a share down and up, whole where it is; what the field does not take is null, and texts with suffixes are numbers as well."""
+    """By a share down and up, whole where it is, counts by nodes; what the field does not take is null, texts with suffixes are numbers."""
     base = RUN | {"efficiency": {"mfu": 0.95}, "overhead": {"evaluation": 0.0}}
     found = found_for(context, base, swing=0.2)
     bars = {bar["input"]: bar for bar in found["tornado"]}
     assert set(bars) == {"model.params", TOKENS, COUNT, PRICE, MFU}
-    assert (bars[COUNT]["low"], bars[COUNT]["high"]) == (51, 77)
+    assert (bars[COUNT]["low"], bars[COUNT]["high"]) == (48, 80)
     assert bars[TOKENS]["low"] == 16_000_000_000
     assert (bars[MFU]["high"], bars[MFU]["at_high"]["cost_usd"], bars[MFU]["swing_usd"]) == (None, None, None)
     assert found["tornado"][-1]["input"] == MFU
+
+
+@pytest.mark.parametrize(
+    ("hardware", "ends"),
+    [
+        ({"accelerator": "H100", "count": 256}, (232, 280)),
+        ({"accelerator": "H100", "count": 16}, (8, 24)),  # a node at least
+        ({"accelerator": "H100", "count": 256, "accelerators_per_node": 4}, (232, 280)),
+        ({"accelerator": "H100", "count": 8}, (7, 9)),  # one node moves by accelerators
+        ({"accelerator": "H100", "count": 20}, (18, 22)),  # and so do counts of no whole nodes
+    ],
+)
+def test_counts_move_by_whole_nodes(context: AppContext, hardware: dict[str, Any], ends: tuple[int, int]) -> None:
+    """230 or 282 accelerators divide into bad layouts, and more of them would seem to take longer."""
+    (bar,) = (bar for bar in found_for(context, RUN | {"hardware": hardware}, swing=0.1)["tornado"] if bar["input"] == COUNT)
+    assert (bar["low"], bar["high"]) == ends
+    if hardware["count"] == 256:
+        assert bar["at_low"]["wall_clock_hours"] > bar["at_high"]["wall_clock_hours"]
+
+
+def test_the_count_of_a_programs_run_moves_by_whole_nodes_of_the_defaults(context: AppContext) -> None:
+    """A run that states no accelerator has that of the defaults."""
+    request = given("sensitivity", PROGRAM | {"defaults": {"hardware": {"accelerator": "H100", "count": 64}}}, "program", swing=0.1)
+    assert load_kind("sensitivity").prepare(context, request).request["swung"]["defaults.hardware.count"] == [56, 72]
 
 
 def test_what_multiplies_has_the_indices_of_a_product(context: AppContext) -> None:
