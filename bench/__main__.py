@@ -127,7 +127,7 @@ def varied(request: dict[str, Any]) -> Iterator[bytes]:
 
 def layout_search() -> None:
     """The layout search without the service around it: 175 billion parameters on 1,024 accelerators, one core, nothing cached."""
-    from service.domain.training.run import RECOMPUTES, Axes
+    from service.domain.training.run import RECOMPUTES, TODAYS_SOFTWARE, Axes
     from service.engine.training.layouts import candidate_layouts
     from service.engine.training.memory import memory_use
     from service.engine.training.search.layout_search import choose_layout
@@ -141,7 +141,7 @@ def layout_search() -> None:
 
     cluster = resolve_cluster(find_accelerator(GPT_3["hardware"]["accelerator"]), GPT_3["hardware"], AssumptionLog())
     model, seq_len = resolve_model(GPT_3["model"], AssumptionLog())
-    training = resolve_training({}, model, seq_len, cluster, AssumptionLog())
+    training = resolve_training({}, model, seq_len, cluster, TODAYS_SOFTWARE, AssumptionLog())
     utilisation = find_utilisation(cluster.accelerator, training.precision)
     layouts = candidate_layouts(model, training, cluster)
     each_s = median_s(lambda: (memory_use(model, training, layouts).total, step_time(model, training, cluster, utilisation, layouts).total))
