@@ -7,10 +7,11 @@ from dataclasses import replace
 from service.context import AppContext
 from service.domain.quantities import Range
 from service.domain.training.model import GenericNetwork
-from service.domain.training.run import TUNED, Run
+from service.domain.training.run import TUNED, Efficiency, Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.power_limit import limit_power
 from service.engine.training.run_time import run_over_step_speed
+from service.presets.defaults import default
 from service.presets.hardware.power_limits import find_power_limit, power_limit_source
 from service.presets.training.finetuning import finetuning_spread
 from service.presets.training.models import find_model
@@ -46,6 +47,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
     if run.training.finetuning is not None:
         utilisation = replace(utilisation, spread=_no_narrower(finetuning_spread(), utilisation))
     if run.efficiency.stated:
+        _note_stated_efficiency(run, notes)
         return utilisation
     measured = _limit_power(run, apply_measurement(context, run, utilisation, notes), notes)
     if run.efficiency.measured_on is not None:
@@ -106,6 +108,21 @@ def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Layou
         asked = f"this network on {accelerator.name} at {run.training.precision}"
         notes.warn(f"no published throughput of {asked}: borrowed from {ran}, with a wider range")
     return replace(utilisation, spread=raise_range(spread, power))
+
+
+def _note_stated_efficiency(run: Run, notes: AssumptionLog) -> None:
+    """Record that a stated efficiency is a whole run's, and warn where one of steps would leave out a loss that counts."""
+    source = (
+        "taken as that of the whole run: nothing but interruptions comes off, and it has no range of its own; state a rate measured on"
+        " steps with efficiency.measured_on"
+    )
+    notes.assume("efficiency", "of the whole run", source)
+    lost = 1 - run_over_step_speed(replace(run, efficiency=Efficiency()), plan_calibration())
+    if lost > default("efficiency.loss_worth_a_warning").value:
+        notes.warn(
+            f"the stated efficiency is taken as the whole run's: planned runs of this size lose {lost:.0%} beyond their steps and"
+            " interruptions; if it was measured on steps, state efficiency.measured_on"
+        )
 
 
 def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:

@@ -49,6 +49,17 @@ def test_no_percentile_needs_more_than_the_peak(client: FlaskClient, name: str, 
         assert body["cost"]["total_usd"][edge] == pytest.approx(compute, rel=0.02)
 
 
+@pytest.mark.parametrize(("count", "warned"), [(8, False), (1024, True)])
+def test_a_stated_efficiency_is_said_to_be_the_whole_runs(client: FlaskClient, count: int, warned: bool) -> None:
+    """An assumption wherever one is stated, and a warning where planned runs of that size lose more than measurements are off by."""
+    body = ask(client, count=count, efficiency={"mfu": 0.45})
+    (said,) = (one["source"] for one in body["assumptions"] if one["field"] == "efficiency")
+    assert "whole run" in said
+    assert "efficiency.measured_on" in said
+    assert any("lose" in text and "beyond their steps" in text for text in body["warnings"]) is warned
+    assert "efficiency" not in assumed(ask(client, count=count))
+
+
 def test_what_is_not_measured_has_the_wider_hours(client: FlaskClient) -> None:
     """A TPU v4 has rows, an MI355X none: the slow side of its hours reaches further."""
     slow = {
