@@ -18,6 +18,7 @@ from service.engine.numerics.money import cents
 from service.engine.training.reliability import checkpoints_written
 
 HOURS_PER_MONTH = 730.0
+SPARES_LINE, COMMITMENT_LINE = "spares", "unused commitment"
 
 
 Line = tuple[str, "Callable[[Bill], float]", "Callable[[Bill], str]"]
@@ -250,7 +251,7 @@ def _times(amount: float, unit: str, usd: float) -> str:
 # What each line costs [USD], and the words for it, which only lines that are shown need.
 LINES: tuple[Line, ...] = (
     (COMPUTE_LINE, lambda bill: bill.compute_usd, _compute_basis),
-    ("spares", _spares_usd, _spares_basis),
+    (SPARES_LINE, _spares_usd, _spares_basis),
     ("storage", _storage_usd, _storage_basis),
     ("network", _network_usd, _network_basis),
     ("personnel", _personnel_usd, _personnel_basis),
@@ -258,5 +259,5 @@ LINES: tuple[Line, ...] = (
     _overhead("evaluation"),
     _overhead("debugging"),
     _overhead("reruns"),
-    ("unused commitment", _commitment_usd, _commitment_basis),
+    (COMMITMENT_LINE, _commitment_usd, _commitment_basis),
 )

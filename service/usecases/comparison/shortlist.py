@@ -15,6 +15,7 @@ from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest_option
 from service.usecases.comparison.options import ComparedOptions, make_option
 from service.usecases.comparison.timed_configurations import Workload
+from service.usecases.training.cost_warnings import overhead_warnings
 from service.usecases.training.data_warnings import data_warnings
 
 PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y"))
@@ -125,9 +126,11 @@ def _first_in_order(order: Ints, candidates: Flags) -> int | None:
 
 
 def warn_of_data(compared: ComparedOptions, best: int) -> Iterator[str]:
-    """The warnings that an estimate of the best option has about its model and data; they are of no other variant."""
+    """The warnings that an estimate of the best option has about its model, data and overhead; they are of no other variant."""
     configuration, cost = compared.configurations[int(compared.table.configuration[best])], compared.table.cost
     if configuration.run is not None and configuration.timing is not None:
         usd = Range(*(float(quantile[best]) for quantile in (cost.p10, cost.p50, cost.p90)))
         name = configuration.workload.name
-        yield from (f"{name}: {warning}" if name else warning for warning in data_warnings(configuration.run, usd))
+        request = configuration.workload.request
+        found = (*data_warnings(configuration.run, usd), *overhead_warnings(request, configuration.run, usd))
+        yield from (f"{name}: {warning}" if name else warning for warning in found)

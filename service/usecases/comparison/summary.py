@@ -10,7 +10,7 @@ from service.engine.numerics.ranges import percentile
 from service.formats.headline import day, duration_range, money, money_range, short_name
 from service.usecases.comparison.option_table import OptionTable
 from service.usecases.comparison.timed_configurations import TimedConfiguration
-from service.usecases.training.summary import KEPT_WITH, comparable_run
+from service.usecases.training.summary import KEPT_WITH, comparable_run, comparable_text
 
 SUPERLATIVES: Mapping[Objective, str] = {"cost": "Cheapest", "time": "Earliest done", "carbon": "Lowest in carbon"}
 
@@ -29,16 +29,25 @@ def summarise_comparison(
         raise ValueError(f"option {best.id} is feasible but has no cost or time")
     hours = best.time.wall_clock_hours
     run = next((known.run for known in timed if known.run and known.workload.name == best.variant and _same_machine(known, best)), None)
+    comparable = None if run is None else comparable_run(run)
     return Summary(
         text=" ".join(
-            filter(None, (_best_text(objective, best, int(table.feasible.sum())), _next_text(best, feasible), _excluded_text(table)))
+            filter(
+                None,
+                (
+                    _best_text(objective, best, int(table.feasible.sum())),
+                    _next_text(best, feasible),
+                    _excluded_text(table),
+                    comparable_text(comparable),
+                ),
+            )
         ),
         p50_usd=best.cost_usd.p50,
         p80_usd=percentile(best.cost_usd, KEPT_WITH),
         p50_finish_days=hours.p50 / 24,
         p80_finish_days=percentile(hours, KEPT_WITH) / 24,
         bound=best.throughput.bound_by if best.throughput else None,
-        comparable=None if run is None else comparable_run(run),
+        comparable=comparable,
     )
 
 

@@ -128,8 +128,6 @@ def resolve_personnel(given: Section, notes: AssumptionLog) -> Personnel:
 
 
 def resolve_overhead(given: Section, notes: AssumptionLog) -> Overhead:
-    if not given:
-        notes.warn("no overhead is stated: a real budget has evaluation, debugging, re-runs and people beside the run")
     return Overhead(**_section(given, "overhead", ("evaluation", "debugging", "reruns"), notes))
 
 

@@ -25,6 +25,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.training.batch_warning import batch_warnings
+from service.usecases.training.cost_warnings import overhead_warnings, unused_capacity
 from service.usecases.training.data_warnings import data_warnings
 from service.usecases.training.summary import summarise_estimate
 
@@ -88,8 +89,8 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
         _warn_of_years(found, notes)
     _warn_of_tight_memory(found, notes)
     _warn_of_idle_gain(run, resolved.utilisation, found, notes)
-    notes.warn(*data_warnings(run, found.cost.total_usd))
-    warnings = (*notes.warnings, *found.warnings)
+    notes.warn(*data_warnings(run, found.cost.total_usd), *overhead_warnings(request, run, found.cost.total_usd))
+    warnings = (*unused_capacity(run, found.cost), *notes.warnings, *found.warnings)
     summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider)
     return EstimateAnswer(
         summary=summary,

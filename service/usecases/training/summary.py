@@ -11,12 +11,14 @@ from service.domain.training.estimate import COMPUTE_LINE, CauseOfSpread, Estima
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import Run
 from service.engine.numerics.ranges import percentile
+from service.engine.training.cost import COMMITMENT_LINE, SPARES_LINE
 from service.engine.training.parameters import total_parameters
 from service.engine.training.run_time import run_over_step_speed
 from service.formats.headline import day, duration_range, money, money_range, short_name
 from service.presets.training.comparable_runs import find_comparable_run, model_kind
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.price import Price
+from service.usecases.training.cost_warnings import unused_capacity
 
 KEPT_WITH = 0.8
 NO_OTHERS: Mapping[str, float] = MappingProxyType({})
@@ -25,6 +27,8 @@ PRICE_CHANGE = 0.1
 # A range of time narrower than this share of its median moves nothing worth telling.
 LEAST_WIDTH = 0.002
 STATE_PRICE = "what it costs is not known, as no price is known here: state price.usd_per_accelerator_hour"
+# A published run that took this much less or more of its plan than 1 is further off than most runs are.
+COMPARABLE_WITHIN = (0.75, 1.33)
 COMPARABLE_METHODS = ("pretrain", "continued_pretrain")
 
 
@@ -38,7 +42,15 @@ def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, cost_b
     hours = shifted(found.time.wall_clock_hours, run.schedule.queue_hours)
     machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
     fits = "" if found.memory.fits else "It does not fit in the memory."
-    sentences = [estimate_text(usd, hours, machine, price), other_sellers_text(usd, cost_by_provider), fits]
+    comparable = comparable_run(run)
+    sentences = [
+        estimate_text(usd, hours, machine, price),
+        *unused_capacity(run, found.cost),
+        other_sellers_text(usd, cost_by_provider),
+        deadline_text(run, found),
+        comparable_text(comparable),
+        fits,
+    ]
     return Summary(
         text=" ".join(sentence for sentence in sentences if sentence),
         p50_usd=None if usd is None else usd.p50,
@@ -47,7 +59,7 @@ def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, cost_b
         p80_finish_days=percentile(hours, KEPT_WITH) / 24,
         bound=found.throughput.bound_by,
         drivers=_drivers(run, found, price),
-        comparable=comparable_run(run),
+        comparable=comparable,
     )
 
 
@@ -67,6 +79,19 @@ def other_sellers_text(usd: Range | None, cost_by_provider: Mapping[str, float])
     if len(others) == 1:
         return f"At {cheapest}: {money(least * usd.p50)}."
     return f"At {len(others)} other providers: {money(least * usd.p50)} ({cheapest}) to {money(most * usd.p50)} ({dearest})."
+
+
+def deadline_text(run: Run, found: Estimate) -> str:
+    """Probability of a stated deadline; empty where none is stated."""
+    probability, deadline = found.time.deadline_probability, run.schedule.deadline
+    return "" if probability is None or deadline is None else f"{probability:.0%} to meet {day(deadline)}."
+
+
+def comparable_text(comparable: ComparableRun | None) -> str:
+    """How long the nearest published run took where that is far from what is planned for it; else empty."""
+    if comparable is None or COMPARABLE_WITHIN[0] <= comparable.planned_over_reported <= COMPARABLE_WITHIN[1]:
+        return ""
+    return f"The nearest published run, {comparable.run}, took {1 / comparable.planned_over_reported:.2g} times the hours planned for it."
 
 
 def price_phrase(price: Price) -> str:
@@ -118,7 +143,7 @@ def _price_drivers(found: Estimate, price: Price | None) -> Iterator[tuple[float
 
 
 def _scales_with_price(line: str) -> bool:
-    return line in (COMPUTE_LINE, "spares", "unused commitment") or line.startswith("overhead: ")
+    return line in (COMPUTE_LINE, SPARES_LINE, COMMITMENT_LINE) or line.startswith("overhead: ")
 
 
 def _cause_driver(run: Run, found: Estimate, cause: CauseOfSpread) -> Driver:

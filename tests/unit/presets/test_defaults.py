@@ -15,6 +15,7 @@ DOCUMENT = tomllib.loads(resources.files("service.presets").joinpath("data", "de
 PATHS = [f"{section}.{name}" for section, entries in DOCUMENT.items() for name, entry in entries.items() if isinstance(entry, dict)]
 # Ingredients of a default that no field of the request has by that name.
 INGREDIENTS = {
+    "overhead.worth_a_warning_from_usd",
     "efficiency.loss_worth_a_warning",
     "training.adapter_flash_attention",
     "training.adapter_seq_len",

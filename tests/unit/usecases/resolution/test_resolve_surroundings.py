@@ -104,11 +104,11 @@ class TestWhatIsBeside:
         assert run_settings.resolve_network({"egress_tb": 3.0}, notes) == Network(3, 90)
         assert noted(notes)["network.usd_per_tb"] == 90
 
-    def test_a_budget_without_overhead_is_warned_about(self) -> None:
-        """A real one has it; stated shares are silent."""
+    def test_a_section_without_overhead_is_one_note(self) -> None:
+        """That a budget has none is an assumption; stated shares are silent."""
         notes = AssumptionLog()
         assert run_settings.resolve_overhead({}, notes) == Overhead(0, 0, 0)
-        assert "real budget" in notes.warnings[0]
+        assert noted(notes) == {"overhead": None}
         stated = AssumptionLog()
         assert run_settings.resolve_overhead({"evaluation": 0.05, "debugging": 0.05, "reruns": 0.1}, stated) == Overhead(0.05, 0.05, 0.1)
         assert (stated.warnings, noted(stated)) == ([], {})

@@ -12,10 +12,12 @@ import pytest
 from service.config import Settings
 from service.context import AppContext
 from service.domain.quantities import Range
+from service.domain.summary import ComparableRun
+from service.formats.headline import money
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.summary import STATE_PRICE, estimate_text, other_sellers_text
+from service.usecases.training.summary import STATE_PRICE, comparable_text, estimate_text, other_sellers_text
 from tests.unit.usecases.market import offer, open_context, sell
 
 REQUEST: dict[str, Any] = {
@@ -123,3 +125,57 @@ def test_the_sentence_names_what_other_providers_would_cost() -> None:
     assert other_sellers_text(usd, {"crusoe": 1.0, "aws": 2.5}) == "At aws: $2.50M."
     for ranged, alone in ((usd, {"crusoe": 1.0}), (usd, {}), (None, named)):
         assert other_sellers_text(ranged, alone) == ""
+
+
+def test_a_stated_deadline_has_its_probability(context: AppContext) -> None:
+    """As a program's summary says it; nothing without one."""
+    dated = estimated(context, schedule={"start": "2027-01-04", "deadline": "2027-06-30"})
+    probability = dated.estimate.time.deadline_probability
+    assert probability is not None
+    assert f"{probability:.0%} to meet 30 Jun 2027." in dated.summary.text
+    assert "to meet" not in estimated(context).summary.text
+
+
+@pytest.mark.parametrize(("ratio", "times"), [(0.5, "2"), (1.6, "0.62")])
+def test_a_published_run_far_from_its_plan_is_said(ratio: float, times: str) -> None:
+    """One that is planned within a quarter of what it took is not: most runs are."""
+    text = comparable_text(ComparableRun("opt-175b", 1e6, ratio, "a paper"))
+    assert text == f"The nearest published run, opt-175b, took {times} times the hours planned for it."
+    assert comparable_text(ComparableRun("opt-175b", 1e6, 1.2, "a paper")) == comparable_text(None) == ""
+
+
+SMALL: dict[str, Any] = {
+    "model": {"preset": "llama-3.1-8b"},
+    "data": {"tokens": "100M"},
+    "training": {"method": "lora"},
+    "hardware": {"accelerator": "H100", "count": 1},
+}
+
+
+def test_idle_accelerators_that_cost_most_come_first(context: AppContext) -> None:
+    """In the summary and as the first warning; a run that fills its instances has neither."""
+    answer = estimated(context, **SMALL, price={})
+    (spares,) = (float(line.usd) for line in answer.estimate.cost.lines if line.line == "spares")
+    said = f"7 of the instance's 8 accelerators stand idle: {money(spares)} of {money(answer.summary.p50_usd)}"
+    assert said in answer.summary.text
+    assert answer.warnings[0].startswith(said)
+    filled = estimated(context, **SMALL | {"hardware": {"accelerator": "H100", "count": 8}}, price={})
+    assert "idle" not in "".join((filled.summary.text, *filled.warnings))
+
+
+def test_a_commitment_that_is_not_used_is_said(context: AppContext) -> None:
+    """In the summary and as the first warning: terms are paid in full."""
+    sell(context, "committed", offer(2.0), offer(1.0, pricing="reserved_1y"))
+    answer = estimated(context, data={"tokens": "1T"}, price={"pricing": "reserved_1y"})
+    (unused,) = (float(line.usd) for line in answer.estimate.cost.lines if line.line == "unused commitment")
+    said = f"{money(unused)} of {money(answer.summary.p50_usd)} are for the unused rest of the commitment"
+    assert said in answer.summary.text
+    assert answer.warnings[0].startswith(said)
+
+
+def test_overhead_is_missed_only_where_it_matters(context: AppContext) -> None:
+    """A run of some dollars has no budget; that none is stated stays an assumption."""
+    small, large = estimated(context, **SMALL), estimated(context)
+    assert not any("no overhead" in text for text in small.warnings)
+    assert any(each.field == "overhead" for each in small.assumptions)
+    assert sum("no overhead" in text for text in large.warnings) == 1
