@@ -112,7 +112,8 @@ class RunBaseline:
     `tokens_per_s` is the throughput of the whole run while it is up, `mfu` that of its steps, `run_over_step_speed` their ratio.
 
     `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` are model FLOPs and
-    `peak_tflops` is the accelerator's dense peak at the run's precision, for MFU from tokens. `closed`: the run does not continue.
+    `peak_tflops` is the accelerator's dense peak at the run's precision, for MFU from tokens. `finish_range` and `float_hours` are the
+    calendar's: when the run ends, and how much later it may end without delay of the program. `closed`: the run does not continue.
     """
 
     name: str
@@ -133,6 +134,8 @@ class RunBaseline:
     flops_per_token: float | None = None
     peak_tflops: float | None = None
     wall_clock_hours: Range | None = None
+    finish_range: FinishDates | None = None
+    float_hours: float = 0.0
     closed: bool = False
 
 

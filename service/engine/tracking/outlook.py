@@ -25,11 +25,13 @@ from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressS
 from service.engine.tracking.hourly_rollup import EPOCH
 
 SECONDS_PER_HOUR = 3600.0
+HOURS_PER_DAY = 24.0
 # Later times have no date.
 LAST = datetime(9999, 1, 1, tzinfo=UTC)
 NOTHING = Range.exactly(0.0)
 # Share of the planned tokens below which a rest is rounding.
 MIN_REST = 0.01
+CALENDAR = "the plan's calendar"
 BEYOND = "the plan for what no run is tracked of"
 
 
@@ -128,11 +130,12 @@ def program_forecast(
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
     begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_started]
-    finish = _last([one.finish for one in begun], [program.deadline] if rest else [])
+    planned = None if program.closed else _calendar_finish(program, all_targets, forecasts, now)
+    finish = None if rest and planned is None else _last([*(one.finish for one in begun), *([planned] if planned else [])])
     left_hours = [one.remaining_hours for one in forecasts if one.remaining_hours]
     left = _sum(one.remaining_usd for one in forecasts)
     beyond = NOTHING if is_complete(program, all_targets, now) else _beyond(program, all_targets, rest)
-    unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(program, beyond) if rest else ()))
+    unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(beyond, planned) if rest else ()))
     cost = _sum([*(one.cost_usd for one in forecasts), beyond])
     return CompletionForecast(
         cost_usd=cost,
@@ -140,7 +143,7 @@ def program_forecast(
         remaining_hours=_by_percentile(left_hours, max) if left_hours and not rest else None,
         remaining_usd=_sum([left, beyond]),
         remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
-        basis=", ".join([*dict.fromkeys(one.basis for one in forecasts), *([BEYOND] if rest or beyond not in (None, NOTHING) else [])]),
+        basis=", ".join(_bases(forecasts, planned, is_beyond=bool(rest) or beyond not in (None, NOTHING))),
         unknown=unknown,
     )
 
@@ -258,12 +261,58 @@ def _taken(program: ProgramBaseline, whole_usd: float, target: RunTarget) -> flo
     return (tokens if planned is None else planned.usd / whole_usd) + others / whole_usd
 
 
-def _unplanned(program: ProgramBaseline, beyond: Range | None) -> Iterator[UnknownFigure]:
+def _unplanned(beyond: Range | None, planned: FinishDates | None) -> Iterator[UnknownFigure]:
     """Why cost or finish of the part without runs are unknown."""
     if beyond is None:
         yield UnknownFigure("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
-    if program.deadline is None:
-        yield UnknownFigure("finish", "no run is tracked of a part of the planned tokens, and no deadline is stated")
+    if planned is None:
+        yield UnknownFigure("finish", "no run is tracked of a part of the planned tokens, and the program has no plan with a calendar")
+
+
+def _bases(forecasts: Sequence[CompletionForecast], planned: FinishDates | None, *, is_beyond: bool) -> Iterator[str]:
+    yield from dict.fromkeys(one.basis for one in forecasts)
+    if planned is not None:
+        yield CALENDAR
+    if is_beyond:
+        yield BEYOND
+
+
+def _calendar_finish(
+    program: ProgramBaseline, all_targets: Sequence[RunTarget], forecasts: Sequence[CompletionForecast], now: datetime
+) -> FinishDates | None:
+    """Finish of the plan's calendar, moved by what its present runs are late or early; None without a calendar.
+
+    The present runs are those under way, else the last in the plan that has ended; with them the next run that should have begun by now.
+    """
+    if program.finish is None:
+        return None
+    both = [(target, one) for target, one in zip(all_targets, forecasts, strict=True) if target.run.baseline.finish_range]
+    begun = [(target, one) for target, one in both if target.run.history.last_at and one.finish]
+    ended = sorted(begun, key=lambda pair: pair[0].run.baseline.finish or date.min)[-1:]
+    moves = [_moves(target.run.baseline, one.finish) for target, one in [pair for pair in begun if not pair[0].is_over] or ended]
+    late = _days_not_begun(program, all_targets, now)
+    days = [max(each) for each in zip(*moves, strict=True)] if moves else [late] * 3
+    planned = (program.finish.p10, program.finish.p50, program.finish.p90)
+    return FinishDates(*sorted(day + timedelta(days=max(move, late) if late else move) for day, move in zip(planned, days, strict=True)))
+
+
+def _moves(baseline: RunBaseline, finish: FinishDates | None) -> list[int]:
+    """Days by which a run's finish moves the program's, by percentile: those beyond the run's float; earlier ones where it has none."""
+    if finish is None or baseline.finish_range is None:
+        return [0, 0, 0]
+    days = [(getattr(finish, name) - getattr(baseline.finish_range, name)).days for name in ("p10", "p50", "p90")]
+    spare = int(baseline.float_hours // HOURS_PER_DAY)
+    return [max(0, each - spare) if spare else each for each in days]
+
+
+def _days_not_begun(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> int:
+    """Days since the next run should have begun, beyond its float; earlier runs of the plan than one that has begun count as done."""
+    begun = {(target.run.baseline.tier, target.run.baseline.name) for target in all_targets if target.run.history.last_at or target.is_over}
+    tracked = [target.run.baseline for target in all_targets]
+    reached = max((run.start for run in tracked if run.start and (run.tier, run.name) in begun), default=date.min)
+    waiting = [run for run in tracked or program.runs if (run.tier, run.name) not in begun and run.start and run.start >= reached]
+    late = [(now.date() - run.start).days - int(run.float_hours // HOURS_PER_DAY) for run in waiting if run.start]
+    return max(0, *late) if late else 0
 
 
 def _by_percentile(ranges: Sequence[Range], combine: Callable[[Iterable[float]], float]) -> Range:
@@ -277,10 +326,9 @@ def _sum(ranges: Iterable[Range | None]) -> Range | None:
     return _by_percentile(found, math.fsum) if len(found) == len(known) else None
 
 
-def _last(finishes: Sequence[FinishDates | None], planned: Sequence[date | None]) -> FinishDates | None:
-    """The latest finish by percentile, planned days included; None where one is unknown or there is none."""
-    every = [*finishes, *(day and FinishDates(day, day, day) for day in planned)]
-    known = [each for each in every if each is not None]
-    if len(known) < len(every) or not known:
+def _last(finishes: Sequence[FinishDates | None]) -> FinishDates | None:
+    """The latest finish by percentile; None where one is unknown or there is none."""
+    known = [each for each in finishes if each is not None]
+    if len(known) < len(finishes) or not known:
         return None
     return FinishDates(*(max(getattr(each, name) for each in known) for name in ("p10", "p50", "p90")))

@@ -46,8 +46,15 @@ def shift_plan(planned: Body, start: str | None) -> dict[str, Any]:
     if start is None or planned.get("start") is None:
         return dict(planned)
     days = date.fromisoformat(start) - date.fromisoformat(planned["start"])
-    runs = [{**run, **{name: _move(run[name], days) for name in ("start", "finish")}} for run in planned["runs"]]
-    return {**planned, "runs": runs, "finish": {name: _move(day, days) for name, day in planned["finish"].items()}}
+    runs = [
+        {**run, **{name: _move(run[name], days) for name in ("start", "finish")}, "finish_range": _move_range(run["finish_range"], days)}
+        for run in planned["runs"]
+    ]
+    return {**planned, "runs": runs, "finish": _move_range(planned["finish"], days)}
+
+
+def _move_range(finish: Body | None, days: timedelta) -> dict[str, str | None] | None:
+    return None if finish is None else {name: _move(day, days) for name, day in finish.items()}
 
 
 def _move(day: str | None, days: timedelta) -> str | None:
@@ -67,6 +74,8 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "usd": run["cost_usd"],
         "start": dates.get("start"),
         "finish": dates.get("finish"),
+        "finish_range": dates.get("finish_range"),
+        "float_hours": dates.get("float_hours") or 0.0,
         "accelerator": estimate["price"]["accelerator"],
         "learned_ratio": _assumed(estimate, "throughput.learned"),
         "accelerators": round(whole / each),
@@ -118,7 +127,7 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         around_share=body.get("around_share", 0.0),
         closed=body["state"] == CLOSED,
         runs=tuple(_planned(run, run["name"], run["tier"], closed=False) for run in body.get("runs", ())),
-        finish=FinishDates(*(date.fromisoformat(finish[name]) for name in ("p10", "p50", "p90"))) if finish else None,
+        finish=_finish_dates(finish),
     )
 
 
@@ -191,7 +200,12 @@ def _planned(planned: Body, name: str, tier: TierName | None, *, closed: bool) -
         given[field] = _day(given.get(field))
     for field in ("tokens_per_s", "wall_clock_hours"):
         given[field] = Range(**given[field]) if given.get(field) else None
+    given["finish_range"] = _finish_dates(given.get("finish_range"))
     return RunBaseline(**given)
+
+
+def _finish_dates(finish: Body | None) -> FinishDates | None:
+    return FinishDates(*(date.fromisoformat(finish[name]) for name in ("p10", "p50", "p90"))) if finish else None
 
 
 def _day(text: str | None) -> date | None:

@@ -90,7 +90,7 @@ def _standing(limits: list[_Limit], status: ProgramStatus) -> tuple[Health, str]
     if broken:
         return "off_track", _sentence([*broken, *held])
     risks = [limit.risk for limit in limits if limit.over_at_p90 > 0]
-    return ("at_risk", _sentence(["on track, at risk", *held, *risks])) if risks else ("on_track", _sentence(["on track", *held]))
+    return ("at_risk", _sentence(["at risk", *held, *risks])) if risks else ("on_track", _sentence(["on track", *held]))
 
 
 def _sentence(parts: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,17 @@ class TestPrograms:
         run = made(client, f"/v1/track/programs/{program['id']}/runs", {"name": planned["name"], "tier": tier, "planned": {"usd": 1000}})
         assert run["planned"]["tokens"] == planned["tokens"]
         assert run["planned"]["usd"] == 1000
+
+    def test_before_there_is_data_the_end_is_that_of_the_plans_calendar(self, client: FlaskClient) -> None:
+        """Not its deadline; a tracked start two weeks later moves it by as much."""
+        request = json.loads((EXAMPLES / "program-1b-64.json").read_text())
+        answer = client.post("/v1/estimate/program", json=request).get_json()
+        for start, days in (("2027-01-04", 0), ("2027-01-18", 14)):
+            program = made(client, "/v1/track/programs", {"name": "1B", "plan": answer, "start": start})
+            status = client.get(f"/v1/track/programs/{program['id']}/status?as_of=2026-11-23T00:00:00Z").get_json()
+            planned = {name: date.fromisoformat(day) + timedelta(days=days) for name, day in answer["schedule"]["finish"].items()}
+            assert status["forecast"]["finish"] == {name: day.isoformat() for name, day in planned.items()}
+            assert "calendar" in status["forecast"]["basis"]
 
     def test_the_gate_follows_the_budget(self, client: FlaskClient) -> None:
         """Its amount is its share of the budget in force, its day the week in which the burn plan reaches that."""

@@ -8,8 +8,9 @@ from datetime import date
 import pytest
 
 from service.domain.quantities import Range
-from service.domain.tracking.events import RunBaseline
+from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast
+from service.domain.training.estimate import FinishDates
 from service.engine.tracking.cost import CostedRun, cost_run
 from service.engine.tracking.outlook import find_targets, program_forecast, run_forecast
 from service.presets.tracking.forecast import forecast_rules
@@ -73,6 +74,58 @@ def test_planned_cost_goes_with_the_tokens() -> None:
     assert found.remaining_accelerator_hours.p50 == pytest.approx(500.0)
 
 
+# The plan's calendar
+
+
+def days(p10: int, p50: int, p90: int) -> FinishDates:
+    """Days of January 2027."""
+    return FinishDates(*(date(2027, 1, day) for day in (p10, p50, p90)))
+
+
+FIRST = replace(RUN, name="first", tokens=100.0, usd=100.0, start=date(2027, 1, 4), finish=date(2027, 1, 5), finish_range=days(5, 5, 6))
+LAST = replace(RUN, start=date(2027, 1, 11), finish=date(2027, 1, 16), finish_range=days(15, 16, 18))
+CALENDAR = replace(BARE, planned_tokens=1100.0, budget_usd=1100.0, deadline=date(2027, 3, 1), runs=(FIRST, LAST), finish=days(20, 22, 26))
+
+
+def ends(now: float, *runs: CostedRun, program: ProgramBaseline = CALENDAR) -> FinishDates | None:
+    """The end of the program after so many hours."""
+    targets = find_targets(program, runs)
+    return program_forecast(program, targets, [run_forecast(target, at(now), RULES) for target in targets], at(now)).finish
+
+
+def waiting(baseline: RunBaseline, now: float) -> CostedRun:
+    return cost_run(baseline, run_of(until=now))
+
+
+def test_before_anything_is_measured_the_end_is_that_of_the_plans_calendar() -> None:
+    """With its range, whether runs are tracked or not; nothing of it is the deadline's."""
+    assert ends(-48) == ends(0, waiting(LAST, 0)) == days(20, 22, 26)
+    assert ends(-48, program=replace(CALENDAR, finish=None)) is None
+
+
+def test_an_end_moves_with_the_clock_while_nothing_begins() -> None:
+    """Three days after the first run should have begun, three days; within a run's float none."""
+    assert ends(72) == days(23, 25, 29)
+    spare = replace(CALENDAR, runs=(replace(FIRST, float_hours=96.0), LAST))
+    assert ends(72, program=spare) == days(20, 22, 26)
+    done = cost_run(FIRST, run_of(*steadily(24), until=24 * 9))
+    assert ends(24 * 9, done, waiting(LAST, 24 * 9)) == days(22, 24, 28)
+
+
+def test_an_end_follows_the_pace_of_the_run_under_way() -> None:
+    """A run at a quarter of its speed ends weeks later, and so does the program, by what comes after the run."""
+    planned = replace(LAST, wall_clock_hours=Range(110.0, 120.0, 130.0))
+    slow, fast = (cost_run(planned, run_of(*steadily(72, tokens=rate, first=0), until=72)) for rate in (2, 8))
+    late, early = ends(72, slow), ends(72, fast)
+    assert late is not None
+    assert early is not None
+    run_end = run_forecast(find_targets(CALENDAR, [slow])[0], at(72), RULES).finish
+    assert run_end is not None
+    assert (late.p50 - run_end.p50).days == 22 - 16
+    assert late.p10 <= late.p50 <= late.p90
+    assert late.p50 > date(2027, 1, 22) > early.p50
+
+
 # The rest of the plan
 
 
@@ -115,14 +168,14 @@ def test_without_a_total_the_budgets_share_of_untracked_tokens_is_left() -> None
     some = whole(planned_tokens=4000.0, budget_usd=8000.0)
     assert some.remaining_usd is not None
     assert some.remaining_usd.p50 - alone.remaining_usd.p50 == pytest.approx(6000.0)
-    assert some.finish is not None
-    assert some.finish.p50 == date(2027, 3, 1)
+    assert some.finish is None
+    assert [figure.field for figure in some.unknown] == ["finish"]
     assert (some.remaining_hours, some.remaining_accelerator_hours) == (None, None)
     assert "no run is tracked of" in some.basis
     assert "no run is tracked of" not in alone.basis
     unknown = whole(planned_tokens=4000.0, budget_usd=None)
     assert unknown.remaining_usd is None
-    assert [figure.field for figure in unknown.unknown] == ["cost_usd"]
+    assert [figure.field for figure in unknown.unknown] == ["cost_usd", "finish"]
 
 
 def test_a_finished_run_ended_when_it_reached_its_target() -> None:

@@ -69,12 +69,12 @@ def test_nothing_happened_yet() -> None:
 
 
 def test_a_program_without_runs() -> None:
-    """Costs what it was planned to cost, and ends when it was planned to."""
+    """Costs what it was planned to cost; its end is not known without a plan: a deadline is no forecast."""
     answer = found(baselines=())
     assert answer.spend.usd == 0.0
     assert answer.forecast.cost_usd == Range.exactly(10_000.0)
-    assert answer.forecast.finish is not None
-    assert answer.forecast.finish.p50 == date(2027, 2, 28)
+    assert answer.forecast.finish is None
+    assert "no plan with a calendar" in answer.forecast.unknown[0].reason
     assert found(baselines=(), program=ProgramBaseline("x", None, None, None, None)).forecast.finish is None
 
 
@@ -178,13 +178,12 @@ def test_runs_together() -> None:
 
 
 def test_what_no_run_is_tracked_of_is_as_planned() -> None:
-    """A tenth of the program is tracked: the rest is its budget's share, and ends with the deadline."""
+    """A tenth of the program is tracked: the rest is its budget's share, and without a plan its end is not known."""
     small = replace(LONG_RUN, tokens=1_000.0, usd=1_000.0)
     answer = found([*steadily(50)], baselines=(small,), until=50)
     assert answer.forecast.cost_usd is not None
     assert answer.forecast.cost_usd.p50 == pytest.approx(1000 + 9000, rel=0.02)
-    assert answer.forecast.finish is not None
-    assert answer.forecast.finish.p50 == date(2027, 2, 28)
+    assert answer.forecast.finish is None
     assert "no run is tracked of" in answer.forecast.basis
 
 

@@ -77,6 +77,7 @@ def test_what_only_the_worst_tenth_breaks_is_a_risk() -> None:
     """With the amount and the days at p90."""
     found = standing(Range(80_000, 95_000, 104_000), FinishDates(date(2027, 3, 1), date(2027, 3, 31), date(2027, 4, 5)))
     assert found.health == "at_risk"
+    assert found.text.startswith("At risk; ")
     assert "one time in ten the cost is more than 4,000 USD over budget" in found.text
     assert "one time in ten the end is more than 5 days late" in found.text
     assert "the day of the deadline" in found.text
