@@ -49,7 +49,7 @@ def offline_context(**settings: str) -> Iterator[AppContext]:
     from service.container import build_context
 
     with tempfile.TemporaryDirectory() as folder:
-        context = build_context(load_settings(_offline(folder) | settings))
+        context = build_context(load_settings(offline_settings(folder) | settings))
         with closing(context.store):
             context.store.migrate()
             yield context
@@ -62,10 +62,11 @@ def offline_client() -> Iterator[FlaskClient]:
     from service.config import load_settings
 
     with tempfile.TemporaryDirectory() as folder:
-        yield create_app(load_settings(_offline(folder))).test_client()
+        yield create_app(load_settings(offline_settings(folder))).test_client()
 
 
-def _offline(folder: str) -> dict[str, str]:
+def offline_settings(folder: str) -> dict[str, str]:
+    """Settings of a service without network, on a data directory."""
     return {"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "error"}
 
 

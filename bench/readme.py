@@ -1,17 +1,27 @@
-"""Fills what documents show of the service: README's answer and settings, a step's phases, a plan. `make readme` runs it."""
+"""Fills what documents show of the service: answers, settings, a step's phases, a plan, commands' output. `make readme` runs it."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+import shlex
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from bench.harness import offline_client
+from bench.harness import offline_client, offline_settings
 
 README = Path(__file__).parents[1] / "README.md"
 REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
 PROGRAMS = README.parent / "docs" / "programs.md"
+SCENARIOS = README.parent / "docs" / "scenarios.md"
+TRANSCRIPTS = tuple(README.parent / "docs" / f"{name}.md" for name in ("comparing", "optimal", "serving"))
+"""Pages that show commands with their output."""
+SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
+"""What commands take for now: which prices are stale depends on it."""
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
     "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
@@ -29,7 +39,57 @@ def filled(text: str) -> str:
     from service.config import markdown_table
 
     answer = "```json\n" + as_text(shortened(answer_of(request_in(text)))) + "\n```\n"
-    return put(put(text, "answer", answer), "settings", markdown_table())
+    return put(put(put(text, "answer", answer), "settings", markdown_table()), "optimum", optimum_in_words(request_in(text, "/v1/optimal")))
+
+
+def optimum_in_words(request: dict[str, Any]) -> str:
+    """What the README says about the answer of POST /v1/optimal to its request."""
+    from service.formats.headline import short_count
+
+    answer = answer_of(request, "/v1/optimal")
+    params, lifetime = answer["params"], answer["lifetime"]
+    low, middle, high = (short_count(params[point]) for point in ("p10", "p50", "p90"))
+    alone, joint = lifetime["training_only"]["params"], lifetime["joint"]["params"]
+    return (
+        f"answers {middle} parameters ({low} to {high} by the law's uncertainty) on {short_count(answer['tokens']['p50'])} tokens,\n"
+        f"which train within the million and are the cheapest to train and to serve for their loss. Training alone is best spent on\n"
+        f"{short_count(alone)}; a {short_count(joint)} model is as good as that, costs {lifetime['extra_training_share']:.0%} more to train"
+        f" and saves {lifetime['saves_share']:.0%} in total.\n"
+    )
+
+
+def with_transcripts(text: str) -> str:
+    """The page with the real output of every command that it shows as `$ outlay …`."""
+    return re.sub(r"(```\n\$ outlay ([^\n]+)\n).*?(```)", lambda found: found[1] + output_of(found[2]) + found[3], text, flags=re.DOTALL)
+
+
+def output_of(command: str) -> str:
+    """What a command prints with the shipped prices, up to their name."""
+    shown = itertools.takewhile(lambda line: not line.startswith("prices"), printed_by(shlex.split(command)).splitlines())
+    return "".join(f"{line.rstrip()}\n" for line in shown) + "…\n"
+
+
+def printed_by(arguments: list[str]) -> str:
+    """Output of `outlay` with the shipped prices on the day that documents are of. Raises ValueError where it fails."""
+    from click.testing import CliRunner
+
+    from service.cli import main
+
+    with tempfile.TemporaryDirectory() as folder, patch("service.container.utc_now", lambda: SHOWN_AT):
+        ran = CliRunner().invoke(main, arguments, env=offline_settings(folder))
+    if ran.exit_code:
+        raise ValueError(f"outlay {' '.join(arguments)}: {ran.output}")
+    return ran.stdout
+
+
+def with_trials(text: str) -> str:
+    """The page on scenarios with the part of the result that it shows of its first request."""
+    request, part = (text.split("```json\n")[place].split("```", maxsplit=1)[0] for place in (1, 2))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.json"
+        file.write_text(request, encoding="utf-8")
+        result = json.loads(printed_by(["scenario", "run", str(file), "--json"]))["result"]
+    return text.replace(part, indented(same_part(result, json.loads(part))))
 
 
 def with_phases(text: str) -> str:
@@ -53,12 +113,12 @@ def with_plan(text: str) -> str:
 
 
 def same_part(answer: Any, part: Any) -> Any:
-    """What `answer` has where `part` has something, amounts to the cent."""
+    """What `answer` has where `part` has something, amounts to the cent and shares to four places; of a list as many as it has."""
     if isinstance(part, dict):
         return {name: same_part(answer[name], below) for name, below in part.items()}
     if isinstance(part, list):
-        return [same_part(*pair) for pair in zip(answer, part, strict=True)]
-    return round(answer, 2) if isinstance(answer, float) else answer
+        return [same_part(*pair) for pair in zip(answer[: len(part)], part, strict=True)]
+    return round(answer, 4 if abs(answer) < 1 else 2) if isinstance(answer, float) else answer
 
 
 def indented(part: dict[str, Any]) -> str:
@@ -75,19 +135,19 @@ def put(text: str, name: str, content: str) -> str:
     return re.sub(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", lambda found: f"{found[1]}{content}{found[2]}", text, flags=re.DOTALL)
 
 
-def request_in(text: str) -> dict[str, Any]:
-    """The request that the README shows, from its curl command."""
-    found = re.search(r"/v1/estimate .*? -d '(\{.*?\})'", text, flags=re.DOTALL)
+def request_in(text: str, path: str = "/v1/estimate") -> dict[str, Any]:
+    """The request to a path that the README shows, from its curl command."""
+    found = re.search(rf"{path} .*? -d '(\{{.*?\}})'", text, flags=re.DOTALL)
     if found is None:
-        raise ValueError("the README shows no request")
+        raise ValueError(f"the README shows no request to {path}")
     request: dict[str, Any] = json.loads(found[1])
     return request
 
 
-def answer_of(request: dict[str, Any]) -> dict[str, Any]:
+def answer_of(request: dict[str, Any], path: str = "/v1/estimate") -> dict[str, Any]:
     """What the service answers."""
     with offline_client() as client:
-        response = client.post("/v1/estimate", json=request)
+        response = client.post(path, json=request)
     body: dict[str, Any] = response.get_json()
     return body
 
@@ -117,3 +177,6 @@ if __name__ == "__main__":
     README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
     REINFORCEMENT.write_text(with_phases(REINFORCEMENT.read_text(encoding="utf-8")), encoding="utf-8")
     PROGRAMS.write_text(with_plan(PROGRAMS.read_text(encoding="utf-8")), encoding="utf-8")
+    SCENARIOS.write_text(with_trials(SCENARIOS.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in TRANSCRIPTS:
+        page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")

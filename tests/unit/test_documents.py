@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.readme import REINFORCEMENT, filled, with_phases
+from bench.readme import REINFORCEMENT, SCENARIOS, TRANSCRIPTS, filled, put, with_phases, with_transcripts, with_trials
 from service.cli import main
 from tools import document_tree
 
@@ -29,6 +29,27 @@ def test_the_page_on_reinforcement_learning_shows_the_real_phases() -> None:
     """Of the request above them: `make readme` writes them."""
     page = REINFORCEMENT.read_text(encoding="utf-8")
     assert page == with_phases(page)
+
+
+@pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.stem)
+def test_pages_show_the_real_output_of_their_commands(page: Path) -> None:
+    """With the shipped prices: `make readme` writes it."""
+    text = page.read_text(encoding="utf-8")
+    assert "$ outlay " in text
+    assert with_transcripts(text) == text
+
+
+def test_the_page_on_scenarios_shows_the_real_result() -> None:
+    """Of its first request: `make readme` writes it."""
+    page = SCENARIOS.read_text(encoding="utf-8")
+    assert page == with_trials(page)
+
+
+def test_the_readme_says_what_the_optimum_is() -> None:
+    """Its sizes are the answer's: `make readme` would change them."""
+    found = put(README, "optimum", "answers 1B\n")
+    assert found != README
+    assert filled(found) == README
 
 
 def test_the_architecture_shows_the_tree_as_it_is() -> None:
