@@ -52,7 +52,11 @@ def drivers_to_date(run: CostedRun, goodput: float | None) -> CostDrivers | None
 
 
 def drivers_at_completion(
-    program: ProgramBaseline, runs: Sequence[CostedRun], forecasts: Sequence[CompletionForecast], goodputs: Sequence[float | None]
+    program: ProgramBaseline,
+    runs: Sequence[CostedRun],
+    forecasts: Sequence[CompletionForecast],
+    goodputs: Sequence[float | None],
+    beside_usd: float,
 ) -> CostDrivers | None:
     """Why the forecast cost at completion differs from the first plan, by medians; None where the figures of one run are incomplete.
 
@@ -62,6 +66,8 @@ def drivers_at_completion(
         Plan of the program.
     runs, forecasts, goodputs : sequences
         Runs with their forecasts and goodputs [1], in the same order.
+    beside_usd : float
+        What is still forecast beside the runs less what was planned there [USD]: a cost of a planned line takes from it.
     """
     sums: dict[str, float] = defaultdict(float)
     for run, forecast, goodput in zip(runs, forecasts, goodputs, strict=True):
@@ -71,6 +77,7 @@ def drivers_at_completion(
         for cause, usd in parts.items():
             sums[cause] += usd
     sums["scope"] += _scope(program, runs)
+    sums["other lines"] += beside_usd
     return _why(sums, AT_COMPLETION) if runs else None
 
 
@@ -123,8 +130,8 @@ def _parts(planned: ComputeCost, actual: ComputeCost) -> dict[str, float] | None
 
 
 def _scope(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float:
-    """Cost of the tokens added since the first plan, at the planned cost per token [USD]."""
-    if not program.original_tokens or not program.planned_tokens:
+    """Cost of the tokens added since the first plan, at the planned cost per token [USD]; 0 where a plan's total stands for all of it."""
+    if not program.original_tokens or not program.planned_tokens or program.total_usd is not None:
         return 0.0
     planned = math.fsum(cost.usd for cost in (planned_cost(run.baseline) for run in runs) if cost)
     return planned * (1 - program.original_tokens / program.planned_tokens)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -146,6 +146,25 @@ def program_forecast(
         basis=", ".join(_bases(forecasts, planned, is_beyond=bool(rest) or beyond not in (None, NOTHING))),
         unknown=unknown,
     )
+
+
+def beside_change_usd(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> float:
+    """What the forecast still has beside the runs, less what was planned there before any of it was reported [USD], by medians.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Plan of the program.
+    all_targets : sequence of RunTarget
+        Runs with targets.
+    now : datetime
+        Status date, UTC.
+    """
+    rest = _rest(program, all_targets)
+    unreported = [RunTarget(replace(target.run, lines=()), target.tokens) for target in all_targets]
+    left = NOTHING if is_complete(program, all_targets, now) else _beyond(program, all_targets, rest)
+    planned = _beyond(program, unreported, rest)
+    return left.p50 - planned.p50 if left and planned else 0.0
 
 
 def is_complete(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> bool:

@@ -17,7 +17,14 @@ from service.engine.tracking.forecast import ForecastRules
 from service.engine.tracking.gate import GateInputs, GateRules, assess_gate
 from service.engine.tracking.history import RunHistory
 from service.engine.tracking.loss_monitor import LossRules, losses
-from service.engine.tracking.outlook import RunTarget, find_targets, program_forecast, run_forecast, unspent_plan_warnings
+from service.engine.tracking.outlook import (
+    RunTarget,
+    beside_change_usd,
+    find_targets,
+    program_forecast,
+    run_forecast,
+    unspent_plan_warnings,
+)
 from service.engine.tracking.run_metrics import checkpoint_cadence, goodput, interruptions, run_drifts, run_state, utilisation
 
 
@@ -74,7 +81,9 @@ def status(
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
         gate=gate,
-        cost_drivers=drivers_at_completion(baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks]),
+        cost_drivers=drivers_at_completion(
+            baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks], beside_change_usd(baseline, found, now)
+        ),
         deadline_missed=missed,
         runs=blocks,
         warnings=(

@@ -73,7 +73,7 @@ def test_parts_add_up(usd: float, hours: float, other: float, goodput: float | N
 def test_parts_at_completion_add_up(usd: float, hours: float, left_usd: float, left_hours: float) -> None:
     """To what the forecast's median is above the first plan, scope that was added included."""
     program = replace(PROGRAM, original_tokens=800.0)
-    why = drivers_at_completion(program, [run(500, usd, hours)], [left(left_usd, left_hours)], [0.8])
+    why = drivers_at_completion(program, [run(500, usd, hours)], [left(left_usd, left_hours)], [0.8], 0.0)
     assert why is not None
     assert sum(part.usd for part in why.parts) == why.usd
     assert float(why.usd) == pytest.approx(round(usd, 6) + left_usd - 800.0, abs=0.02)
@@ -81,14 +81,14 @@ def test_parts_at_completion_add_up(usd: float, hours: float, left_usd: float, l
 
 def test_added_scope_is_a_cause() -> None:
     """A quarter more tokens than first planned, at the plan's cost of a token."""
-    why = drivers_at_completion(replace(PROGRAM, original_tokens=800.0), [run()], [left(500, 250)], [0.9])
+    why = drivers_at_completion(replace(PROGRAM, original_tokens=800.0), [run()], [left(500, 250)], [0.9], 0.0)
     assert parts(why) == {"scope": 200.0}
 
 
 def test_a_run_that_has_not_begun_costs_as_foretold() -> None:
     """Dearer than planned: its price is the cause."""
     idle = cost_run(PLAN, run_of())
-    assert parts(drivers_at_completion(PROGRAM, [idle], [left(1100, 500)], [None])) == {"price": 100.0}
+    assert parts(drivers_at_completion(PROGRAM, [idle], [left(1100, 500)], [None], 0.0)) == {"price": 100.0}
 
 
 def test_what_says_too_little_has_no_why() -> None:
@@ -98,8 +98,8 @@ def test_what_says_too_little_has_no_why() -> None:
     assert drivers_to_date(cost_run(PLAN, run_of(event(0, tokens=0, usd=0), event(5, tokens=5, usd=5))), 0.9) is None
     assert drivers_to_date(cost_run(PLAN, run_of()), None) is None
     unknown = CompletionForecast(None, None, None, None, None, "nothing")
-    assert drivers_at_completion(PROGRAM, [run()], [unknown], [0.9]) is None
-    assert drivers_at_completion(PROGRAM, [], [], []) is None
+    assert drivers_at_completion(PROGRAM, [run()], [unknown], [0.9], 0.0) is None
+    assert drivers_at_completion(PROGRAM, [], [], [], 0.0) is None
 
 
 @pytest.mark.parametrize("missing", [{}, {"usd": None}, {"accelerator_hours": None}, {"usd_per_accelerator_hour": None}])

@@ -412,3 +412,28 @@ def test_whatever_happened_has_a_status(one: list[Event], other: list[Event]) ->
         assert {"cost_usd"} - {block.forecast.cost_usd and "cost_usd"} <= unknown
         assert {"finish"} - {block.forecast.finish and "finish"} <= unknown
         assert {"cpi"} - {None if block.earned_value.cpi is None else "cpi"} <= unknown
+
+
+@given(st.floats(1, 40), st.floats(0, 30_000), st.integers(20, 900), st.booleans(), st.booleans())
+def test_cost_drivers_add_up_to_the_forecast_less_the_plan(usd: float, people_usd: float, hours: int, closed: bool, whole: bool) -> None:
+    """Cheap or dear, half tracked or whole, open or closed, whatever of the money beside the runs is reported."""
+    planned = replace(LONG, total_usd=Range(24_000.0, 30_000.0, 36_000.0), closed=closed, planned_tokens=10_000.0 if whole else 20_000.0)
+    runs = (replace(LONG_RUN, closed=closed),)
+    answer = found([*steadily(hours, usd=usd), cost(hours, people_usd, "personnel")], until=hours + 1, program=planned, baselines=runs)
+    assert answer.cost_drivers is not None
+    assert answer.forecast.cost_usd is not None
+    assert float(answer.cost_drivers.usd) == pytest.approx(answer.forecast.cost_usd.p50 - 30_000.0, abs=0.02)
+    assert sum(part.usd for part in answer.cost_drivers.parts) == answer.cost_drivers.usd
+
+
+def test_a_planned_line_drives_the_cost_only_beyond_its_plan() -> None:
+    """Of 20,000 planned beside the run 12,000 are as planned; 25,000 are 5,000 more."""
+    planned = replace(LONG, total_usd=Range(24_000.0, 30_000.0, 36_000.0))
+
+    def driven(usd: float) -> dict[str, float]:
+        answer = found([*steadily(500), cost(400, usd, "personnel")], program=planned)
+        assert answer.cost_drivers is not None
+        return {part.cause: float(part.usd) for part in answer.cost_drivers.parts}
+
+    assert driven(12_000.0).get("other lines", 0.0) == 0.0
+    assert driven(25_000.0)["other lines"] == pytest.approx(5_000.0, abs=0.01)
