@@ -72,6 +72,7 @@ from service.usecases.comparison.summary import summarise_comparison
 from service.usecases.comparison.timed_configurations import (
     TimedConfiguration,
     Workload,
+    check_measured_steps,
     merge_assumptions,
     merge_notes_warnings,
     resolve_on_accelerator,
@@ -269,13 +270,8 @@ def _note_surroundings(request: Request, notes: AssumptionLog) -> None:
 def _note_measured(workloads: Sequence[Workload], accelerators: Collection[str], notes: AssumptionLog) -> None:
     """Warns of figures measured on one accelerator that are used for others. Raises InvalidRequest for measured steps of one of several."""
     stated = [path for path in ACCELERATOR_FIELDS if any(_stated(workload.request, path) for workload in workloads)]
-    carried = next((workload for workload in workloads if _stated(workload.request, "efficiency.measured_on")), None)
-    if carried and len(accelerators) > 1:
-        raise InvalidRequest(
-            f"steps measured on one accelerator say nothing of the other {len(accelerators) - 1}: name the one that was measured in"
-            " candidates.accelerators",
-            f"{carried.pointer}/efficiency/measured_on",
-        )
+    for workload in workloads:
+        check_measured_steps(workload.request, accelerators, workload.pointer)
     if stated and len(accelerators) > 1:
         notes.warn(
             f"{', '.join(stated)} is used for all {len(accelerators)} accelerators in every count: compare those it was measured on,"

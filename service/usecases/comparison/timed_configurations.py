@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -120,6 +120,16 @@ def resolve_workload(name: str | None, request: Request, pointer: str) -> Worklo
         return Workload(name, request, pointer, resolve_model(request["model"], notes, expert_ranks=ranks), notes)
     except DomainError as problem:
         raise problem.below(pointer) from problem
+
+
+def check_measured_steps(request: Request, accelerators: Collection[str], pointer: str) -> None:
+    """Raises InvalidRequest, below `pointer`, where a step measured on one accelerator would be carried over to others."""
+    if request.get("efficiency", {}).get("measured_on") is not None and len(accelerators) > 1:
+        raise InvalidRequest(
+            f"steps measured on one accelerator say nothing of the other {len(accelerators) - 1}: name the one that was measured in"
+            " candidates.accelerators",
+            f"{pointer}/efficiency/measured_on",
+        )
 
 
 def search_weight(model: Model) -> int:

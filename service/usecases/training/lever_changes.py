@@ -29,7 +29,7 @@ Given = Mapping[str, Any]
 Change = dict[str, Any]
 COMMITMENTS = ("reserved_1y", "reserved_3y")
 # Fields that belong to one machine, model or region.
-MACHINE_FIELDS = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "energy.watts_per_accelerator")
+MACHINE_FIELDS = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "hardware.power_limit_w", "energy.watts_per_accelerator")
 MODEL_FIELDS = ("training.seq_len", "training.global_batch_tokens")
 REGION_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue")
 

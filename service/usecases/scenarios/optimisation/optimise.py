@@ -18,6 +18,7 @@ from service.prices.book import PriceBook
 from service.serialization import to_builtins
 from service.usecases.comparison.empty_result import explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import matching_rows, resolve_accelerators
+from service.usecases.comparison.timed_configurations import check_measured_steps
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import apply_overhead_feedback
 from service.usecases.resolution.run_settings import resolve_overhead, resolve_schedule
@@ -56,6 +57,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     base, snapshot = pin_prices(context, request)
     check_names(context, request.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
     accelerators = resolve_accelerators(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
+    check_measured_steps(base, accelerators, "/base")
     sizes = _sizes(request)
     if len(sizes) * len(accelerators) > MOST_CHUNKS:
         raise InvalidRequest(

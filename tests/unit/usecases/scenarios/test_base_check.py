@@ -158,10 +158,13 @@ class TestOtherValues:
         assert place == f"/base/tiers/0/runs/0/estimate/{missing}"
 
     def test_an_optimisation_leaves_the_machine_aside(self, context: AppContext) -> None:
-        """And refuses a model that nobody knows, unless its size is searched."""
+        """And refuses a model that nobody knows, unless its size is searched, and steps that were measured on one of many machines."""
         candidates = {"candidates": {"accelerators": ["H100"]}}
         assert taken(context, "optimize", RUN | NOBODYS, **candidates).chunks == 1
         unknown = RUN | {"model": {"preset": "llama-2-7c"}}
         assert pointer_of(lambda: taken(context, "optimize", unknown, **candidates), UnknownName) == "/base/model/preset"
+        measured = RUN | {"efficiency": {"mfu": 0.4, "measured_on": {"count": 8}}}
+        assert taken(context, "optimize", measured, **candidates).chunks == 1
+        assert pointer_of(lambda: taken(context, "optimize", measured, candidates={})) == "/base/efficiency/measured_on"
         sized = {"model_size": {"min_params": 10**9, "max_params": 10**10}, "constraints": {"max_loss": 2.2}}
         assert taken(context, "optimize", unknown, **candidates, **sized).chunks >= 1
