@@ -14,7 +14,7 @@ from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
-from service.usecases.resolution.offer_choice import choose_offer, note_choice
+from service.usecases.resolution.offer_choice import CheaperStale, choose_offer, note_choice
 from service.usecases.resolution.price import STATE_PRICE, Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
 from service.usecases.resolution.run import TrainedModel, resolve_trained_model
 
@@ -27,13 +27,15 @@ class Machine:
 
     `price` is None where no price of the accelerator is known and the caller states none.
     `cost_by_provider` is the least cost of the run at each provider over that at the priced offer [1], its own provider's first; empty
-    for the caller's own price. `trained` is the request's model and training where an offer was chosen by them.
+    for the caller's own price. `cheaper_stale` is the least costly offer with an old price, where it costs less than the priced one.
+    `trained` is the request's model and training where an offer was chosen by them.
     """
 
     cluster: Cluster
     price: Price | None
     price_snapshot: str
     cost_by_provider: Mapping[str, float]
+    cheaper_stale: CheaperStale | None = None
     trained: TrainedModel | None = None
 
 
@@ -60,7 +62,7 @@ def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBo
     price = note_offer_price(choice.offer, book, context.clock(), notes)
     cluster = resolve_cluster(found, hardware, notes, price)
     note_choice(choice, cluster, hardware.get("inter_node_gbps"), notes)
-    return Machine(cluster, price, book.name, choice.cost_by_provider, choice.trained)
+    return Machine(cluster, price, book.name, choice.cost_by_provider, choice.cheaper_stale, choice.trained)
 
 
 def trained_model(context: AppContext, request: Request, machine: Machine, notes: AssumptionLog) -> tuple[Model, Training]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from service.engine.training.energy import mwh_at
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.run_time import infeasible, predict_run_times_in
 from service.engine.training.search.layout_search import choose_layouts
+from service.formats.headline import money
 from service.presets.hardware.networks import InstanceNetwork, find_network, node_gbit_per_s
 from service.presets.training.utilisation import plan_calibration
 from service.prices.book import PriceBook
@@ -29,6 +31,9 @@ from service.usecases.resolution.utilisation import resolve_utilisation
 
 Request = Mapping[str, Any]
 
+# What is true of the chosen offer, by whether no offer is cheaper.
+_LEAST = {True: "on which this run costs least in all", False: "with a fresh price on which this run costs least in all"}
+
 # A network that makes the run this much slower than the fastest one on offer is worth a warning.
 SLOW_NETWORK = 1.1
 # A stated network this far from the offer's own contradicts it.
@@ -36,11 +41,26 @@ CONTRADICTION = 1.25
 
 
 @dataclass(frozen=True, slots=True)
+class CheaperStale:
+    """The offer with an old price on which the run would cost least, less than on the chosen one: `cost_ratio` [1] of that one's cost.
+
+    `offers` are all that are cheaper and old.
+    """
+
+    offer: Offer
+    age_days: int
+    cost_ratio: float
+    usd: float
+    offers: int
+
+
+@dataclass(frozen=True, slots=True)
 class OfferChoice:
     """The offer a run is priced with, and what others would cost.
 
     `cost_by_provider` is the least cost of the run at each provider over that at the chosen offer [1], the chosen provider's first; stale
-    prices are left out unless the chosen one is stale.
+    prices of others are left out while there are fresh ones, so that the same providers are compared whichever is chosen.
+    `cheaper_stale` is None where no stale price is lower, and where the chosen one is stale.
     `slowdown` is the run's time on the chosen offer over that on the offer of the fastest network, `fastest` [1]. `trained` is what the
     offers were timed with.
     """
@@ -51,6 +71,7 @@ class OfferChoice:
     fastest: Offer
     offers: int
     trained: TrainedModel
+    cheaper_stale: CheaperStale | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +103,35 @@ def choose_offer(
     if priced is None:  # no layout fits: the estimate says so
         cheapest = find_cheapest(offers, cluster.count) or offers[0]
         return OfferChoice(cheapest, {cheapest.provider: 1.0}, 1.0, cheapest, len(offers), trained)
-    stale = [book.is_stale(offer, now) and book.source_provider(offer) != FILE_PROVIDER for offer in priced.offers]
+    stale = [is_outdated(offer, book, now) for offer in priced.offers]
+    compared = [at for at, old in enumerate(stale) if not old] or list(range(len(stale)))
     chosen = min(range(len(own)), key=lambda at: (stale[at], *_order(priced, at)))
     fastest = min(range(len(priced.offers)), key=lambda at: (float(priced.hours[at]), *_order(priced, at)))
     return OfferChoice(
         offer=priced.offers[chosen],
-        cost_by_provider=_cost_by_provider(priced, chosen, [at for at, old in enumerate(stale) if not old or stale[chosen]]),
+        cost_by_provider=_cost_by_provider(priced, chosen, compared),
         slowdown=float(priced.hours[chosen] / priced.hours[fastest]),
         fastest=priced.offers[fastest],
         offers=len(offers),
         trained=trained,
+        cheaper_stale=None if stale[chosen] else _cheaper_stale(priced, chosen, stale, now),
     )
+
+
+def is_outdated(offer: Offer, book: PriceBook, now: datetime) -> bool:
+    """Whether the price is stale. One of the caller's own files never is: it is what was agreed, however old its file."""
+    return book.is_stale(offer, now) and book.source_provider(offer) != FILE_PROVIDER
+
+
+def _cheaper_stale(priced: _PricedOffers, chosen: int, stale: Sequence[bool], now: datetime) -> CheaperStale | None:
+    """The least costly of the stale offers that cost less than the chosen one; None where none does."""
+    whole = round(float(priced.usd[chosen]), 2)
+    cheaper = [at for at, old in enumerate(stale) if old and round(float(priced.usd[at]), 2) < whole]
+    if not cheaper:
+        return None
+    least = min(cheaper, key=lambda at: _order(priced, at))
+    offer, usd = priced.offers[least], float(priced.usd[least])
+    return CheaperStale(offer, (now - offer.observed_at).days, usd / whole, usd, len(cheaper))
 
 
 def _price(context: AppContext, run: Run, offers: Sequence[Offer], stated_gbps: float | None) -> _PricedOffers | None:
@@ -138,9 +177,11 @@ def _cost_by_provider(priced: _PricedOffers, chosen: int, compared: Sequence[int
 def note_choice(choice: OfferChoice, cluster: Cluster, stated_gbps: float | None, notes: AssumptionLog) -> None:
     """Records why the offer was chosen and what the other providers would cost; warns of a network that binds or contradicts."""
     offer, others = choice.offer, list(choice.cost_by_provider.values())[1:]
-    why = f"of {choice.offers} known {offer.pricing} offers the one on which this run costs least in all, each on its own network"
+    why = f"of {choice.offers} known {offer.pricing} offers the one {_LEAST[choice.cheaper_stale is None]}, each on its own network"
     if others:
         why += f"; at {len(others)} other providers the run costs {min(others):.2f} to {max(others):.2f} times as much"
+    if choice.cheaper_stale is not None:
+        why += f"; {_cheaper_stale_text(choice.cheaper_stale)}"
     notes.assume("price", describe_offer(offer), why)
     if cluster.nodes == 1:
         return
@@ -148,6 +189,11 @@ def note_choice(choice: OfferChoice, cluster: Cluster, stated_gbps: float | None
         _warn_contradiction(offer, cluster, stated_gbps, notes)
     elif not has_cluster_network(offer) or choice.slowdown > SLOW_NETWORK:
         _warn_slow_network(choice, cluster, notes)
+
+
+def _cheaper_stale_text(old: CheaperStale) -> str:
+    many = "1 cheaper offer has an old price" if old.offers == 1 else f"{old.offers} cheaper offers have old prices, the cheapest"
+    return f"{many}: {old.offer.provider}, {money(old.usd)} in all at a price read {old.age_days} days ago"
 
 
 def _warn_contradiction(offer: Offer, cluster: Cluster, stated_gbps: float, notes: AssumptionLog) -> None:

@@ -91,7 +91,7 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _warn_of_idle_gain(run, resolved.utilisation, found, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd), *overhead_warnings(request, run, found.cost.total_usd))
     warnings = (*unused_capacity(run, found.cost), *notes.warnings, *found.warnings)
-    summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider)
+    summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider, cheaper_stale=machine.cheaper_stale)
     return EstimateAnswer(
         summary=summary,
         estimate=found,

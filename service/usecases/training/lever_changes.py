@@ -20,7 +20,7 @@ from service.prices.catalog import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
-from service.usecases.resolution.offer_choice import choose_offer, connected_offers
+from service.usecases.resolution.offer_choice import choose_offer, connected_offers, is_outdated
 from service.usecases.resolution.price import Price, find_cheapest, find_eligible_offers, require_priced
 from service.usecases.resolution.training import stated_expert_ranks
 from service.usecases.training.estimate import EstimateAnswer
@@ -107,6 +107,11 @@ class LeverBase:
         """The machine, in the data sheet's network."""
         return resolve_cluster(find_accelerator(self.request["hardware"]["accelerator"]), self.request["hardware"], AssumptionLog())
 
+    def fresh(self, offers: Sequence[Offer]) -> Sequence[Offer]:
+        """Those whose prices are not stale; all where there is none."""
+        now = self.context.clock()
+        return [offer for offer in offers if not is_outdated(offer, self.book, now)] or offers
+
     def least_costly(self, offers: Sequence[Offer]) -> Offer:
         """The offer on which the run costs least."""
         return choose_offer(self.context, self.request, self.cluster, offers, self.book).offer
@@ -178,11 +183,11 @@ def _commitment(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
 
 
 def _region(base: LeverBase, kind: LeverKind) -> Iterator[Change]:
-    """The offer on which the run costs least anywhere, and that on the cleanest grid."""
+    """The offer on which the run costs least anywhere, and that on the cleanest grid, of fresh prices while there are any."""
     del kind
     if not base.rents:
         return
-    offers = base.offers(base.accelerator.name, provider=None, region=None)
+    offers = base.fresh(base.offers(base.accelerator.name, provider=None, region=None))
     grids = [region_of_offer(offer.provider, offer.region).grid_gco2_per_kwh for offer in offers]
     clean = [offer for offer, grid in zip(offers, grids, strict=True) if grid == min(grids)]
     for offer in (base.least_costly(each) for each in (offers, clean)):

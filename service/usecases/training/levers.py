@@ -12,6 +12,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.training.estimate import EstimateLever
+from service.formats.headline import day
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.levers import LeverKind, load_levers
 from service.usecases.resolution.price import Price, require_priced
@@ -88,9 +89,17 @@ def _lever(answer: EstimateAnswer, kind: LeverKind, change: Change, other: Estim
         saves_tco2e=tco2e - other_tco2e,
         total_usd=other_usd,
         wall_clock_days=other_days,
-        risk=kind.risk,
+        risk=_risk(answer, kind, other),
         source=kind.source,
     )
+
+
+def _risk(answer: EstimateAnswer, kind: LeverKind, other: EstimateAnswer) -> str:
+    """The kind's risk, with the day of the price where the change takes another offer."""
+    price = require_priced(other.price)
+    if price == answer.price or price.observed_at is None:
+        return kind.risk
+    return f"{kind.risk}; the price of {price.provider} was read on {day(price.observed_at)}{' (stale)' if price.stale else ''}"
 
 
 def _medians(answer: EstimateAnswer) -> tuple[float, float, float]:

@@ -17,6 +17,7 @@ from service.engine.training.run_time import run_over_step_speed
 from service.formats.headline import day, duration_range, money, money_range, short_name
 from service.presets.training.comparable_runs import find_comparable_run, model_kind
 from service.presets.training.utilisation import plan_calibration
+from service.usecases.resolution.offer_choice import CheaperStale
 from service.usecases.resolution.price import Price
 from service.usecases.training.cost_warnings import unused_capacity
 
@@ -27,16 +28,25 @@ PRICE_CHANGE = 0.1
 # A range of time narrower than this share of its median moves nothing worth telling.
 LEAST_WIDTH = 0.002
 STATE_PRICE = "what it costs is not known, as no price is known here: state price.usd_per_accelerator_hour"
+# An old price that is less than this of the best fresh one's cost is worth a call, though it may not hold any more.
+FAR_CHEAPER = 0.5
 # A published run that took this much less or more of its plan than 1 is further off than most runs are.
 COMPARABLE_WITHIN = (0.75, 1.33)
 COMPARABLE_METHODS = ("pretrain", "continued_pretrain")
 
 
-def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, cost_by_provider: Mapping[str, float] = NO_OTHERS) -> Summary:
+def summarise_estimate(
+    run: Run,
+    found: Estimate,
+    price: Price | None,
+    *,
+    cost_by_provider: Mapping[str, float] = NO_OTHERS,
+    cheaper_stale: CheaperStale | None = None,
+) -> Summary:
     """The summary of a run's estimate; without a price nothing in it is in dollars.
 
     The p80 is that of a log-normal quantity through its p50 and p90. `cost_by_provider` is the least cost of the run at each provider over
-    that at the price [1], the price's own first.
+    that at the price [1], the price's own first; `cheaper_stale` the least costly offer with an old price.
     """
     usd = found.cost.total_usd
     hours = shifted(found.time.wall_clock_hours, run.schedule.queue_hours)
@@ -47,6 +57,7 @@ def summarise_estimate(run: Run, found: Estimate, price: Price | None, *, cost_b
         estimate_text(usd, hours, machine, price),
         *unused_capacity(run, found.cost),
         other_sellers_text(usd, cost_by_provider),
+        stale_seller_text(usd, cheaper_stale),
         deadline_text(run, found),
         comparable_text(comparable),
         fits,
@@ -79,6 +90,13 @@ def other_sellers_text(usd: Range | None, cost_by_provider: Mapping[str, float])
     if len(others) == 1:
         return f"At {cheapest}: {money(least * usd.p50)}."
     return f"At {len(others)} other providers: {money(least * usd.p50)} ({cheapest}) to {money(most * usd.p50)} ({dearest})."
+
+
+def stale_seller_text(usd: Range | None, old: CheaperStale | None) -> str:
+    """The offer with an old price that costs less than half of what the run costs; empty where there is none."""
+    if usd is None or old is None or old.cost_ratio >= FAR_CHEAPER:
+        return ""
+    return f"{money(old.cost_ratio * usd.p50)} at {old.offer.provider}, by a price read {old.age_days} days ago (stale)."
 
 
 def deadline_text(run: Run, found: Estimate) -> str:

@@ -14,6 +14,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.training.run import Cluster
+from service.formats.headline import money
 from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook, make_price_book
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -65,6 +66,12 @@ def choose(context: AppContext, *offers: Offer, count: int = 512) -> OfferChoice
     return choose_offer(context, request(count), cluster(count), offers, book(offers))
 
 
+def sources(choice: OfferChoice) -> str:
+    notes = AssumptionLog()
+    note_choice(choice, cluster(), None, notes)
+    return next(each.source for each in notes.assumptions if each.field == "price")
+
+
 def warnings(choice: OfferChoice, count: int = 512, stated_gbps: float | None = None) -> list[str]:
     notes = AssumptionLog()
     note_choice(choice, cluster(count), stated_gbps, notes)
@@ -103,6 +110,35 @@ def test_a_fresh_price_comes_before_a_stale_one(context: AppContext) -> None:
     """Even where the stale one is lower: nobody knows whether it still holds."""
     stale, fresh = offer(context, "2.00", days=90, **EFA), offer(context, "3.90", **INFINIBAND)
     assert choose(context, stale, fresh).offer is fresh
+
+
+def test_a_cheaper_stale_price_is_named_with_its_age_and_total(context: AppContext) -> None:
+    """The reader may call that provider; where none is cheaper, the choice is the least of all that are known."""
+    stale, fresh = offer(context, "2.00", days=90, **EFA), offer(context, "4.00", **INFINIBAND)
+    choice = choose(context, stale, fresh)
+    assert choice.cheaper_stale is not None
+    assert (choice.cheaper_stale.offer, choice.cheaper_stale.age_days, choice.cheaper_stale.offers) == (stale, 90, 1)
+    assert choice.cheaper_stale.cost_ratio == pytest.approx(0.5, rel=0.01)
+    told = sources(choice)
+    assert "with a fresh price on which this run costs least in all" in told
+    assert f"1 cheaper offer has an old price: aws, {money(choice.cheaper_stale.usd)} in all at a price read 90 days ago" in told
+    dear = offer(context, "9.00", days=90, **EFA)
+    for offers in ((dear, fresh), (stale,), (fresh,)):
+        assert choose(context, *offers).cheaper_stale is None
+    assert "old price" not in sources(choose(context, dear, fresh))
+
+
+def test_a_stated_provider_is_compared_with_the_same_others(context: AppContext) -> None:
+    """Those with a fresh price, also where the stated one's is stale."""
+    stale, fresh, old = (
+        offer(context, "2.00", days=90, **EFA),
+        offer(context, "4.00", **INFINIBAND),
+        offer(context, "3.00", days=90, **INFINIBAND | {"provider": "nebius"}),
+    )
+    offers = [stale, fresh, old]
+    assert set(choose(context, *offers).cost_by_provider) == {"crusoe"}
+    stated = choose_offer(context, request(), cluster(), [stale], book(offers), others=offers)
+    assert list(stated.cost_by_provider) == ["aws", "crusoe"]
 
 
 def test_of_equal_costs_the_newer_price_is_taken_not_the_first_name(context: AppContext) -> None:

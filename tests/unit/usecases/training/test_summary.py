@@ -15,9 +15,10 @@ from service.domain.quantities import Range
 from service.domain.summary import ComparableRun
 from service.formats.headline import money
 from service.schemas.training.request import EstimateRequestSchema
+from service.usecases.resolution.offer_choice import CheaperStale
 from service.usecases.resolution.price import Price
 from service.usecases.training.estimate import EstimateAnswer, estimate
-from service.usecases.training.summary import STATE_PRICE, comparable_text, estimate_text, other_sellers_text
+from service.usecases.training.summary import STATE_PRICE, comparable_text, estimate_text, other_sellers_text, stale_seller_text
 from tests.unit.usecases.market import offer, open_context, sell
 
 REQUEST: dict[str, Any] = {
@@ -142,6 +143,14 @@ def test_a_published_run_far_from_its_plan_is_said(ratio: float, times: str) -> 
     text = comparable_text(ComparableRun("opt-175b", 1e6, ratio, "a paper"))
     assert text == f"The nearest published run, opt-175b, took {times} times the hours planned for it."
     assert comparable_text(ComparableRun("opt-175b", 1e6, 1.2, "a paper")) == comparable_text(None) == ""
+
+
+def test_a_stale_price_of_less_than_half_is_in_the_sentence(context: AppContext) -> None:
+    """One that costs somewhat less is an assumption's matter."""
+    usd = Range(0.8e6, 1e6, 1.3e6)
+    (sold,) = (each for each in context.book().offers if each.provider == "gcp")
+    assert stale_seller_text(usd, CheaperStale(sold, 326, 0.4, 4e5, 2)) == "$400,000 at gcp, by a price read 326 days ago (stale)."
+    assert stale_seller_text(usd, CheaperStale(sold, 326, 0.6, 6e5, 2)) == stale_seller_text(usd, None) == ""
 
 
 SMALL: dict[str, Any] = {
