@@ -166,3 +166,14 @@ def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: Flask
         return
     assert ServingAnswerSchema().validate(body) == {}
     assert [path for path, number in numbers(body) if not math.isfinite(number)] == []
+
+
+@pytest.mark.parametrize(("rate", "fleet"), [(0.01, " on 1 replica of "), (100, " replicas of ")])
+def test_the_summary_has_the_speed_that_a_user_sees(client: FlaskClient, rate: float, fleet: str) -> None:
+    """Tokens a second, the first token and the whole request of the cheapest option, and one replica in the singular."""
+    traffic = {"prompt_tokens": 1500, "output_tokens": 400, "requests_per_s": rate}
+    body = client.post("/v1/serving", json={"model": {"preset": "llama-2-7b"}, "traffic": traffic}).get_json()
+    latency, text = body["best"]["latency"], body["summary"]["text"]
+    assert fleet in text
+    assert f"a user gets {1000 / latency['time_per_output_token_ms']['p50']:.3g} tokens/s, the first after" in text
+    assert f"a request in {latency['request_s']['p50']:.3g} s." in text
