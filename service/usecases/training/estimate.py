@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import InvalidOperation
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
+from service.formats.headline import duration
 from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, describe_capacity
 from service.presets.training.utilisation import plan_calibration
 from service.presets.version import engine_version
@@ -38,6 +39,8 @@ MIN_PLAUSIBLE_PARAMS = 100_000
 # Predicted memory is off published measurements by up to a seventh in the median (tests/accuracy/test_memory.py): less room is none.
 TIGHT_MEMORY_SHARE = 0.95
 IDLE_GAIN = 0.02
+# A start takes as long as a restart, some 4 to 10 minutes (failures.restart_minutes): a tenth of an hour.
+SHORT_RUN_HOURS = 1.0
 
 # Several times the world's yearly product (about 1.1e14 USD, World Bank 2024); a century of every accelerator made (some 1e7).
 MAX_USD = 1e15
@@ -87,6 +90,7 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     _warn_of_surprises(request, run, machine.price, notes)
     if not too_small:
         _warn_of_years(found, notes)
+    notes.warn(*short_run_warnings(found))
     _warn_of_tight_memory(found, notes)
     _warn_of_idle_gain(run, resolved.utilisation, found, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd), *overhead_warnings(request, run, found.cost.total_usd))
@@ -111,6 +115,16 @@ def _warn_of_surprises(request: Request, run: Run, price: Price | None, notes: A
     params = request["model"].get("params")
     if params is not None and params < MIN_PLAUSIBLE_PARAMS:
         notes.warn(f'the model has {params:,} parameters: counts take a suffix, "{params}B" is {params} billion')
+
+
+def short_run_warnings(found: Estimate) -> Iterator[str]:
+    """A warning of a run so short that its start, which the estimate leaves out, is a large part of it."""
+    hours = found.time.wall_clock_hours.p50
+    if hours < SHORT_RUN_HOURS:
+        yield (
+            f"training takes {duration(hours)}: to start the job and to load model and data takes minutes more, which are paid for and are"
+            " in no figure here"
+        )
 
 
 def _warn_of_years(found: Estimate, notes: AssumptionLog) -> None:

@@ -462,3 +462,11 @@ def test_fine_tuning_says_how_it_is_taken_to_run(client: FlaskClient) -> None:
     assert held[0] < 0.75 * held[1]
     refused = client.post("/v1/estimate", json=request | {"training": {"method": "pretrain", "kernel_fusion": "fused"}})
     assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "/training/kernel_fusion")
+
+
+@pytest.mark.parametrize(("samples", "warned"), [(10_000, True), (10_000_000, False)])
+def test_a_run_shorter_than_an_hour_says_that_its_start_is_not_in_it(client: FlaskClient, samples: int, warned: bool) -> None:
+    """An adapter on 10,000 samples trains for two minutes, and its job takes minutes more to start."""
+    run = {"model": {"preset": "llama-3.1-8b"}, "data": {"samples": samples}, "hardware": {"accelerator": "H100", "count": 8}}
+    warnings = client.post("/v1/estimate", json={**run, "training": {"method": "lora"}}).get_json()["warnings"]
+    assert any("to start the job and to load model and data takes minutes more" in text for text in warnings) == warned
