@@ -59,11 +59,11 @@ class LawDetails:
 
 @dataclass(frozen=True, slots=True)
 class OptimumTraining:
-    """Training of the optimum with the law's uncertainty; the step model's own uncertainty is in `estimate`."""
+    """Training of the optimum, as `estimate` has it; of an optimum that is not estimated, as the law's own uncertainty moves it."""
 
-    usd: Annotated[Range | None, Doc("Cost of training, as the law's own uncertainty moves it; null without a price", "USD")]
-    accelerator_hours: Annotated[Range, Doc("Accelerator-hours of training, as the law's own uncertainty moves them", "accelerator-hours")]
-    wall_clock_hours: Annotated[Range, Doc("Time of training on the clock, as the law's own uncertainty moves it", "h")]
+    usd: Annotated[Range | None, Doc("Cost of training; null without a price", "USD")]
+    accelerator_hours: Annotated[Range, Doc("Accelerator-hours of training", "accelerator-hours")]
+    wall_clock_hours: Annotated[Range, Doc("Time of training on the clock", "h")]
 
 
 @dataclass(frozen=True, slots=True)

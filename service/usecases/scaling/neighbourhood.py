@@ -29,6 +29,7 @@ from service.usecases.resolution.price import Price
 from service.usecases.scaling.optimum_request import OptimumRequest, finite_or_none
 from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, cost_of, range_over_draws
 from service.usecases.scaling.size_costs import default_model
+from service.usecases.training.estimate import EstimateAnswer
 
 EXTRA_SHARES = (0.01, 0.05, 0.10)
 # Published plans within this factor of the FLOPs are shown.
@@ -88,6 +89,12 @@ def optimum_training(costs: ModelCosts, optimum: Optimum, draws: Optimum | None)
 
     usd = range_of_cost(table.usd()) if table.priced else None
     return OptimumTraining(usd, range_of_cost(table.accelerator_hours()), range_of_cost(table.wall_clock_hours()))
+
+
+def estimated_training(run: EstimateAnswer) -> OptimumTraining:
+    """Cost of training as the plan's estimate has it, with its ranges: the law's uncertainty is that of other plans."""
+    time = run.estimate.time
+    return OptimumTraining(run.estimate.cost.total_usd, time.accelerator_hours, time.wall_clock_hours)
 
 
 def law_details(law: PublishedLaw, optimum: Optimum) -> LawDetails:

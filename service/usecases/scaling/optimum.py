@@ -48,7 +48,7 @@ from service.usecases.scaling.optimum_search import (
     search_optimum,
 )
 from service.usecases.scaling.summary import summarise_optimum
-from service.usecases.training.estimate import EstimateAnswer
+from service.usecases.training.estimate import EstimateAnswer, short_run_warnings
 
 Request = Mapping[str, Any]
 
@@ -64,7 +64,9 @@ class OptimalAnswer:
     tokens: Annotated[Range, Doc("Training tokens of the optimum", "tokens")]
     loss: Annotated[float | None, Doc("Predicted loss; null where the law knows none", "nats per token", maximum=1e100)]
     loss_range: Annotated[Range | None, Doc("Loss with the law's own uncertainty; null where the law knows none", "nats per token")]
-    flops: Annotated[float, Doc("Training arithmetic of the optimum", "FLOP", maximum=1e100)]
+    flops: Annotated[
+        float, Doc("Training arithmetic of the optimum, 6 N D as laws count it; `estimate` adds attention", "FLOP", maximum=1e100)
+    ]
     law: Annotated[str, Doc("Name of the law")]
     law_details: Annotated[LawDetails, Doc("Where the law is from, and how far it is extrapolated")]
     budget: Annotated[Budget, Doc("The budget as it was counted")]
@@ -104,6 +106,8 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
             result = find_optimum(resolved, resolved.law.law, costs)
     curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
     _warn(resolved, costs, result, chosen, notes)
+    if run is not None:
+        notes.warn(*short_run_warnings(run.estimate))
     if resolved.setup is not None:
         note_lessons(context, notes)
     return OptimalAnswer(
@@ -116,7 +120,7 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
         law=resolved.law.name,
         law_details=neighbourhood.law_details(resolved.law, chosen),
         budget=resolved.budget,
-        training=neighbourhood.optimum_training(costs, chosen, draws),
+        training=neighbourhood.optimum_training(costs, chosen, draws) if run is None else neighbourhood.estimated_training(run),
         curve=curve,
         iso_loss_curve=iso_loss_curve,
         smaller=smaller,

@@ -111,6 +111,24 @@ def test_the_lifetimes_model_is_smaller_longer_trained_and_within_the_budget(cli
     assert before - after > 0
 
 
+@pytest.mark.parametrize("budget", [{"usd": 10}, {"usd": 1e6}, {"days": 30}])
+def test_training_is_the_estimate_of_the_suggestion(client: FlaskClient, budget: dict[str, float]) -> None:
+    """With its ranges; the suggestion sent to POST /v1/estimate gives the same."""
+    body = answered(client, {**MACHINE, "budget": budget})
+    suggested = {name: body["suggestion"][name] for name in ("model", "data")}
+    alone = client.post("/v1/estimate", json={**MACHINE, **suggested}).get_json()
+    for found in (body["estimate"], alone):
+        assert body["training"]["usd"] == found["cost"]["total_usd"]
+        assert body["training"]["wall_clock_hours"] == pytest.approx(found["time"]["wall_clock_hours"])
+    assert f"{body['summary']['p50_usd']:.6g}" == f"{body['training']['usd']['p50']:.6g}"
+
+
+def test_a_plan_of_seconds_is_warned_of(client: FlaskClient) -> None:
+    """Its start takes longer than its training."""
+    words = "training takes 0."
+    assert any(text.startswith(words) for text in answered(client, {**MACHINE, "budget": {"usd": 10}})["warnings"])
+
+
 def test_sardanas_lifetime_without_a_machine_is_in_flops(client: FlaskClient) -> None:
     """Sardana et al. 2023: of a 13B Chinchilla model's quality with 2e12 tokens served, 7B and 17 % saved."""
     body = answered(client, {"budget": {"flops": 4.5e22}, "law": "hoffmann-3", "lifetime_inference_tokens": "2T"})
