@@ -26,7 +26,7 @@ from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
 from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_expert_ranks
-from service.usecases.resolution.utilisation import resolve_utilisation
+from service.usecases.resolution.utilisation import UNMEASURED, resolve_utilisation
 from service.usecases.training.estimate import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 
 Request = Mapping[str, Any]
@@ -38,6 +38,8 @@ ACCELERATOR_POINTERS = ("/training/precision", "/training/rl/generation/precisio
 SPOT_FIELD = "preemptions_per_node_hour"
 # Replaces the accelerator's name in a warning, so that equal warnings about several accelerators merge.
 ACCELERATOR = "<accelerator>"
+# Accelerators with borrowed rates are listed up to this many, of more the first ones are named.
+MAX_BORROWED, BORROWED_NAMED = 4, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,24 @@ def merge_notes_warnings(configurations: Sequence[TimedConfiguration]) -> tuple[
     for notes, positions in _distinct_notes(configurations):
         for warning, index in itertools.product(notes.warnings, positions):
             by_warning.setdefault(warning.replace(configurations[index].accelerator, ACCELERATOR), set()).add(index)
-    return tuple(_address_warning(warning, positions, configurations) for warning, positions in by_warning.items())
+    borrowed = set().union(*(positions for warning, positions in by_warning.items() if warning.startswith(UNMEASURED)))
+    names = list(dict.fromkeys(configurations[index].accelerator for index in sorted(borrowed)))
+    few = len(names) <= MAX_BORROWED
+    texts = (
+        _address_warning(warning, positions, configurations)
+        for warning, positions in by_warning.items()
+        if few or not warning.startswith(UNMEASURED)
+    )
+    return tuple(texts) if few else (_borrowed_warning(names), *texts)
+
+
+def _borrowed_warning(names: Sequence[str]) -> str:
+    """One warning of many accelerators whose rates are borrowed; the estimate on each names its relative."""
+    first = ", ".join(names[:BORROWED_NAMED])
+    return (
+        f"{UNMEASURED} {len(names)} of the accelerators ({first}, …): borrowed from their relatives, with a wider range;"
+        " an estimate on one of them names its relative"
+    )
 
 
 def _distinct_notes(configurations: Sequence[TimedConfiguration]) -> Iterator[tuple[AssumptionLog, list[int]]]:

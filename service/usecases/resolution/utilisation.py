@@ -34,6 +34,8 @@ from service.usecases.resolution.user_measurements import apply_measurement
 # Methods whose arithmetic is that of measured pre-training runs; ranges of the others are raised to a power.
 MEASURED_METHODS = ("pretrain", "continued_pretrain", *TUNED)
 UNMEASURED_POWER = 1.5
+UNMEASURED = "no published throughput of"
+"""How the warning of a borrowed rate begins."""
 # The only network counted by samples with published rates; its share of the peak is used for all.
 MEASURED_NETWORK = "resnet-50"
 MEASURED_NETWORK_SOURCE = "github NVIDIA/DeepLearningExamples PyTorch/Classification/ConvNets/resnet50v1.5/README.md"
@@ -83,7 +85,7 @@ def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge
         utilisation = _borrow_for_generic_network(run, utilisation, known, notes)
     elif utilisation.borrowed:
         relative = utilisation.source.partition(":")[0]
-        notes.warn(f"no published throughput of {accelerator.name} at {training.precision}: {relative}, with a wider range")
+        notes.warn(f"{UNMEASURED} {accelerator.name} at {training.precision}: {relative}, with a wider range")
     if training.method in MEASURED_METHODS:
         return utilisation
     if training.rl is not None:
@@ -106,7 +108,7 @@ def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Layou
     if taken != wanted or run.model != find_model(MEASURED_NETWORK).model:
         power, spread = power * parameters.borrowed_power, unmeasured_spread(parameters.spreads, known)
         asked = f"this network on {accelerator.name} at {run.training.precision}"
-        notes.warn(f"no published throughput of {asked}: borrowed from {ran}, with a wider range")
+        notes.warn(f"{UNMEASURED} {asked}: borrowed from {ran}, with a wider range")
     return replace(utilisation, spread=raise_range(spread, power))
 
 

@@ -265,6 +265,17 @@ def test_warnings_are_of_what_can_run_and_name_few(settings: Settings) -> None:
     assert set(noted_of(found.assumptions)["failures.preemptions_per_node_hour"]) == {"spot", "not spot"}
 
 
+def test_many_borrowed_accelerators_are_counted_in_one_warning(settings: Settings) -> None:
+    """The first few are named: a list of all is not read."""
+    names = ("NVIDIA-H100-80GB-PCIe", "NVIDIA-H100-94GB-NVL", "NVIDIA-GH200-96GB", "NVIDIA-A40", "NVIDIA-L40S")
+    found = compared(
+        selling(build_context(settings), [offer("2.00"), *(offer("1.00", accelerator=name) for name in names)]), {"counts": [8]}
+    )
+    (text,) = (text for text in found.warnings if "no published throughput" in text)
+    assert "of 5 of the accelerators (" in text
+    assert sum(name in text for name in names) == 3
+
+
 def test_a_warning_of_one_variant_names_it(context: AppContext) -> None:
     """And the way it is sold, where it is of that alone."""
     variants = [{"name": "calm", "workload": {"failures": {"preemptions_per_node_hour": 0.001}}}, {"name": "usual", "workload": {}}]
