@@ -62,7 +62,8 @@ def assess_gate(program: ProgramBaseline, found: GateInputs, rules: GateRules) -
     decided = max((one for one in found.decisions if _is_midpoint_gate(one.gate)), key=lambda one: one.at, default=None)
     if decided is not None:
         reason = f"decided on {decided.at:%Y-%m-%d}: {decided.verdict}"
-        return replace(closed, reasons=(reason,), decided=decided.verdict, decided_at=decided.at), ()
+        kept = replace(closed, reasons=(reason,), decided=decided.verdict, decided_at=decided.at)
+        return replace(kept, recommendation="stop") if decided.verdict == "stop" else kept, ()
     if due_usd is None or spent is None:
         missing = "the spend is unknown" if spent is None else "no budget is stated"
         return replace(closed, reasons=(f"{missing}: it is unknown whether the gate is due",)), ()

@@ -181,7 +181,7 @@ def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTar
     """Warnings about planned cost that the forecast leaves out because the program is complete."""
     beyond = _beyond(program, all_targets, 0.0)
     if beyond and beyond.p50 and is_complete(program, all_targets, now):
-        why = "the program is closed" if program.closed else "all runs are done or closed and the planned time is over"
+        why = "the program is closed or was stopped" if program.closed else "all runs are done or closed and the planned time is over"
         yield (
             f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are no longer in the forecast:"
             f" no such cost was reported, and {why}; report a cost event for what is still to be paid"

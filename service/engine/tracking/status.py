@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
@@ -61,6 +61,8 @@ def status(
     loss_projections : mapping of int to LossProjection, optional
         Projected final losses by the index of the run.
     """
+    if _is_stopped([history for _, history in runs]):
+        baseline, runs = replace(baseline, closed=True), [(replace(planned, closed=True), history) for planned, history in runs]
     found = find_targets(baseline, [cost_run(planned, history) for planned, history in runs])
     all_runs = [target.run for target in found]
     blocks = tuple(_run(target, now, rules, (loss_projections or {}).get(place)) for place, target in enumerate(found))
@@ -93,6 +95,12 @@ def status(
             *chain(*(block.warnings for block in blocks)),
         ),
     )
+
+
+def _is_stopped(histories: Sequence[RunHistory]) -> bool:
+    """Whether the newest decision on any gate is to stop: what is left of the program is then not spent."""
+    newest = max(chain(*(history.decisions for history in histories)), key=lambda one: one.at, default=None)
+    return newest is not None and newest.verdict == "stop"
 
 
 def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjection | None) -> RunStatus:

@@ -437,3 +437,18 @@ def test_a_planned_line_drives_the_cost_only_beyond_its_plan() -> None:
 
     assert driven(12_000.0).get("other lines", 0.0) == 0.0
     assert driven(25_000.0)["other lines"] == pytest.approx(5_000.0, abs=0.01)
+
+
+def test_a_stopped_program_costs_what_is_spent() -> None:
+    """Nothing of the plan is spent after the decision to stop, on whatever gate; a later one to continue takes it back."""
+    planned = replace(LONG, total_usd=Range(24_000.0, 30_000.0, 36_000.0))
+    stop = event(500, "decision", gate="midpoint", verdict="stop")
+    stopped = found([*steadily(500), stop], program=planned, until=600)
+    assert stopped.forecast.cost_usd == Range.exactly(5_000.0)
+    assert stopped.forecast.remaining_usd == Range.exactly(0.0)
+    assert (stopped.gate.recommendation, stopped.gate.decided, stopped.runs[0].state) == ("stop", "stop", "closed")
+    assert any("was stopped" in text for text in stopped.warnings)
+    resumed = found([*steadily(500), stop, event(510, "decision", gate="midpoint", verdict="continue")], program=planned, until=600)
+    assert resumed.forecast.cost_usd is not None
+    assert resumed.forecast.cost_usd.p50 > 25_000.0
+    assert (resumed.gate.recommendation, resumed.runs[0].state) == ("not_due", "running")
