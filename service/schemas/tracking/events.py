@@ -15,7 +15,7 @@ from service.domain.tracking.records import LoggedEvent
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
 from service.serialization import to_builtins
-from service.usecases.tracking.events import AppendResult
+from service.usecases.tracking.events import AppendResult, RejectedEvent
 
 MAX_EVENTS = 1000
 MAX_USD = 1e12
@@ -110,8 +110,21 @@ class EventPart(Part):
         self._made = schema._event  # noqa: SLF001 - what the schema does itself
 
     def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
-        """The event. Raises ValidationError."""
-        return self._good(value) or super().deserialize(value, *args, **kwargs)
+        """The event; one of an unknown type, which a later client may send, is rejected by its id. Raises ValidationError."""
+        return self._good(value) or self._of_unknown_type(value) or super().deserialize(value, *args, **kwargs)
+
+    def _of_unknown_type(self, given: Any) -> RejectedEvent | None:
+        """The rejection of an event with an id and a text for a type that is unknown; None for others."""
+        if not isinstance(given, dict) or not isinstance(given.get("type"), str):
+            return None
+        try:
+            self._read["type"](given["type"], "type", given)
+        except ValidationError as unknown:
+            try:
+                return RejectedEvent(self._read["id"](given.get("id"), "id", given), f"type: {unknown.messages[0]}")
+            except ValidationError:  # there is nothing to name it by
+                return None
+        return None
 
     def _good(self, given: Any) -> Event | None:
         """The event, None where it is invalid."""

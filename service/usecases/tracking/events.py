@@ -46,14 +46,16 @@ def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> 
     return context.store.events(run, after, limit)
 
 
-def append_events(context: AppContext, run: RunRecord, events: Sequence[Event]) -> AppendResult:
+def append_events(context: AppContext, run: RunRecord, batch: Sequence[Event | RejectedEvent]) -> AppendResult:
     """Append events to a run's log, idempotent by id. Accepted events and duplicates are durable when this returns.
 
-    Raises StoreUnavailable.
+    What was rejected when it was read is part of the answer. Raises StoreUnavailable.
     """
+    events = [event for event in batch if isinstance(event, Event)]
     now = context.clock()
     latest = now + MAX_CLOCK_LEAD
-    rejected = [RejectedEvent(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
+    rejected = [event for event in batch if isinstance(event, RejectedEvent)]
+    rejected += [RejectedEvent(event.id, AHEAD.format(now=now)) for event in events if event.at > latest]
     in_time = [event for event in events if event.at <= latest]
     rejected += [RejectedEvent(event.id, ITSELF) for event in in_time if event.supersedes == event.id]
     consistent = [event for event in in_time if event.supersedes != event.id]

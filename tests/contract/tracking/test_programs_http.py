@@ -335,7 +335,8 @@ class TestEvents:
             ({"type": "progress", "at": AT, "tokens_done": 1.5}, "/events/0/tokens_done"),
             ({"type": "progress", "at": AT, "cost_usd": -1}, "/events/0/cost_usd"),
             ({"type": "progress", "at": AT, "loss": "big"}, "/events/0/loss"),
-            ({"type": "party", "at": AT}, "/events/0/type"),
+            ({"type": 3, "at": AT}, "/events/0/type"),
+            ({"id": "", "type": "party", "at": AT}, "/events/0/id"),
             ({"type": "decision", "at": AT, "gate": "midpoint", "verdict": "maybe"}, "/events/0/verdict"),
             ({"type": "note", "at": AT, "text": "x", "colour": "red"}, "/events/0/colour"),
         ],
@@ -345,6 +346,15 @@ class TestEvents:
         answer = client.post(f"/v1/track/runs/{run['id']}/events", json={"events": [{"id": "x", **wrong}, event(1)]})
         assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, pointer)
         assert client.get(f"/v1/track/runs/{run['id']}/events").get_json()["items"] == []
+
+    def test_an_event_of_an_unknown_type_is_rejected_alone(self, client: FlaskClient, run: Body) -> None:
+        """With its id and the types there are: a later client may send more kinds. The others are kept."""
+        answer = told(client, run, {"id": "x", "type": "party", "at": AT, "guests": 3}, event(1))
+        (rejected,) = answer["rejected"]
+        assert (answer["accepted"], answer["duplicates"], rejected["id"]) == (1, 0, "x")
+        assert "type: must be one of progress, " in rejected["reason"]
+        assert told(client, run, {"id": "y", "type": "party", "at": AT})["rejected"][0]["id"] == "y"
+        assert [kept["id"] for kept in client.get(f"/v1/track/runs/{run['id']}/events").get_json()["items"]] == [event(1)["id"]]
 
     def test_a_batch_has_one_to_a_thousand_events(self, client: FlaskClient, run: Body) -> None:
         """A thousand are taken."""

@@ -183,8 +183,8 @@ def add_events(given: Body, run_id: str) -> Response:
 
     Events may arrive in any order, late or twice; the same `id` of a run counts once. Events that the answer counts as accepted or
     duplicate are durable. `rejected` names the others with the reason: a known id with another content, a time more than 24 h ahead, a
-    correction of itself or with fields that the corrected event's type does not have. Nothing is edited in place: send a `correction`. The
-    most expensive call takes less than 0.3 s of CPU.
+    correction of itself or with fields that the corrected event's type does not have, an unknown type. Nothing is edited in place: send
+    a `correction`. The most expensive call takes less than 0.3 s of CPU.
     """
     return json_response(to_builtins(usecase_events.append_events(app_context(), known_run(run_id), given["events"])))
 
