@@ -20,7 +20,7 @@ from service.domain.training.estimate import FinishDates
 DriftQuantity = Literal["throughput", "price", "goodput", "failures"]
 LossFinding = Literal["spike", "not_a_number", "plateau", "diverging"]
 WindowName = Literal["whole", "28d", "7d", "24h"]
-RunState = Literal["not_started", "running", "interrupted", "finished", "closed"]
+RunState = Literal["not_started", "running", "silent", "interrupted", "finished", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class RunStatus:
 
     name: Annotated[str, Doc("Name of the run")]
     tier: Annotated[TierName | None, Doc("Tier of the run; null: none")]
-    state: Annotated[RunState, Doc("State by its events")]
+    state: Annotated[RunState, Doc("State by its events; silent: no event for far longer than usual")]
     started_at: Annotated[datetime | None, Doc("Time of its first event; null: none")]
     last_event_at: Annotated[datetime | None, Doc("Time of its last event; null: none")]
     events: Annotated[int, Doc("Number of events, as corrected")]

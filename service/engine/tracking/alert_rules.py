@@ -107,7 +107,7 @@ def _stalled(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
     most = (rule.hours or 0.0) * HOUR
     for run, status in zip(inputs.runs, inputs.status.runs, strict=True):
         last = status.last_event_at
-        if not run.is_open or status.state not in ("running", "interrupted") or last is None:
+        if not run.is_open or status.state not in ("running", "silent", "interrupted") or last is None:
             continue
         silent = inputs.status.as_of - last
         if silent >= most:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,10 +19,28 @@ from service.engine.tracking.outlook import RunTarget
 SECONDS_PER_HOUR = 3600.0
 FLOPS_PER_TFLOP = 1e12
 MINUTES_PER_HOUR = 60.0
+HOURS_PER_DAY = 24.0
 
 
-def run_state(target: RunTarget) -> RunState:
-    """State of the run."""
+@dataclass(frozen=True, slots=True)
+class SilenceRules:
+    """A run is silent without an event for `intervals` times its usual interval, and at least `min_hours`, with their source."""
+
+    intervals: float
+    min_hours: float
+    source: str
+
+
+def run_state(target: RunTarget, rules: SilenceRules) -> RunState:
+    """State of the run.
+
+    Parameters
+    ----------
+    target : RunTarget
+        Run and its target.
+    rules : SilenceRules
+        When a run without events is silent; one that reported an interruption is interrupted.
+    """
     history = target.run.history
     if target.is_done:
         return "finished"
@@ -29,7 +48,27 @@ def run_state(target: RunTarget) -> RunState:
         return "closed"
     if history.last_at is None:
         return "not_started"
-    return "interrupted" if history.interruptions and not history.interruptions[-1].ended else "running"
+    if history.interruptions and not history.interruptions[-1].ended:
+        return "interrupted"
+    return "silent" if _is_silent(history, rules) else "running"
+
+
+def _is_silent(history: RunHistory, rules: SilenceRules) -> bool:
+    """Whether the time since the last event is far longer than the median interval of the run's progress."""
+    if history.last_at is None:
+        return False
+    gaps = np.diff(history.lineage.at_hours)
+    gaps = gaps[gaps > 0]
+    usual = float(np.median(gaps)) if gaps.size else 0.0
+    return history.elapsed(history.until) - history.elapsed(history.last_at) > max(rules.min_hours, rules.intervals * usual)
+
+
+def silence_warning(name: str, state: RunState, history: RunHistory) -> str | None:
+    """Since when a silent run has sent nothing; None where it is not silent."""
+    if state != "silent" or history.last_at is None:
+        return None
+    days = (history.elapsed(history.until) - history.elapsed(history.last_at)) / HOURS_PER_DAY
+    return f"{name} is silent since {history.last_at:%Y-%m-%d %H:%M} UTC, for {days:,.1f} days: it is not known whether it still runs"
 
 
 def useful_hours(history: RunHistory) -> tuple[float, float] | None:

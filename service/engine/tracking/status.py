@@ -25,7 +25,16 @@ from service.engine.tracking.outlook import (
     run_forecast,
     unspent_plan_warnings,
 )
-from service.engine.tracking.run_metrics import checkpoint_cadence, goodput, interruptions, run_drifts, run_state, utilisation
+from service.engine.tracking.run_metrics import (
+    SilenceRules,
+    checkpoint_cadence,
+    goodput,
+    interruptions,
+    run_drifts,
+    run_state,
+    silence_warning,
+    utilisation,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,7 @@ class StatusRules:
     gate: GateRules
     losses: LossRules
     cadence_tolerance: float
+    silence: SilenceRules
 
 
 def status(
@@ -108,10 +118,12 @@ def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjecti
     used, found = utilisation(run), run_drifts(run, rules.drift)
     watched = losses(history, rules.losses, end)
     kept = checkpoint_cadence(run, rules.cadence_tolerance)
+    state = run_state(target, rules.silence)
+    silent = silence_warning(run.baseline.name, state, history)
     return RunStatus(
         name=run.baseline.name,
         tier=run.baseline.tier,
-        state=run_state(target),
+        state=state,
         started_at=history.started_at,
         last_event_at=history.last_at,
         events=history.events,
@@ -127,6 +139,7 @@ def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjecti
         loss=watched,
         cost_drivers=drivers_to_date(run, used.goodput),
         warnings=(
+            *([silent] if silent else []),
             *history.warnings,
             *run.warnings,
             *([run.unknown_reason] if run.unknown_reason else []),

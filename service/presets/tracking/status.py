@@ -7,6 +7,7 @@ import functools
 from service.domain.tracking.feedback import FeedbackRules
 from service.engine.tracking.gate import GateRules
 from service.engine.tracking.loss_monitor import LossRules
+from service.engine.tracking.run_metrics import SilenceRules
 from service.engine.tracking.status import StatusRules
 from service.presets.documents import load_document
 from service.presets.tracking.forecast import drift_rules, forecast_rules
@@ -17,7 +18,12 @@ def status_rules() -> StatusRules:
     """All rules of a status."""
     rows = load_document("tracking_status")
     return StatusRules(
-        forecast_rules(), drift_rules(), GateRules(**rows["gate"]), LossRules(**rows["losses"]), rows["cadence"]["tolerance"]
+        forecast_rules(),
+        drift_rules(),
+        GateRules(**rows["gate"]),
+        LossRules(**rows["losses"]),
+        rows["cadence"]["tolerance"],
+        SilenceRules(**rows["silence"]),
     )
 
 

@@ -160,7 +160,7 @@ class TestPrograms:
         told(client, run, event(1, cost_usd=100.0))
         url = f"/v1/track/programs/{program['id']}"
         client.patch(f"/v1/track/runs/{run['id']}", json={"planned": {"tokens": "1T"}}, headers={"If-Match": "*"})
-        assert client.get(f"{url}/status").get_json()["runs"][0]["state"] == "running"
+        assert client.get(f"{url}/status").get_json()["runs"][0]["state"] == "silent"
         client.patch(url, json={"state": "closed"}, headers={"If-Match": "*"})
         status = client.get(f"{url}/status").get_json()
         assert status["runs"][0]["state"] == "closed"

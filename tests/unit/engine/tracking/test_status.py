@@ -17,14 +17,19 @@ from service.engine.tracking.cost import cost_run
 from service.engine.tracking.gate import GateRules
 from service.engine.tracking.loss_monitor import LossRules
 from service.engine.tracking.outlook import find_targets, history_so_far
-from service.engine.tracking.run_metrics import poisson_sf
+from service.engine.tracking.run_metrics import SilenceRules, poisson_sf
 from service.engine.tracking.status import StatusRules, status
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, correction, cost, event, lives, run_of, steadily
 
 LONG = replace(PROGRAM, planned_tokens=10_000.0, budget_usd=10_000.0, deadline=date(2027, 2, 28))
 RULES = StatusRules(
-    forecast_rules(), drift_rules(), GateRules(0.5, 0.9, 0.7, "x"), LossRules(48, 6.0, 0.05, 8, "x"), cadence_tolerance=0.25
+    forecast_rules(),
+    drift_rules(),
+    GateRules(0.5, 0.9, 0.7, "x"),
+    LossRules(48, 6.0, 0.05, 8, "x"),
+    cadence_tolerance=0.25,
+    silence=SilenceRules(3.0, 24.0, "x"),
 )
 LONG_RUN = replace(RUN, tokens=10_000.0, usd=10_000.0, accelerator_hours=5_000.0)
 
@@ -110,7 +115,21 @@ def test_a_rollback_moves_the_end() -> None:
 @pytest.mark.parametrize(("last", "state"), [([], "running"), ([event(480, "interruption", cause="net")], "interrupted")])
 def test_the_state_of_a_run(last: list[Event], state: str) -> None:
     """Running, or interrupted until it is restarted."""
-    assert found([*steadily(470), *last]).runs[0].state == state
+    assert found([*steadily(480), *last]).runs[0].state == state
+
+
+def test_a_run_that_sends_nothing_for_long_is_silent_and_ends_later_each_day() -> None:
+    """Longer than a day and three of its intervals; its finish moves with the clock."""
+    assert found([*steadily(470)], until=494).runs[0].state == "running"
+    silent, later = found([*steadily(470)], until=495), found([*steadily(470)], until=800)
+    assert silent.runs[0].state == "silent"
+    assert any("main is silent since 2027-01-23 14:00 UTC, for 1.0 days" in text for text in silent.warnings)
+    assert silent.runs[0].forecast.finish is not None
+    assert later.runs[0].forecast.finish is not None
+    assert later.runs[0].forecast.finish.p50 - silent.runs[0].forecast.finish.p50 >= timedelta(days=12)
+    weekly = [event(168 * week, tokens=1000 * week, usd=1000 * week) for week in range(4)]
+    assert [found(weekly, until=168 * weeks + 1).runs[0].state for weeks in (5, 6)] == ["running", "silent"]
+    assert found([*steadily(1010)], until=1500).runs[0].state == "finished"
 
 
 def test_a_run_that_is_done() -> None:
@@ -448,7 +467,7 @@ def test_a_stopped_program_costs_what_is_spent() -> None:
     assert stopped.forecast.remaining_usd == Range.exactly(0.0)
     assert (stopped.gate.recommendation, stopped.gate.decided, stopped.runs[0].state) == ("stop", "stop", "closed")
     assert any("was stopped" in text for text in stopped.warnings)
-    resumed = found([*steadily(500), stop, event(510, "decision", gate="midpoint", verdict="continue")], program=planned, until=600)
+    resumed = found([*steadily(500), stop, event(510, "decision", gate="midpoint", verdict="continue")], program=planned, until=515)
     assert resumed.forecast.cost_usd is not None
     assert resumed.forecast.cost_usd.p50 > 25_000.0
     assert (resumed.gate.recommendation, resumed.runs[0].state) == ("not_due", "running")
