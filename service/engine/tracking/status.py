@@ -167,5 +167,5 @@ def _warnings(baseline: ProgramBaseline, completion: CompletionForecast, missed:
         yield f"the forecast finish is {completion.finish.p50}, the deadline is {baseline.deadline}"
     if left_usd is not None and left_usd < 0:
         yield f"the budget is overspent by {-left_usd:,.0f} USD"
-    elif baseline.budget_usd and completion.cost_usd and completion.cost_usd.p50 > baseline.budget_usd:
+    elif baseline.budget_usd and completion.cost_usd and round(completion.cost_usd.p50 - baseline.budget_usd, 2) > 0:
         yield f"the forecast cost is {completion.cost_usd.p50:,.0f} USD, the budget is {baseline.budget_usd:,.0f} USD"

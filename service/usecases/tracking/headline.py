@@ -58,7 +58,7 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
 
 
 def _money(cost: Range, budget: float) -> _Limit:
-    over, high = cost.p50 - budget, cost.p90 - budget
+    over, high = round(cost.p50 - budget, 2), round(cost.p90 - budget, 2)
     range_of = f"{cost.p50:,.0f} USD ({cost.p10:,.0f} to {cost.p90:,.0f}) against a budget of {budget:,.0f} USD"
     return _Limit(
         over=over,

@@ -65,6 +65,11 @@ def test_over_budget_is_said_by_how_much() -> None:
     assert found.text.endswith("21 days before the deadline.")
 
 
+def test_less_than_a_cent_is_not_over_budget() -> None:
+    """A forecast that is the plan's sum in another order is on its budget."""
+    assert standing(Range(80_000, 100_000.00000000001, 100_000.00000000001), IN_TIME).health == "on_track"
+
+
 def test_late_is_said_by_how_many_days() -> None:
     """One is a day."""
     late = FinishDates(date(2027, 3, 30), date(2027, 4, 1), date(2027, 4, 9))
