@@ -79,12 +79,14 @@ def computing_share(context: AppContext, **changes: Any) -> float:
 def pretraining_ways(context: AppContext, answer: dict[str, Any]) -> dict[str, float]:
     """Accelerator-hours of the pre-training by what they are planned from."""
     estimate = answer["tiers"][1]["runs"][0]["estimate"]
-    sustained = estimate["throughput"]["effective_mfu"] / (estimate["throughput"]["mfu"]["p50"] * estimate["reliability"]["goodput"])
+    throughput = estimate["throughput"]
+    sustained = throughput["effective_mfu"] / (throughput["mfu"]["p50"] * estimate["reliability"]["goodput"])
+    typical = throughput["tokens_per_s_per_accelerator"]["p50"] / throughput["best_tokens_per_s_per_accelerator"]
     goal, laid_out = stage_hours(answer, "pre-training").p50, pretraining_hours(context, training=LAYOUT).p50
     return {
         "the goal alone": goal,
         "the goal alone, all exchanges hidden": goal * computing_share(context),
-        "the same, and nothing lost between nodes": goal * computing_share(context) * sustained,
+        "the same, and nothing lost between nodes": goal * computing_share(context) * sustained * typical,
         "the report's layout": laid_out,
         "the report's layout, exchanges and bubble hidden, nothing lost": laid_out * computing_share(context, training=LAYOUT) * sustained,
         "the report's rate": pretraining_hours(context, efficiency=RATE).p50,

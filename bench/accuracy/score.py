@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.accuracy import other
 from bench.accuracy.carried import large_from_small
 from bench.accuracy.report import alike, errors, grouped, log_times
 from bench.accuracy.rows import ScoredRow
@@ -38,7 +39,6 @@ from tools.calibration.cases import (
     LISTS,
     MeasuredCase,
     is_held_back,
-    other_cases,
     parameter_key,
     read_table,
     throughput_cases,
@@ -88,7 +88,7 @@ def summaries() -> list[Summary]:
     lines = [_summary(name, [row for row in stated if row.table == name], excluded.get(name, Counter())) for name in names]
     lines += [_left_out_only(name, reasons) for name, reasons in sorted(excluded.items()) if name not in names and name != "resnet"]
     lines.append(_vision())
-    lines.append(_other_families())
+    lines += other.summaries()
     lines.append(_half_of_vtrain(stated))
     for name, file in RUNS.items():
         lines.append(_summary(name, [row for row in rows() if row.table == name], _reasons(file)))
@@ -285,30 +285,6 @@ def _vision() -> Summary:
     ratios = {"in_sample": shares / fitted, "baseline": shares / BASELINE_MFU, "constant_rate": shares / np.median(shares)}
     medians = {f"{name}_median_ape": round(float(np.median(np.abs(ratio - 1))), 4) for name, ratio in ratios.items()}
     return {"name": "resnet", "rows": len(found), **medians, "left_out": {}}
-
-
-def _other_families() -> Summary:
-    """Families with few rows: what would be borrowed for them without those, and with them."""
-    parameters, cases = load_parameters(), other_cases()
-    keys = {parameter_key(case, parameters) for case in cases}
-    without = replace(parameters, matmul={key: share for key, share in parameters.matmul.items() if key not in keys})
-    measured = np.array([case.rates[0] for case in cases])
-    away, here = (predict_rates(cases, known) / measured for known in (without, parameters))
-    edges = unmeasured_spread(parameters.spreads, "layout")
-    covered = (edges.p10**parameters.borrowed_power <= 1 / away) & (1 / away <= edges.p90**parameters.borrowed_power)
-    errors_away, errors_here = (np.abs(1 / ratio - 1) for ratio in (away, here))
-    return {
-        "name": "other-accelerators",
-        "rows": len(cases),
-        "median_ape": _rounded(np.median(errors_away)),
-        "mean_ape": _rounded(np.mean(errors_away)),
-        "p90_ape": _rounded(np.quantile(errors_away, 0.9)),
-        "coverage_80": _rounded(np.mean(covered)),
-        "bias": _rounded(np.expm1(np.median(-np.log(away)))),
-        "in_sample_median_ape": _rounded(np.median(errors_here)),
-        "in_sample_mean_ape": _rounded(np.mean(errors_here)),
-        "left_out": {},
-    }
 
 
 def _half_of_vtrain(some: Sequence[ScoredRow]) -> Summary:

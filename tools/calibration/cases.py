@@ -83,11 +83,6 @@ def throughput_cases() -> list[MeasuredCase]:
     return [_case(row) for row in rows if not row["excluded"]] + list(_vtrain_cases())
 
 
-def other_cases() -> list[MeasuredCase]:
-    """Rows of accelerator families that the large fit has none of."""
-    return [_case(row) for row in read_table("other_accelerators.csv")]
-
-
 def parse_count(text: str) -> int | None:
     return int(float(text)) if text else None
 

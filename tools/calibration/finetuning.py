@@ -71,7 +71,7 @@ def _question(row: Row, rate: float) -> MeasuredCase:
         axes=axes,
         states_dtype=cast("StatesDtype", row["states"] or STATES),
         kernel_fusion=cast("KernelFusion", row["fusion"]) if row["fusion"] else None,
-        finetuning=finetuning_rates(),
+        finetuning=finetuning_rates(cluster.accelerator.family),
     )
     if training.method in FROZEN_BASE:
         training = replace(training, lora_rank=int(row["rank"] or RANK), adapter_targets=tuple((row["targets"] or TARGETS).split()))

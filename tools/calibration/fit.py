@@ -25,6 +25,7 @@ from tools.calibration.remaining import write_remaining
 from tools.calibration.runs import published_runs
 from tools.calibration.spreads import fit_spreads, group_weights, other_shares, with_sources
 from tools.calibration.table import CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
+from tools.calibration.typical_layouts import with_layout_losses
 from tools.calibration.whole_runs import fast_runs, fit_losses, run_losses
 from tools.calibration.write import write_utilisation
 
@@ -206,15 +207,20 @@ def main() -> None:
     publications = fit_without_groups(table, full, [case.source for case in table.cases])
     held_back = select_rows(table, np.array([not is_held_back(case) for case in table.cases]))
     folds = Folds(documents, publications, replace(fit_parameters(held_back), other=full.other))
+    full, folds = with_layout_losses(goals_alone(cases), full, folds)
     write_folds(folds)
     write_results(cases, table, full, folds)
 
 
+def goals_alone(cases: Sequence[MeasuredCase]) -> list[MeasuredCase]:
+    """The cases of one row, asked with the goal alone."""
+    return [without_layout(case) for case in cases if not case.each]
+
+
 def write_results(cases: Sequence[MeasuredCase], table: CaseTable, full: FittedParameters, folds: Folds) -> None:
     """Fit ranges and whole runs' losses under fitted parameters, and write the data files."""
-    goals = [without_layout(case) for case in cases if not case.each]
     losses = run_losses(published_runs(), full, folds)
-    found = fit_spreads(cases, goals, full, folds.documents, fast_runs(losses))
+    found = fit_spreads(cases, goals_alone(cases), full, folds.documents, fast_runs(losses))
     full = with_other_families(replace(full, matmul=with_sources(full, table)))
     full = replace(full, spreads=found.spreads, scales=found.scales)
     write_utilisation(full, table, fit_losses(losses))

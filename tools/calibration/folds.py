@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,9 +69,9 @@ def search_case_rate(case: MeasuredCase, parameters: FittedParameters) -> float:
 
 
 def search_rate(model: Model, training: Training, cluster: Cluster, parameters: FittedParameters) -> float:
-    """Tokens a second and accelerator in the layout that the search chooses."""
+    """Tokens a second and accelerator in the layout that the search chooses, as teams run such layouts."""
     used = utilisation(parameters, cluster.accelerator, training.precision, software_year=training.software_year)
-    steps = choose_layout(model, training, cluster, used).steps
+    steps = choose_layout(model, training, cluster, replace(used, layout_loss=parameters.layout_loss)).steps
     return float(steps.batch[0]) * training.seq_len / float(steps.total[0]) / cluster.count
 
 
@@ -81,13 +81,15 @@ def _packed(fold: FittedParameters) -> dict[str, object]:
         "matmul": {" ".join(key): [share.share, share.watts_per_tflop] for key, share in sorted(fold.matmul.items())},
         "attention": {" ".join(key): share for key, share in sorted(fold.attention.items())},
         "other": {" ".join(key): share for key, share in sorted(fold.other.items())},
+        "layout_loss": fold.layout_loss,
     }
 
 
 def _unpacked(row: Mapping[str, Mapping[str, object]]) -> FittedParameters:
     matmul = {_key(name): MatmulShare(*values, source="") for name, values in row["matmul"].items()}  # type: ignore[misc]
     attention, other = ({_key(name): float(share) for name, share in row[table].items()} for table in ("attention", "other"))  # type: ignore[arg-type]
-    return with_fixed_parameters(row["shared"], matmul, attention, other)  # type: ignore[arg-type]
+    found = with_fixed_parameters(row["shared"], matmul, attention, other)  # type: ignore[arg-type]
+    return replace(found, layout_loss=row["layout_loss"])  # type: ignore[arg-type]
 
 
 def _key(name: str) -> Key:

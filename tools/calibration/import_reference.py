@@ -94,7 +94,7 @@ def _pretraining(row: Row) -> Row:
         "virtual": row["virtual_pipeline"],
         "batch": row["global_batch_samples"] or _one_micro_batch(row),
         "flash": "0" if table in REFERENCE["kernels"]["without_flash_tables"] else "1",
-        "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] and row["accelerator"].startswith("NVIDIA-H") else "own",
+        "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] and _has_faster_attention(row["accelerator"]) else "own",
         "sequence_parallel": "1",
         "internode": _internode(row["internode_gbit_s_per_node"]),
         "products": f"{REFERENCE['slower_products'].get(table, '')}",
@@ -106,6 +106,11 @@ def _pretraining(row: Row) -> Row:
     made["model"] = REFERENCE["preset_shapes"].get(made["model"], made["model"])
     made["excluded"] = row["excluded"] or _reason(row, made)
     return made
+
+
+def _has_faster_attention(accelerator: str) -> bool:
+    """Whether its vendor's kernels are faster than those that PyTorch takes."""
+    return accelerator.startswith(tuple(REFERENCE["kernels"]["faster_than_pytorch"]))
 
 
 def _year(source: str) -> str:

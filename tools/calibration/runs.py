@@ -72,7 +72,7 @@ def hours_range(run: PublishedRun, parameters: FittedParameters, planning: PlanC
     """Accelerator-hours that a request with nothing but the goal is answered with, under these parameters and this spread of the speed."""
     training = run.training
     reached = utilisation(parameters, run.cluster.accelerator, training.precision, software_year=training.software_year)
-    used = replace(reached, spread=spread)
+    used = replace(reached, spread=spread, layout_loss=parameters.layout_loss)
     return predict_run_time(_planned(run), used, planning).wall_clock_hours.scaled(run.cluster.count)
 
 

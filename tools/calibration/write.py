@@ -11,7 +11,8 @@ from pathlib import Path
 
 from service.domain.training.utilisation import LossRange, LossTerms
 from service.presets.training.utilisation import FittedParameters
-from tools.calibration.cases import other_cases, read_table
+from tools.calibration.cases import read_table
+from tools.calibration.other_cases import other_cases
 from tools.calibration.priors import FILE as FRAME
 from tools.calibration.priors import loss_priors, priors
 from tools.calibration.table import CaseTable
@@ -28,6 +29,8 @@ HEAD = """\
 #            only model, accelerator, count, sequence length and batch were
 # [[scale]]  the power that those are raised to on machines of so many accelerators and more
 # [[other]]  share of the dense peak of networks counted by samples (ResNet-50 v1.5)
+# [searched_layouts] logarithm of the speed in the fastest layout found over that in the layouts that teams run, for a job whose peers
+#            are all on other nodes: the median of rows on several nodes asked with the goal alone, each without its document
 # [whole_runs] published runs' accelerator-hours: logarithm of the hours over those of their steps and failures, for each unit of a term
 #            (share of peers off the node; that times doublings of the machine; years before the newest software; mixture), the standard
 #            errors, and where the terms are measured; `p10`, `median` and `p90` of actual hours over those planned without the run's kin
@@ -41,7 +44,9 @@ def write_utilisation(parameters: FittedParameters, table: CaseTable, losses: Fi
         f'source = "{len(table.cases)} published measurements, tools/calibration/data"\n',
         "[shared]",
         *_shared(parameters),
-        *(line for name, columns in _rows(parameters) for line in (f"\n[[{name}]]", *starmap("{} = {}".format, columns.items()))),
+        *_tables(parameters),
+        "\n[searched_layouts]",
+        f"loss = {parameters.layout_loss:.4f}",
         "\n[whole_runs]",
         f"coefficients = {_inline(losses.coefficients)}",
         f"errors = {_inline(losses.errors)}",
@@ -54,6 +59,18 @@ def write_utilisation(parameters: FittedParameters, table: CaseTable, losses: Fi
         *_publications(table),
     ]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_other_families(parameters: FittedParameters) -> None:
+    """Put the parameters' tables of rows in the place of those of utilisation.toml, and leave all else."""
+    text = FILE.read_text(encoding="utf-8")
+    before, after = text.partition("\n\n[[matmul]]\n")[0], text.partition("\n\n[searched_layouts]\n")[2]
+    FILE.write_text("\n".join((before, *_tables(parameters), "\n[searched_layouts]\n")) + after, encoding="utf-8")
+
+
+def _tables(parameters: FittedParameters) -> list[str]:
+    """Lines of every table of rows."""
+    return [line for name, columns in _rows(parameters) for line in (f"\n[[{name}]]", *starmap("{} = {}".format, columns.items()))]
 
 
 def _inline(values: LossTerms | LossRange) -> str:
@@ -92,6 +109,6 @@ def _quoted(**columns: str | list[str]) -> dict[str, str]:
 
 
 def _publications(table: CaseTable) -> list[str]:
-    used = {case.source for case in (*table.cases, *other_cases())} | {"nvidia-resnet"}
+    used = {case.source for case in table.cases} | {case.question.source for case in other_cases()} | {"nvidia-resnet"}
     texts = {row["source"]: row["text"].split("; ")[0] for row in read_table("sources.csv")}
     return [f"{source} = {json.dumps(texts[source], ensure_ascii=False)}" for source in sorted(used)]

@@ -46,7 +46,14 @@ class Alternative:
     """Another layout of the search than the chosen one."""
 
     parallelism: Annotated[dict[str, int | str], Doc("Layout: sizes of the axes, micro-batch, ZeRO stage, recomputation")]
-    tokens_per_s_per_accelerator: Annotated[float, Doc("Training speed of one accelerator, median", "tokens/s per accelerator")]
+    tokens_per_s_per_accelerator: Annotated[
+        float,
+        Doc(
+            "Training speed of one accelerator, median: where `best_tokens_per_s_per_accelerator` is given, at the same share of what this"
+            " layout could reach as the one taken",
+            "tokens/s per accelerator",
+        ),
+    ]
     step_time_s: Annotated[float, Doc("Time of one optimizer step, median", "s")]
     memory_gb: Annotated[float, Doc("Memory needed on the fullest accelerator, in 1e9 bytes", "GB")]
     fits: Annotated[bool, Doc("Whether it fits in the memory")]
@@ -95,6 +102,14 @@ class ThroughputBlock:
             choices=("modelled", "caller", "carried"),
         ),
     ]
+    best_tokens_per_s_per_accelerator: Annotated[
+        float | None,
+        Doc(
+            "Training speed of one accelerator in the fastest layout that the search finds, median: those that teams run on several nodes"
+            " reach `tokens_per_s_per_accelerator`; null where that is no slower, on one node or in a stated layout",
+            "tokens/s per accelerator",
+        ),
+    ] = None
     phases: Annotated[
         tuple[PhaseBlock, ...] | None,
         Doc("Where a step goes, by reinforcement learning, median; left out for other methods", max_items=len(PHASES), optional=True),

@@ -94,6 +94,8 @@ class Transformer:
     `sliding_window` limits attention to that many tokens in all layers but every `global_attention_every`-th (0: in all).
     `decoder_layers` is for `encoder_decoder`, where `layers` counts the encoder's.
     `max_positions` counts learned position embeddings (0: rotary, ALiBi or none).
+    `masked_share` is that of the tokens that an encoder of its own (BERT) learns to predict from all others [1]; 0: each token is predicted
+    from those before it.
     A hybrid has `state_space` layers in place of some that attend. `ffn_layers` is for those whose layers are one block each: so many are
     feed-forward blocks, and what neither they nor the state-space layers are attends (None: every layer has both blocks).
     `params` and `active_params` are the published counts where the caller or a preset states them; they replace the shape's.
@@ -111,6 +113,7 @@ class Transformer:
     tied_embeddings: bool = False
     biases: bool = False
     max_positions: int = 0
+    masked_share: float = 0.0
     sliding_window: int | None = None
     global_attention_every: int = 0
     experts: Experts | None = None

@@ -197,6 +197,11 @@ class Cluster:
         return -(-self.count // self.accelerators_per_node)
 
     @property
+    def off_node_fraction(self) -> float:
+        """Share of a job that is not on an accelerator's own node: 0 on one node, 1 - 1 / nodes on full ones."""
+        return 1 - min(1.0, self.accelerators_per_node / self.count)
+
+    @property
     def link_domain(self) -> int:
         """Accelerators that the fast link joins: those of a node, or of the rack or pod that it reaches."""
         return max(self.accelerators_per_node, self.accelerator.link_domain)

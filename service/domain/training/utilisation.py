@@ -175,6 +175,9 @@ class Utilisation(AchievedRates[float]):
         Share of the dense peak that networks counted by samples reach [1]; None: `matmul_share`.
     measured_over_modelled : float
         Speed of a measured step over that modelled for it: every step of the same model is faster by as much [1].
+    layout_loss : float
+        Logarithm of the speed in the fastest layout that is found over that in the layouts that teams run, for a job whose peers are all
+        on other nodes [1]; 0 where no layout is searched.
     """
 
     spread: Range
@@ -182,3 +185,4 @@ class Utilisation(AchievedRates[float]):
     borrowed: bool = False
     other_share: float | None = None
     measured_over_modelled: float = 1.0
+    layout_loss: float = 0.0

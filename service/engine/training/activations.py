@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from service.domain.training.model import Experts, Transformer
 from service.domain.training.run import RECOMPUTES, Training
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes
-from service.engine.training.flops import attention_width
+from service.engine.training.flops import attention_width, predicted_tokens
 from service.engine.training.layouts import Layouts
 from service.engine.training.parameters import block_shares, expert_layer_count
 
@@ -203,14 +203,12 @@ def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], rati
 def logit_bytes(model: Transformer, training: Training, layouts: Layouts) -> dict[str, Floats]:
     """Logits, which go with the head, divided over tensor and context ranks; with a teacher's own.
 
-    A ViT has one row an image.
-
     Returns
     -------
     dict of str to (layouts,) float array
         By the name of a field of `PipelineStage` [B].
     """
-    rows = training.decoder_seq_len if model.decoder_layers else training.seq_len if model.kind != "vit" else 1
+    rows = predicted_tokens(model, training)
     vocabulary = model.vocab_size
     if isinstance(training.auxiliary_models.teacher, Transformer):
         vocabulary += training.auxiliary_models.teacher.vocab_size

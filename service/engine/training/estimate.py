@@ -195,6 +195,7 @@ def _throughput_block(run: Run, timed: RunTime, executed: float) -> ThroughputBl
         # The model's rates of other layouts do not compare with a speed that was measured.
         alternatives=() if run.efficiency.stated else choice.alternatives,
         source=speed.source,
+        best_tokens_per_s_per_accelerator=speed.best_tokens_per_s_per_accelerator,
     )
 
 

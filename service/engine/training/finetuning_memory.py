@@ -28,6 +28,7 @@ from service.engine.training.activations import (
 )
 from service.engine.training.adapters import has_adapter
 from service.engine.training.dtypes import FULL_WIDTH, element_bytes, frozen_bytes, moment_bytes, optimizer_bytes
+from service.engine.training.flops import predicted_tokens
 from service.engine.training.layouts import Layouts, layer_count, micro_batches
 from service.engine.training.model_states import BytesPerUnit, model_state_bytes
 from service.engine.training.parameters import ParameterCounts, expert_layer_count
@@ -171,7 +172,7 @@ def _last_norm_bytes(model: Transformer, training: Training, layouts: Layouts) -
 def _logits(model: Transformer, training: Training, layouts: Layouts) -> BytesPerUnit:
     """What the loss keeps, which goes with the head."""
     kept = training.footprint.finetuning
-    rows = training.decoder_seq_len if model.decoder_layers else training.seq_len if model.kind != "vit" else 1
+    rows = predicted_tokens(model, training)
     fusion = stated_fusion(training)
     whole = kept.logit_bytes[fusion]
     entry = np.where(layouts.zero_stage == 3, min(whole, kept.sharded_logit_bytes), whole)

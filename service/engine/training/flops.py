@@ -160,7 +160,7 @@ def transformer_forward_flops(
         [FLOP per token].
     """
     counts = count_parameters(model)
-    both_ways = full_attention or model.kind != "transformer"
+    both_ways = full_attention or model.kind != "transformer" or model.masked_share > 0
     attention = 2 * attention_layer_count(model) * mean_context_tokens(model, seq_len, full_attention=both_ways) * attention_width(model)
     if model.state_space:
         attention += model.state_space.layers * state_space_flops(model.state_space)
@@ -248,3 +248,10 @@ def auxiliary_networks(model: Model, training: Training) -> tuple[Model, ...]:
     auxiliary = training.auxiliary_models
     networks = (auxiliary.teacher, auxiliary.reward_model, model if auxiliary.reference else None)
     return tuple(network for network in networks if network is not None)
+
+
+def predicted_tokens(model: Transformer, training: Training) -> float:
+    """Tokens of a sequence that the output head predicts: those of the decoder, the masked ones of an encoder, one row of a ViT [1]."""
+    if model.kind == "vit":
+        return 1.0
+    return (training.decoder_seq_len if model.decoder_layers else training.seq_len) * (model.masked_share or 1.0)

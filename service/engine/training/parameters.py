@@ -190,7 +190,8 @@ def count_parameters(model: Transformer) -> ParameterCounts:
 
     Stated `params` and `active_params` replace the sums in `total` and `active`, and the multiplied weights and all parts are scaled by the
     same factor: a shape known in part keeps the published arithmetic. The head of a ViT classifies one vector an image: it is stored, but
-    no patch is multiplied with it.
+    no patch is multiplied with it. The head of an encoder of its own meets the tokens that are masked (Devlin et al. 2018, arXiv
+    1810.04805, section 3.1).
 
     Returns
     -------
@@ -212,7 +213,7 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     embedding = float(model.vocab_size * model.hidden_size if model.kind != "vit" else 0)
     positions = model.max_positions * model.hidden_size
     head = float(model.vocab_size * model.hidden_size)
-    met_head = head if model.kind != "vit" else 0.0
+    met_head = head * (model.masked_share or 1.0) if model.kind != "vit" else 0.0
     blocks = 2 * model.layers if model.ffn_layers is None else model.layers
     norms = (blocks + 3 * model.decoder_layers + 1 + bool(model.decoder_layers)) * norm_parameters(model)
     separate_head = 0.0 if model.tied_embeddings and model.kind != "vit" else head

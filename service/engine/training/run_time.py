@@ -17,6 +17,7 @@ from service.engine.training.measured_step import measured_tokens_per_s
 from service.engine.training.reliability import Reliability, reliability
 from service.engine.training.search.fit_advice import does_not_fit
 from service.engine.training.search.layout_search import LayoutChoice, choose_layout
+from service.engine.training.step.step_time import slowed, typical_share
 from service.engine.training.step.workload import peak_flops
 
 
@@ -30,10 +31,13 @@ class Throughput:
         [tokens (or samples) per s].
     source : str
         "caller", "modelled" or "carried" from a measured step.
+    best_tokens_per_s_per_accelerator : float, optional
+        Median in the fastest layout that is found, where teams are expected to run slower ones [tokens (or samples) per s].
     """
 
     tokens_per_s_per_accelerator: Range
     source: str
+    best_tokens_per_s_per_accelerator: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ def loss_terms(model: Model, cluster: Cluster, software_year: int, measured: Los
     """Terms of what a whole run loses beyond its steps and failures.
 
     Whole runs take longer than their steps: evaluation within the run and logging, slow nodes and links that all the others wait for,
-    layouts slower than the best, and in earlier years slower software. Published runs on one node of recent software took no longer
+    and in earlier years slower software. Published runs on one node of recent software took no longer
     (tools/calibration/whole_runs.py).
 
     Returns
@@ -139,7 +143,7 @@ def loss_terms(model: Model, cluster: Cluster, software_year: int, measured: Los
     LossTerms
         At the end of the measured range for a run beyond it.
     """
-    off_node = off_node_fraction(cluster)
+    off_node = cluster.off_node_fraction
     count = min(max(cluster.count, measured.from_count), measured.to_count)
     return LossTerms(
         off_node=off_node,
@@ -166,17 +170,6 @@ def log_loss(coefficients: LossTerms, terms: LossTerms) -> float:
     )
 
 
-def off_node_fraction(cluster: Cluster) -> float:
-    """Share of a job that is not on an accelerator's own node: 0 on one node, 1 - 1 / nodes on full ones.
-
-    Returns
-    -------
-    float
-        From 0 to 1 [1].
-    """
-    return 1 - min(1.0, cluster.accelerators_per_node / cluster.count)
-
-
 def loss_spread(run: Run, planning: PlanCalibration) -> Range:
     """Hours of a whole run over those with the loss that is planned: from none of it to twice as much, as a logarithm.
 
@@ -200,10 +193,13 @@ def _speed(run: Run, utilisation: Utilisation, flops: TrainingFlops, choice: Lay
     # A step faster than modelled elsewhere is no reason to expect more than the peak here.
     median = min(median, max(ceiling, median / carried)) if carried > 1 else median
     spread = product(median, (utilisation.spread,))
+    share = typical_share(utilisation, run.cluster)
+    found = slowed(choice.steps, share)
     # A step is never shorter than its matrix work alone.
-    fastest = min(spread.p90, ceiling, tokens / float(choice.steps.compute[0]))
+    fastest = min(spread.p90, ceiling, tokens / float(found.compute[0]))
     source = "modelled" if run.efficiency.measured_on is None else "carried"
-    return Throughput(Range(spread.p10, spread.p50, max(spread.p50, fastest)), source)
+    best = tokens / float(found.total[0]) if share < 1 else None
+    return Throughput(Range(spread.p10, spread.p50, max(spread.p50, fastest)), source, best)
 
 
 def failure_spread(run: Run, reliable: Reliability) -> Range:

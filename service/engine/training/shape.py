@@ -79,6 +79,7 @@ def infer_shape(fields: Mapping[str, Any], expert_ranks: int = 1) -> InferredSha
         kind=kind,
         gated_ffn=fields.get("gated_ffn", kind == "transformer"),
         tied_embeddings=fields.get("tied_embeddings", False),
+        masked_share=fields.get("masked_share", 0.0),
         sliding_window=fields.get("sliding_window"),
         global_attention_every=fields.get("global_attention_every", 0),
         experts=None,

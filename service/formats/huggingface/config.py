@@ -147,6 +147,7 @@ def _language_model(section: Section, traits: Traits, warnings: tuple[str, ...])
         tied_embeddings=section.flag("tie_word_embeddings", default=traits.tied),
         biases=_has_biases(section, traits),
         max_positions=_learned_positions(section, traits),
+        masked_share=traits.masked_share,
         sliding_window=window.tokens,
         global_attention_every=window.global_every,
         experts=hybrid.experts if hybrid else read_experts(section, traits, layers),

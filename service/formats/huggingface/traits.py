@@ -24,6 +24,7 @@ class Traits:
     `window_key` is the window's name; with `window_switch` it counts only if `use_sliding_window`, from layer `max_window_layers` on.
     `global_every`: every so many layers attend to everything where the config does not say (0: none).
     `shared_experts`: experts every token visits that the config does not mention.
+    `masked_share`: of the tokens, which an encoder of its own predicts.
     """
 
     kind: TransformerKind = "transformer"
@@ -40,6 +41,7 @@ class Traits:
     window_switch: bool = False
     global_every: int = 0
     shared_experts: int = 0
+    masked_share: float = 0.0
 
 
 GENERIC = Traits(gated=None)

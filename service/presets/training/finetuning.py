@@ -6,18 +6,27 @@ By `python -m tools.calibration.finetuning_fit`; the data are in `data/finetunin
 from __future__ import annotations
 
 import functools
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from service.domain.quantities import Range
 from service.domain.training.finetuning import FineTuningRates
 from service.presets.documents import load_document
+from service.presets.training.utilisation import load_parameters
 
 
 @functools.cache
-def finetuning_rates() -> FineTuningRates[float]:
-    """The fitted rates."""
+def finetuning_rates(family: str = "") -> FineTuningRates[float]:
+    """The fitted rates; those of fused kernels without a host's time where the family's compiler makes one program of the step.
+
+    Such a compiler fuses elementwise operations whatever the framework calls, and the host prepares the next step beside the device's.
+    """
     rows = load_document("finetuning")["rates"]
-    return FineTuningRates(*(float(rows[field.name]["value"]) for field in fields(FineTuningRates)))
+    rates = FineTuningRates(*(float(rows[field.name]["value"]) for field in fields(FineTuningRates)))
+    if family not in load_parameters().compiled:
+        return rates
+    return replace(
+        rates, unfused_passes=rates.fused_passes, adapter_passes=rates.fused_adapter_passes, adapter_launches=0.0, step_overhead_s=0.0
+    )
 
 
 @functools.cache

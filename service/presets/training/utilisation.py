@@ -9,7 +9,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -18,11 +18,12 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.run import TODAYS_SOFTWARE
 from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration, Utilisation
 from service.presets.documents import build, load_document
-from service.presets.hardware.accelerators import find_accelerator
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 
 Key = tuple[str, str]
 LayoutKnowledge = Literal["layout", "goal"]
 Kernels = Literal["own", "earlier"]
+SIXTEEN_BIT_CLASS = "16-bit"
 LAUNCH_OVERHEADS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
 """Times that a step which is one program does not have."""
 
@@ -145,6 +146,8 @@ class FittedParameters(FixedParameters):
         By family, class and knowledge of the layout.
     scales : tuple of SpreadScale
         By size of the machine.
+    layout_loss : float
+        Logarithm of the speed in the fastest layout that is found over that in the layouts that teams run on many nodes [1].
     """
 
     shared: Mapping[str, float]
@@ -153,6 +156,7 @@ class FittedParameters(FixedParameters):
     other: Mapping[Key, float]
     spreads: tuple[ThroughputSpread, ...] = ()
     scales: tuple[SpreadScale, ...] = ()
+    layout_loss: float = 0.0
 
 
 @functools.lru_cache(maxsize=1024)
@@ -210,7 +214,7 @@ def utilisation(
     compiled, overlapping = accelerator.family in parameters.compiled, accelerator.family in parameters.overlapping
     absent = dict.fromkeys((*(LAUNCH_OVERHEADS if compiled else ()), *(() if overlapping else ("tensor_overlap",))), 0.0)
     kernels: Kernels = "earlier" if software_year <= parameters.earlier_attention.get(wanted, 0) else "own"
-    share = measured.share * _power_factor(parameters, measured, accelerator, borrowed=borrowed) * _peak_ratio(parameters, wanted, key)
+    share = measured.share * _share_ratio(parameters, measured, accelerator, wanted, key)
     return build(
         Utilisation,
         {**parameters.shared, **absent},
@@ -219,7 +223,7 @@ def utilisation(
         spread=raise_range(_known_spread(parameters, key, known, borrowed=borrowed), power * scale_power(parameters.scales, known, count)),
         source=f"borrowed from {key[0]} at {key[1]}: {measured.source}" if borrowed or kin else measured.source,
         borrowed=borrowed or kin,
-        other_share=parameters.other[nearest(parameters, parameters.other, wanted)],
+        other_share=_share_in_samples(parameters, accelerator, wanted),
     )
 
 
@@ -230,10 +234,16 @@ def has_fused_experts(parameters: FixedParameters, family: str, precision: str, 
 
 
 def attention_share(parameters: FittedParameters, family: str, kernels: Kernels) -> float:
-    """Share of the dense 16-bit peak that flash attention reaches in such kernels; the nearest family's where nothing is measured [1]."""
-    found = parameters.attention
+    """Share of the dense 16-bit peak that flash attention reaches in such kernels [1].
+
+    Where nothing is measured, the nearest family's, as far as the best products of the two reach.
+    """
+    found, peaks = parameters.attention, parameters.matmul_peaks
     families = (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"])
-    return next(found[name, kind] for name in families for kind in (kernels, "own") if (name, kind) in found)
+    lender, kind = next((name, kind) for name in families for kind in (kernels, "own") if (name, kind) in found)
+    known = (family, SIXTEEN_BIT_CLASS) in peaks and (lender, SIXTEEN_BIT_CLASS) in peaks
+    ratio = peaks[family, SIXTEEN_BIT_CLASS] / peaks[lender, SIXTEEN_BIT_CLASS] if known else 1.0
+    return found[lender, kind] * ratio
 
 
 def watts_per_tflop(accelerator: Accelerator) -> float:
@@ -251,10 +261,38 @@ def _power_factor(parameters: FittedParameters, found: MatmulShare, accelerator:
     return min(factor, 1.0) if borrowed else factor
 
 
-def _peak_ratio(parameters: FittedParameters, wanted: Key, lender: Key) -> float:
-    """Best products' share of the peak over that of the family and class that is borrowed from; 1 where either was not searched for."""
+def _share_in_samples(parameters: FittedParameters, accelerator: Accelerator, wanted: Key) -> float:
+    """Share of the dense peak of networks counted by samples.
+
+    Convolutions and normalisations are bound by arithmetic and by memory in turn: what is borrowed goes with the root of memory bandwidth
+    over peak. ResNet-50 on A100, V100, Gaudi and Gaudi 2 follows it within a sixth where bare shares differ threefold.
+    """
+    lender = nearest(parameters, parameters.other, wanted)
+    share = parameters.other[lender]
+    if lender == wanted:
+        return share
+    own = _bytes_per_flop(parameters, accelerator, wanted[1])
+    known = [_bytes_per_flop(parameters, part, lender[1]) for part in load_accelerators().values() if part.family == lender[0]]
+    ratio = own / median(filter(None, known)) if own and any(known) else 1.0
+    return min(share * float(ratio**0.5), parameters.largest_share)
+
+
+def _bytes_per_flop(parameters: FittedParameters, accelerator: Accelerator, kind: str) -> float:
+    """Memory bandwidth over the dense peak of a precision class [B per 1000 FLOP]; 0 where the accelerator has none of it."""
+    peaks = [peak for name, peak in accelerator.peak_tflops.items() if parameters.classes[name] == kind]
+    return accelerator.memory_bandwidth_gb_per_s / max(peaks) if peaks else 0.0
+
+
+def _share_ratio(parameters: FittedParameters, found: MatmulShare, accelerator: Accelerator, wanted: Key, lender: Key) -> float:
+    """Share of a board over that of the measured ones.
+
+    That of the best products of its family and class over those of the lender's, which were searched for within the boards' power; from
+    their power where either was not searched for.
+    """
     peaks = parameters.matmul_peaks
-    return peaks[wanted] / peaks[lender] if wanted in peaks and lender in peaks else 1.0
+    if wanted != lender and wanted in peaks and lender in peaks:
+        return peaks[wanted] / peaks[lender]
+    return _power_factor(parameters, found, accelerator, borrowed=wanted != lender)
 
 
 def spread_of(spreads: Sequence[ThroughputSpread], key: Key, known: LayoutKnowledge) -> Range:
@@ -309,6 +347,7 @@ def load_parameters() -> FittedParameters:
         other=MappingProxyType({_key(row): row["share"] for row in document["other"]}),
         spreads=tuple(ThroughputSpread(**row) for row in document["spread"]),
         scales=tuple(SpreadScale(**row) for row in document["scale"]),
+        layout_loss=document["searched_layouts"]["loss"],
         **fixed_parameters(document),
     )
 

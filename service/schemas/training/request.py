@@ -71,6 +71,7 @@ class ModelSchema(Schema):
     gated_ffn = Flag(description="Whether the feed-forward block has a gate (three matrices)")
     vocab_size = _size(description="Entries of the vocabulary")
     tied_embeddings = Flag(description="Whether input and output embeddings are one matrix")
+    masked_share = Share(description="Encoders (BERT): share of the tokens that is masked and predicted from all others; 0: a decoder")
     sliding_window = _size(MAX_SEQ_LEN, description="Tokens a windowed layer attends to")
     global_attention_every = _size(MAX_LAYERS, minimum=0, description="Every so many layers attention is global; 0: none")
     experts = _size(100_000, description="Routed experts of a layer")

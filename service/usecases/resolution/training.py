@@ -83,7 +83,7 @@ def resolve_training(
         input_tokens_per_s_per_node=given.get("input_tokens_per_s_per_node"),
         states_dtype=_states_dtype(given, method, notes),
         kernel_fusion=_kernel_fusion(given, method, precision, notes),
-        finetuning=finetuning_rates() if method in TUNED and isinstance(model, Transformer) else None,
+        finetuning=finetuning_rates(cluster.accelerator.family) if method in TUNED and isinstance(model, Transformer) else None,
         software_year=year,
         fused_experts=has_fused_experts(load_parameters(), cluster.accelerator.family, precision, year),
         **_adapters(given, method, model, notes),

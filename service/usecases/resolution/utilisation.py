@@ -11,6 +11,7 @@ from service.domain.training.run import TUNED, Efficiency, Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.power_limit import limit_power
 from service.engine.training.run_time import run_over_step_speed
+from service.engine.training.step.step_time import typical_share
 from service.presets.defaults import default
 from service.presets.hardware.power_limits import find_power_limit, power_limit_source
 from service.presets.training.finetuning import finetuning_spread
@@ -36,6 +37,8 @@ MEASURED_METHODS = ("pretrain", "continued_pretrain", *TUNED)
 UNMEASURED_POWER = 1.5
 UNMEASURED = "no published throughput of"
 """How the warning of a borrowed rate begins."""
+# Methods that train in layouts as published pre-training does; the speed of the others is fitted to steps in layouts that teams ran.
+IN_TYPICAL_LAYOUTS = ("pretrain", "continued_pretrain", "distill")
 # The only network counted by samples with published rates; its share of the peak is used for all.
 MEASURED_NETWORK = "resnet-50"
 MEASURED_NETWORK_SOURCE = "github NVIDIA/DeepLearningExamples PyTorch/Classification/ConvNets/resnet50v1.5/README.md"
@@ -57,6 +60,7 @@ def resolve_utilisation(context: AppContext, run: Run, notes: AssumptionLog) -> 
         utilisation = carry_measured_step(run, run.efficiency.measured_on, measured, power, notes)
     else:
         utilisation = _widen_unmeasured(run, apply_throughput_feedback(context, run, measured, notes), known, notes)
+        utilisation = _in_typical_layouts(run, utilisation, known, notes)
     _note_whole_run_losses(run, notes)
     return utilisation
 
@@ -125,6 +129,21 @@ def _note_stated_efficiency(run: Run, notes: AssumptionLog) -> None:
             f"the stated efficiency is taken as the whole run's: planned runs of this size lose {lost:.0%} beyond their steps and"
             " interruptions; if it was measured on steps, state efficiency.measured_on"
         )
+
+
+def _in_typical_layouts(run: Run, utilisation: Utilisation, known: LayoutKnowledge, notes: AssumptionLog) -> Utilisation:
+    """The utilisation with what teams lose by running other layouts than the fastest that is found, where one is searched."""
+    if known == "layout" or run.training.method not in IN_TYPICAL_LAYOUTS:
+        return utilisation
+    utilisation = replace(utilisation, layout_loss=load_parameters().layout_loss)
+    share = typical_share(utilisation, run.cluster)
+    if share < 1:
+        source = (
+            "of the speed in the fastest layout that is found: the median of published jobs on several nodes, asked without their layout;"
+            " throughput.best_tokens_per_s_per_accelerator is that of the fastest; state training.parallelism to plan with your own layout"
+        )
+        notes.assume("throughput.typical_share", round(share, 4), source)
+    return utilisation
 
 
 def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:

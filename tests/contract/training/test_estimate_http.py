@@ -140,9 +140,10 @@ def test_the_best_other_layouts_are_told_with_what_they_lose(client: FlaskClient
 
 
 def test_the_layout_taken_is_no_slower_than_any_told_beside_it(client: FlaskClient) -> None:
-    """An alternative that fits, asked for by its axes, is answered at the rate that was told."""
+    """An alternative that fits, asked for by its axes, is answered at the rate that was told, without what teams lose by other layouts."""
     taken = ask(client, REQUEST)
     throughput = taken["throughput"]
+    typical_share = throughput["tokens_per_s_per_accelerator"]["p50"] / throughput["best_tokens_per_s_per_accelerator"]
     other = next(other for other in throughput["alternatives"] if other["fits"])
     layout = dict(other["parallelism"])
     request = copy.deepcopy(REQUEST)
@@ -150,10 +151,11 @@ def test_the_layout_taken_is_no_slower_than_any_told_beside_it(client: FlaskClie
     request["training"]["parallelism"] = layout
     beside = ask(client, request)
     found = beside["throughput"]
-    assert taken["time"]["wall_clock_hours"]["p50"] <= beside["time"]["wall_clock_hours"]["p50"]
+    assert typical_share < 1
+    assert typical_share * taken["time"]["wall_clock_hours"]["p50"] <= beside["time"]["wall_clock_hours"]["p50"]
     assert found["parallelism"] == other["parallelism"]
-    assert found["tokens_per_s_per_accelerator"]["p50"] == pytest.approx(other["tokens_per_s_per_accelerator"])
-    assert found["tokens_per_s_per_accelerator"]["p50"] <= throughput["tokens_per_s_per_accelerator"]["p50"]
+    assert typical_share * found["tokens_per_s_per_accelerator"]["p50"] == pytest.approx(other["tokens_per_s_per_accelerator"])
+    assert found["tokens_per_s_per_accelerator"]["p50"] <= throughput["best_tokens_per_s_per_accelerator"]
     assert found["alternatives"] == []
 
 

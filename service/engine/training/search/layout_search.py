@@ -17,7 +17,7 @@ from service.engine.training.layouts import Layouts, base_layouts, memory_option
 from service.engine.training.memory import MemoryUse, memory_use
 from service.engine.training.rl.phases import sampler_fits, step_by_phase, training_pool, update_training
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
-from service.engine.training.step.step_time import PARTS, StepTime, step_time
+from service.engine.training.step.step_time import StepTime, slowed, step_time, typical_share
 
 # Layouts that need more than this multiple of the memory are not timed: they say nothing about what to change.
 NEAR_MISS = 2.0
@@ -164,12 +164,6 @@ def choose_layouts(
     return tuple(replace(_choice(timed, _best(timed), weighed), fused=fused) for timed in found)
 
 
-def _as_measured(steps: StepTime, utilisation: Utilisation) -> StepTime:
-    """Steps as much faster than modelled as a measured one was; the input pipeline is none of the machine's."""
-    faster = utilisation.measured_over_modelled
-    return steps if faster == 1 else replace(steps, **{name: getattr(steps, name) / faster for name in PARTS})
-
-
 def _step_time(
     model: Model,
     training: Training,
@@ -178,12 +172,12 @@ def _step_time(
     layouts: Layouts,
     networks_gbit_per_s: Floats | None = None,
 ) -> StepTime:
-    """Duration of a step of any method."""
+    """Duration of a step of any method: as much faster than modelled as a measured one was, in layouts as teams run them."""
     if training.rl is not None:
         steps = step_by_phase(model, training, cluster, utilisation, layouts, networks_gbit_per_s).steps
     else:
         steps = step_time(model, training, cluster, utilisation, layouts, networks_gbit_per_s)
-    return _as_measured(steps, utilisation)
+    return slowed(steps, 1 / (utilisation.measured_over_modelled * typical_share(utilisation, cluster)))
 
 
 def _timed(weighed: SizedLayouts, steps: StepTime, *, sampled: bool) -> TimedLayouts:

@@ -8,7 +8,7 @@ from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes, optimizer_bytes, weight_bytes
-from service.engine.training.flops import CHUNK_TOKENS, mean_context_tokens
+from service.engine.training.flops import CHUNK_TOKENS, mean_context_tokens, predicted_tokens
 from service.engine.training.layouts import rounded_batch
 from service.engine.training.memory import key_value_bytes_per_sequence
 from service.engine.training.parameters import block_shares, expert_layer_count
@@ -169,7 +169,7 @@ def logit_seconds(workload: Workload) -> Floats:
     assert isinstance(workload.model, Transformer)
     if workload.model.kind == "vit":
         return workload.zeros
-    ratio = workload.training.decoder_seq_len / workload.training.seq_len if workload.model.decoder_layers else 1.0
+    ratio = predicted_tokens(workload.model, workload.training) / workload.training.seq_len
     moved = 2 * (2.0 + 4.0 + 4.0) * ratio * workload.model.vocab_size * workload.tokens / workload.layouts.tensor
     seconds: Floats = moved * (workload.forward_passes + 2 * workload.backward_passes) / 3 / workload.bandwidth
     return seconds

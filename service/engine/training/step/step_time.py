@@ -7,6 +7,7 @@ output head. Left out: how well a team tunes its software; it is in the spread o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +69,45 @@ class StepTime:
             return "input"
         parts = {name: float(getattr(self, name)[index]) for name in PARTS}
         return max(parts, key=lambda name: parts[name])
+
+
+def slowed(steps: StepTime, factor: float) -> StepTime:
+    """Steps whose every part takes that many times as long, but for the input pipeline, which is none of the machine's.
+
+    Parameters
+    ----------
+    steps : StepTime
+        Any number of layouts [s].
+    factor : float
+        [1].
+
+    Returns
+    -------
+    StepTime
+        Of as many layouts [s].
+    """
+    return steps if factor == 1 else replace(steps, **{name: factor * getattr(steps, name) for name in PARTS})
+
+
+def typical_share(utilisation: Utilisation, cluster: Cluster) -> float:
+    """Speed in the layouts that teams run over that in the fastest that the search finds.
+
+    Published jobs on several nodes reach less than the search's fastest layout, by as much on 16 accelerators as on thousands: teams try
+    few layouts, and the search takes the one whose errors flatter it most (tools/calibration/typical_layouts.py).
+
+    Parameters
+    ----------
+    utilisation : Utilisation
+        With the loss where the layout is searched.
+    cluster : Cluster
+        Accelerators and their nodes.
+
+    Returns
+    -------
+    float
+        From 0 to 1 [1]; 1 on one node.
+    """
+    return math.exp(-utilisation.layout_loss * cluster.off_node_fraction)
 
 
 def step_time(

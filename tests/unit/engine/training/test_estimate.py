@@ -364,6 +364,25 @@ def test_an_optimistic_model_stays_under_the_peak() -> None:
     assert found.mfu.p50 < found.mfu.p90 <= hopeful.matmul_share
 
 
+def test_teams_run_slower_layouts_than_the_fastest_that_is_found() -> None:
+    """By the loss on all other nodes; the layout taken and its matrix work are those of the fastest."""
+    asked, plain = run(cluster=cluster(64)), utilisation(spread=Range(0.5, 1.0, 4.0))
+    best, typical = (estimate(asked, replace(plain, layout_loss=loss), PLANNERS).throughput for loss in (0.0, 0.2))
+    share = math.exp(-0.2 * 7 / 8)
+    assert typical.tokens_per_s == pytest.approx(share * best.tokens_per_s)
+    assert typical.step_time_s == pytest.approx(best.step_time_s / share)
+    assert typical.best_tokens_per_s_per_accelerator == pytest.approx(best.tokens_per_s_per_accelerator.p50)
+    assert best.best_tokens_per_s_per_accelerator is None
+    assert (typical.parallelism, typical.bound_by) == (best.parallelism, best.bound_by)
+    assert typical.tokens_per_s_per_accelerator.p90 == pytest.approx(best.tokens_per_s_per_accelerator.p90)
+
+
+def test_on_one_node_teams_reach_what_is_found() -> None:
+    """Whatever they lose on several."""
+    asked, plain = run(cluster=cluster(8)), utilisation()
+    assert estimate(asked, replace(plain, layout_loss=0.2), PLANNERS) == estimate(asked, plain, PLANNERS)
+
+
 def test_queues_move_the_finish_and_not_the_bill() -> None:
     """Ten days in the queue end the run ten days later and cost nothing."""
     start = date(2027, 1, 4)

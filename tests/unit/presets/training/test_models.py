@@ -23,7 +23,8 @@ SHAPE = {
     "layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ffn_hidden_size", "gated_ffn", "vocab_size",
     "tied_embeddings", "sliding_window", "global_attention_every", "experts", "experts_per_token", "shared_experts",
     "expert_ffn_hidden_size", "dense_layers", "moe_every", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
-    "v_head_dim", "decoder_layers", "biases", "max_positions", "shared_ffn_hidden_size", "active_params", *STATE_SPACE_FIELDS, "ffn_layers",
+    "v_head_dim", "decoder_layers", "biases", "max_positions", "masked_share", "shared_ffn_hidden_size", "active_params",
+    *STATE_SPACE_FIELDS, "ffn_layers",
 }  # fmt: skip
 BY_COST = {"flops_per_sample", "sample_unit", "frozen_flops_per_sample", "frozen_params", "activation_bytes_per_sample"}
 

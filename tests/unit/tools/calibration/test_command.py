@@ -7,17 +7,17 @@ import re
 import pytest
 
 from tools.calibration import __main__ as command
-from tools.calibration import finetuning_fit, fit, rl
+from tools.calibration import finetuning_fit, fit, other_accelerators, rl
 from tools.calibration.write import FILE
 
 
 def test_the_fit_is_shown_as_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One row for each family and precision class with its shares and rows; the fits themselves take minutes and do not run here."""
     runs: list[bool] = []
-    for part in (fit, finetuning_fit, rl):
+    for part in (fit, finetuning_fit, other_accelerators, rl):
         monkeypatch.setattr(part, "main", lambda: runs.append(True))
     command.main()
-    assert runs == [True, True, True]
+    assert runs == [True, True, True, True]
     printed = capsys.readouterr().out
     lines = printed.splitlines()
     assert lines[0].split()[0] == "family"

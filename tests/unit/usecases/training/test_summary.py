@@ -76,8 +76,8 @@ def test_the_three_widest_assumptions_come_first_with_their_effect(context: AppC
     drivers = estimated(context).summary.drivers
     assert [driver.field for driver in drivers] == [
         "throughput.mfu",
-        "throughput.run_over_step_speed",
         "price.usd_per_accelerator_hour",
+        "throughput.run_over_step_speed",
     ]
     assert all("$" in driver.effect for driver in drivers)
 
