@@ -129,7 +129,7 @@ def layout_search() -> None:
     """The layout search without the service around it: 175 billion parameters on 1,024 accelerators, one core, nothing cached."""
     from service.domain.training.run import RECOMPUTES, TODAYS_SOFTWARE, Axes
     from service.engine.training.layouts import candidate_layouts
-    from service.engine.training.memory import memory_use
+    from service.engine.training.memory.memory_use import memory_use
     from service.engine.training.search.layout_search import choose_layout
     from service.engine.training.step.step_time import step_time
     from service.presets.hardware.accelerators import find_accelerator

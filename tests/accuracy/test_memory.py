@@ -13,7 +13,7 @@ from service.domain.training.hardware import Precision
 from service.domain.training.model import Model
 from service.domain.training.run import RECOMPUTES, Cluster, Method, Training
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.presets.training.footprint import find_footprint
 from tools.calibration.cases import Row, build_cluster, find_or_build_model, parse_count, read_table
 

@@ -18,7 +18,7 @@ from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.model import Experts, LatentAttention, Model, Transformer
 from service.domain.training.run import Axes, Cluster, Optimizer, Recompute, StatesDtype, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.parameters import count_parameters
 from service.presets.defaults import flash_attention
 from service.presets.hardware.accelerators import find_accelerator

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.utilisation import AchievedRates
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.step.finetuning import FineTuningWork, finetuning_work
 from service.engine.training.step.step_work import with_finetuning
 from service.engine.training.step.workload import trained_workload

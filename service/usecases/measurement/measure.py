@@ -17,7 +17,7 @@ from typing import Any
 from service.domain.errors import UnknownName
 from service.domain.training.hardware import Accelerator, Precision
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.presets.hardware.accelerators import canonical_accelerator, find_accelerator, load_accelerators
 from service.presets.training.measured import MeasuredShape, parse_measurement, store_measurement
 from service.presets.training.utilisation import find_utilisation

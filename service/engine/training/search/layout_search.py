@@ -14,7 +14,7 @@ from service.domain.training.model import Model, Transformer
 from service.domain.training.run import TUNED, Axes, Cluster, Training
 from service.domain.training.utilisation import Utilisation
 from service.engine.training.layouts import Layouts, base_layouts, memory_option_grid, with_memory_options
-from service.engine.training.memory import MemoryUse, memory_use
+from service.engine.training.memory.memory_use import MemoryUse, memory_use
 from service.engine.training.rl.phases import sampler_fits, step_by_phase, training_pool, update_training
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
 from service.engine.training.step.step_time import StepTime, slowed, step_time, typical_share

@@ -9,8 +9,8 @@ from service.domain.training.model import GenericNetwork
 from service.domain.training.run import FROZEN_BASE, KernelFusion
 from service.engine.training.adapters import adapter_parameters, adapters_of_a_layer
 from service.engine.training.dtypes import element_bytes
-from service.engine.training.finetuning_memory import updates_in_pytorch
 from service.engine.training.layouts import layer_count
+from service.engine.training.memory.finetuning import updates_in_pytorch
 from service.engine.training.step.memory_traffic import dequantisation_seconds
 from service.engine.training.step.workload import Floats, Workload, layer_passes
 

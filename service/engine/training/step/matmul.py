@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import FROZEN_BASE
-from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes
 from service.engine.training.flops import forward_flops
 from service.engine.training.layouts import layer_count
+from service.engine.training.memory.activations import attention_output_width
 from service.engine.training.parameters import block_shares, count_parameters, expert_layer_count, feed_forward_parameters
 from service.engine.training.step.workload import (
     Floats,

@@ -6,11 +6,11 @@ import numpy as np
 
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE
-from service.engine.training.activations import attention_output_width
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes, optimizer_bytes, weight_bytes
 from service.engine.training.flops import CHUNK_TOKENS, mean_context_tokens, predicted_tokens
 from service.engine.training.layouts import rounded_batch
-from service.engine.training.memory import key_value_bytes_per_sequence
+from service.engine.training.memory.activations import attention_output_width
+from service.engine.training.memory.memory_use import key_value_bytes_per_sequence
 from service.engine.training.parameters import block_shares, expert_layer_count
 from service.engine.training.pipeline_stages import expert_ranks
 from service.engine.training.sharding import zero_sharded

@@ -13,7 +13,7 @@ from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.estimate import checkpoint_tb, estimate
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, training_flops, transformer_forward_flops
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import (
     A100,

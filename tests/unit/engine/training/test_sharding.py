@@ -10,7 +10,7 @@ import pytest
 from service.domain.training.model import Experts, Model, Transformer
 from service.domain.training.run import AuxiliaryModels
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.parameters import count_parameters
 from service.engine.training.pipeline_stages import PipelineStage, embedding_weights_per_rank, in_flight, pipeline_stages, routed_share
 from service.engine.training.sharding import expert_replicas, local_adapters, local_parameters, zero_sharded, zero_shares

@@ -11,7 +11,7 @@ from service.domain.training.model import StateSpace, Transformer
 from service.engine.training.adapters import adapter_parameters, linear_layers
 from service.engine.training.flops import forward_flops, state_space_flops
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import key_value_bytes_per_sequence, memory_use
+from service.engine.training.memory.memory_use import key_value_bytes_per_sequence, memory_use
 from service.engine.training.parameters import attention_layer_count, block_shares, count_parameters, ffn_layer_count
 from service.engine.training.shape import infer_shape
 from service.engine.training.step.step_work import StepWork, step_work

@@ -15,7 +15,7 @@ from service.domain.training.run import AuxiliaryModels, Axes, Training
 from service.domain.training.utilisation import LossRange, LossTerms, PlanCalibration
 from service.engine.training.estimate import estimate
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.parameters import total_parameters
 from service.engine.training.rl.phases import packed_layouts, phases_of, update_training
 from service.engine.training.search.layout_search import choose_layout

@@ -11,7 +11,7 @@ from service.domain.training.hardware import Accelerator
 from service.domain.training.model import Model
 from service.domain.training.run import AuxiliaryModels, Axes, Cluster, Training
 from service.engine.training.layouts import candidate_layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.search.fit_advice import does_not_fit, what_would_fit
 from service.engine.training.search.layout_search import choose_layout, choose_layouts
 from service.engine.training.step.step_time import StepTime, step_time

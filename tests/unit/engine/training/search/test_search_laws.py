@@ -17,7 +17,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.model import Experts, Model
 from service.domain.training.run import RECOMPUTES, Axes, Cluster, Training
 from service.engine.training.layouts import Layouts, candidate_layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.search.alternatives import FITTING_ALTERNATIVES, MESH, SPENT_IN
 from service.engine.training.search.fit_advice import what_would_fit
 from service.engine.training.search.layout_search import LayoutChoice, choose_layout

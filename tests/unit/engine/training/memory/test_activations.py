@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from service.domain.training.model import Experts, Model
 from service.domain.training.run import RECOMPUTES, AuxiliaryModels, Training
-from service.engine.training.activations import active_expert_width, cross_attention_bytes, layer_activation_bytes
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.activations import active_expert_width, cross_attention_bytes, layer_activation_bytes
+from service.engine.training.memory.memory_use import memory_use
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_3_8B, LLAMA_3_405B, LLAMA_7B, MIXTRAL, T5_11B, VIT_L_16, gpt, training
 
 NONE, SELECTIVE, FULL = range(len(RECOMPUTES))

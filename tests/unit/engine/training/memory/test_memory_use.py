@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import OPTIMIZERS, RECOMPUTES, AuxiliaryModels, Training
 from service.engine.training.layouts import Layouts, all_memory_options, memory_option_grid
-from service.engine.training.memory import key_value_bytes_per_sequence, kv_cache_bytes, memory_use
+from service.engine.training.memory.memory_use import key_value_bytes_per_sequence, kv_cache_bytes, memory_use
 from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import DEEPSEEK_V3, LLAMA_2_70B, LLAMA_7B, MISTRAL_7B, MIXTRAL, RESNET_50, T5_11B, gpt, llama, training
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from service.domain.training.model import Model
 from service.domain.training.run import KERNEL_FUSIONS, RECOMPUTES, TUNED, Training
-from service.engine.training.finetuning_memory import layer_activations
 from service.engine.training.layouts import Layouts
-from service.engine.training.memory import memory_use
+from service.engine.training.memory.finetuning import layer_activations
+from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.parameters import count_parameters
 from tests.unit.engine.builders import LLAMA_2_70B, LLAMA_7B, MISTRAL_7B, MIXTRAL, T5_11B, gpt, training
 

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from service.domain.training.footprint import Footprint
 from service.domain.training.model import GenericNetwork, Model, Transformer
 from service.domain.training.run import TUNED, Training
-from service.engine.training.activations import activation_bytes, logit_bytes
 from service.engine.training.dtypes import element_bytes, gradient_bytes, optimizer_bytes, weight_bytes
-from service.engine.training.finetuning_memory import finetuning_phases
 from service.engine.training.flops import auxiliary_networks, mean_context_tokens
 from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_count
-from service.engine.training.model_states import BytesPerUnit, model_state_bytes
+from service.engine.training.memory.activations import activation_bytes, logit_bytes
+from service.engine.training.memory.finetuning import finetuning_phases
+from service.engine.training.memory.model_states import BytesPerUnit, model_state_bytes
 from service.engine.training.parameters import ParameterCounts, attention_layer_count, count_parameters, expert_layer_count
 from service.engine.training.pipeline_stages import (
     PipelineStage,

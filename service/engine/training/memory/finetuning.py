@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import Transformer
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, KernelFusion, Training
-from service.engine.training.activations import (
+from service.engine.training.adapters import has_adapter
+from service.engine.training.dtypes import FULL_WIDTH, element_bytes, frozen_bytes, moment_bytes, optimizer_bytes
+from service.engine.training.flops import predicted_tokens
+from service.engine.training.layouts import Layouts, layer_count, micro_batches
+from service.engine.training.memory.activations import (
     SCORE_BYTES,
     attention_output_width,
     feed_forward_elements,
     mixer_elements,
 )
-from service.engine.training.adapters import has_adapter
-from service.engine.training.dtypes import FULL_WIDTH, element_bytes, frozen_bytes, moment_bytes, optimizer_bytes
-from service.engine.training.flops import predicted_tokens
-from service.engine.training.layouts import Layouts, layer_count, micro_batches
-from service.engine.training.model_states import BytesPerUnit, model_state_bytes
+from service.engine.training.memory.model_states import BytesPerUnit, model_state_bytes
 from service.engine.training.parameters import ParameterCounts, expert_layer_count
 from service.engine.training.pipeline_stages import expert_ranks
 from service.engine.training.sharding import data_ranks, zero_shares
