@@ -2,7 +2,7 @@
 
 Weights and optimizer states after Rajbhandari et al. 2020 (ZeRO, arXiv 1910.02054, section 3; `model_states.py`), activations after
 Korthikanti et al. 2022 (`activations.py`). With a pipeline the parts are those of its fullest stage, the first or the last
-(`pipeline_stages.py`); fine-tuning is followed through the moments of a step (`finetuning_memory.py`). Bytes of a parameter and of an
+(`pipeline_stages.py`); fine-tuning is followed through the moments of a step (`memory/finetuning.py`). Bytes of a parameter and of an
 element are data (`Footprint`). Left out: offloading to the host's memory, copies of weights for averaging, and networks' own
 workspaces.
 """
