@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ class EstimateCache:
 
     context: AppContext
     _estimates: dict[Key, EstimateAnswer] = field(default_factory=dict)
-    _parts: dict[tuple[str, Key], tuple[Any, AssumptionLog]] = field(default_factory=dict)
+    _parts: dict[tuple[Hashable, Key], tuple[Any, AssumptionLog]] = field(default_factory=dict)
     _searches: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
     def estimate(self, request: Request) -> EstimateAnswer:
@@ -46,7 +46,7 @@ class EstimateCache:
         if key not in self._estimates:
             notes = AssumptionLog()
             sections = _machine_sections(request)
-            machine = self._part("machine", request, sections, lambda log: resolve_machine(self.context, request, log), notes)
+            machine = self._part(("machine",), request, sections, lambda log: resolve_machine(self.context, request, log), notes)
             run = self._resolve_run(request, machine, notes)
             self._count_search(run)
             utilisation = resolve_utilisation(self.context, run, notes)
@@ -58,13 +58,13 @@ class EstimateCache:
         """The run of a request, as `resolve` assembles it."""
         cluster, price = machine.cluster, machine.price
         model, training = self._part(
-            "trained", request, TRAINING_SECTIONS, lambda log: trained_model(self.context, request, machine, log), notes
+            ("trained", cluster), request, TRAINING_SECTIONS, lambda log: trained_model(self.context, request, machine, log), notes
         )
         data = resolve_data(request["data"], model, training.seq_len, notes)
         others, year = [name for name in request if name not in ("model", "data", "training")], training.software_year
         accelerator = cluster.accelerator
         settings = self._part(
-            f"settings of {year}",
+            ("settings", year, price),
             request,
             others,
             lambda log: resolve_settings(self.context, request, accelerator, price, year, log),
@@ -73,9 +73,9 @@ class EstimateCache:
         return Run(model=model, data=data, training=training, cluster=cluster, **settings)
 
     def _part(
-        self, name: str, request: Request, sections: Iterable[str], resolve: Callable[[AssumptionLog], Part], notes: AssumptionLog
+        self, name: Hashable, request: Request, sections: Iterable[str], resolve: Callable[[AssumptionLog], Part], notes: AssumptionLog
     ) -> Part:
-        """A part that depends on some sections of a request; its assumptions are added to `notes`."""
+        """A part that depends on some sections of a request, and on what its name holds; its assumptions are added to `notes`."""
         key = name, _key(request, sections)
         if key not in self._parts:
             log = AssumptionLog()
