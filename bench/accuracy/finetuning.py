@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.accuracy.naive import constant_rates, flop_per_peak, rule_figures, spreadsheet_rate
 from bench.accuracy.report import percent, table
 from service.engine.training.search.layout_search import choose_layout
 from service.presets.training.utilisation import find_utilisation
@@ -76,6 +77,15 @@ def _speeds() -> dict[str, tuple[float, float, bool]]:
     return {case.ids[0]: (out, inside, bool(within)) for case, out, inside, within in found}
 
 
+def _rule_errors() -> dict[str, Floats]:
+    """Errors of both rules on every measured speed; the constant rate is each document's own."""
+    cases = speed_cases()
+    rates = np.array([case.rates[0] for case in cases])
+    spreadsheet = np.array([spreadsheet_rate(case.model, case.training, case.cluster) for case in cases])
+    constant = constant_rates(rates, np.array(list(map(flop_per_peak, cases))), [case.document for case in cases])
+    return {"baseline": np.abs(rates / spreadsheet - 1), "constant_rate": np.abs(rates / constant - 1)}
+
+
 def _covered(cases: Sequence[MeasuredCase], log_ratio: Floats, documents: NDArray[np.str_]) -> NDArray[np.bool_]:
     """Whether each row lies in the range of the other documents' errors, no narrower than the machine's pre-training."""
     within = np.zeros(len(cases), dtype=bool)
@@ -102,6 +112,7 @@ def _questions() -> list[Summary]:
             "documents_alike_median_ape": _alike(speed, lambda row: _time_error(row.speed)),
             "in_sample_median_ape": _rounded(np.median([_time_error(row.speed_in_sample) for row in speed])),
             "coverage_80": round(float(np.mean([row.covered for row in speed])), 3),
+            **rule_figures(_rule_errors()),
         },
         {
             "name": "finetuning-memory",

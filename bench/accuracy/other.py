@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bench.accuracy.naive import NAMES, constant_rates, flop_per_peak, rule_figures, spreadsheet_rate
 from service.domain.quantities import Range
 from service.domain.training.run import TUNED
 from service.engine.training.search.layout_search import choose_layout
@@ -28,24 +29,32 @@ Summary = dict[str, object]
 
 @dataclass(frozen=True)
 class OtherRow:
-    """Measured over predicted rate of a row, without its document and in sample, and whether its range holds it."""
+    """Measured over predicted rate of a row, without its document and in sample, and whether its range holds it.
+
+    `baseline`, `constant_rate`: the same of both rules; the constant rate is its vendor's median share of the peak.
+    """
 
     id: str
     vendor: str
     at_least: bool
     left_out: float
     in_sample: float
+    baseline: float
+    constant_rate: float
     covered: bool
 
 
 @functools.cache
 def rows() -> tuple[OtherRow, ...]:
     """Every row that is not excluded."""
-    here = load_parameters()
-    return tuple(_row(case, here) for case in other_cases())
+    here, cases = load_parameters(), other_cases()
+    questions = [case.question for case in cases]
+    rates = np.array([question.rates[0] for question in questions])
+    constant = constant_rates(rates, np.array(list(map(flop_per_peak, questions))), [one.accelerator.vendor for one in questions])
+    return tuple(_row(case, here, over) for case, over in zip(cases, (rates / constant).tolist(), strict=True))
 
 
-def _row(case: OtherCase, here: FittedParameters) -> OtherRow:
+def _row(case: OtherCase, here: FittedParameters, over_constant: float) -> OtherRow:
     question = case.question
     ratio, spread = _predicted(question, _without(question.document, question.source))
     return OtherRow(
@@ -54,6 +63,8 @@ def _row(case: OtherCase, here: FittedParameters) -> OtherRow:
         at_least=case.at_least,
         left_out=ratio,
         in_sample=_predicted(question, here)[0],
+        baseline=float(question.rates[0]) / spreadsheet_rate(question.model, question.training, question.cluster),
+        constant_rate=over_constant,
         covered=(case.at_least or spread.p10 <= ratio) and ratio <= spread.p90,
     )
 
@@ -108,6 +119,7 @@ def _summary(name: str, some: Sequence[OtherRow]) -> Summary:
         "bounds_as_measured_median_ape": _rounded(np.median([abs(row.left_out - 1) for row in some])),
         "in_sample_median_ape": _rounded(np.median(here)),
         "in_sample_mean_ape": _rounded(np.mean(here)),
+        **rule_figures({name: [error(row, getattr(row, name)) for row in some] for name in NAMES}),
         "left_out": {},
     }
 

@@ -55,8 +55,6 @@ SUMMARY_COLUMNS = {
     "without its publication": "publication_out_median_ape",
     "in sample: median": "in_sample_median_ape",
     "in sample: mean": "in_sample_mean_ape",
-    "6 N D": "baseline_median_ape",
-    "constant rate": "constant_rate_median_ape",
 }
 
 
@@ -77,11 +75,11 @@ class Figures:
 
 
 def document(
-    lines: Sequence[Line], rows: Sequence[ScoredRow], citations: Mapping[str, str], page: str, weaknesses: str, large_from_small: str
+    lines: Sequence[Line], rows: Sequence[ScoredRow], citations: Mapping[str, str], page: str, weaknesses: str, tables: Mapping[str, str]
 ) -> str:
     """The page filled in. `citations`: the text behind each publication's key; `weaknesses`: what no figure shows, written by hand.
 
-    `large_from_small`: the table of plans carried from a measured step.
+    `tables`: those made elsewhere, by the names that the page has for them.
     """
     given = [row for row in rows if row.kind == "throughput" and row.layout_known != "goal"]
     return string.Template(page).substitute(
@@ -90,7 +88,6 @@ def document(
         breakdowns=breakdowns(given, rows, citations),
         with_and_without_layout=pairs_table(given, rows),
         run_groups=run_groups_table(lines),
-        large_from_small=large_from_small,
         runs=runs_table([row for row in rows if row.kind == "hours"]),
         not_scored=not_scored_table(lines),
         rows_to_judge=ROWS_TO_JUDGE,
@@ -98,6 +95,7 @@ def document(
         weak_coverage=percent(WEAK_COVERAGE, 0),
         weak=weak_tables(weak_groups(given, rows)),
         weaknesses=weaknesses.strip(),
+        **tables,
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.accuracy.naive import rule_figures, spreadsheet_rate
 from bench.accuracy.report import percent, table
 from service.presets.training.reinforcement import rollout_rates
 from tools.calibration.cases import read_table
@@ -60,7 +61,20 @@ def summaries() -> list[Summary]:
     """One line of all rows, one a published phase, one a document."""
     names = sorted({row.case.document for row in rows()})
     documents = [_summary(f"rl: {name}", [row for row in rows() if row.case.document == name]) for name in names]
-    return [_summary("rl-steps", rows()), *_phases(), *documents]
+    return [_summary("rl-steps", rows()) | rule_figures(_rule_errors()), *_phases(), *documents]
+
+
+def _rule_errors() -> dict[str, list[float]]:
+    """Errors of 6 FLOPs a parameter and token that is trained on, at one MFU, and at the documents' own median of it."""
+    ratios = np.array([_spreadsheet_seconds(row.case) / row.case.measured["step_s"] for row in rows()])
+    documents = np.array([row.case.document for row in rows()])
+    own = np.array([np.median(ratios[documents == document]) for document in documents])
+    return {"baseline": _errors(ratios), "constant_rate": _errors(ratios / own)}
+
+
+def _spreadsheet_seconds(case: RlCase) -> float:
+    rate = spreadsheet_rate(case.model, case.training, case.cluster)
+    return case.training.global_batch * case.training.seq_len / rate / case.cluster.count
 
 
 def _summary(name: str, some: Sequence[RlRow]) -> Summary:

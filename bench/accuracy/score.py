@@ -19,13 +19,10 @@ from numpy.typing import NDArray
 
 from bench.accuracy import other
 from bench.accuracy.carried import large_from_small
+from bench.accuracy.naive import BASELINE_MFU, NAMES, constant_rates, flop_per_peak, rule_figures, spreadsheet_rate
 from bench.accuracy.report import alike, errors, grouped, log_times
 from bench.accuracy.rows import ScoredRow
-from service.domain.training.model import GenericNetwork, Model
-from service.domain.training.run import Cluster, Training
-from service.engine.training.flops import training_flops
-from service.engine.training.parameters import count_parameters, total_parameters
-from service.engine.training.step.workload import peak_flops
+from service.engine.training.parameters import total_parameters
 from service.presets.training.utilisation import (
     LayoutKnowledge,
     find_utilisation,
@@ -51,7 +48,6 @@ from tools.calibration.whole_runs import coefficients_left_out, run_losses
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]
-BASELINE_MFU = 0.4
 RUNS = dict(zip(("training-runs", "more-training-runs"), FILES, strict=True))
 PREDICTORS = {
     "publication_out": "predicted_publication_out",
@@ -60,6 +56,11 @@ PREDICTORS = {
     "constant_rate": "constant",
 }
 """Predictors beside `predicted_left_out`, by the names of their figures."""
+STATISTICS: dict[str, Callable[[Floats], np.floating[Any]]] = {
+    "median": np.median,
+    "mean": np.mean,
+    "p90": lambda errors: np.quantile(errors, 0.9),
+}
 # Which rows each line of whole runs is of.
 IN_RUN_GROUP: dict[str, Callable[[ScoredRow], bool]] = {
     "runs-before-2022": lambda row: row.year < 2022,
@@ -126,7 +127,8 @@ def _alone(cases: Sequence[MeasuredCase]) -> list[ScoredRow]:
 def _speeds(cases: Sequence[MeasuredCase], known: LayoutKnowledge, away: Floats, further: Floats, here: Floats) -> list[ScoredRow]:
     parameters, folds = load_parameters(), read_folds()
     owners = [(case, index) for case in cases for index in range(len(case.rates))]
-    constant = _constant_rates([case for case, _ in owners])
+    measured = np.array([case.rates[index] for case, index in owners])
+    constant = constant_rates(measured, np.array([flop_per_peak(case) for case, _ in owners]), [data_set(case) for case, _ in owners])
     covered = _covered(known, residuals(cases, away, parameters), [_borrowed(case, folds) for case, _ in owners])
     return [
         _scored(
@@ -140,8 +142,8 @@ def _speeds(cases: Sequence[MeasuredCase], known: LayoutKnowledge, away: Floats,
             predicted_left_out=float(away[place]),
             predicted_publication_out=float(further[place]),
             predicted_in_sample=float(here[place]),
-            baseline=_baseline_rate(case.model, case.training, case.cluster),
-            constant=constant[place],
+            baseline=spreadsheet_rate(case.model, case.training, case.cluster),
+            constant=float(constant[place]),
             covered=bool(covered[place]),
         )
         for place, (case, index) in enumerate(owners)
@@ -180,30 +182,12 @@ def _covered(known: LayoutKnowledge, misses: Residuals, borrowed: Sequence[bool]
     return within
 
 
-def _constant_rates(owners: Sequence[MeasuredCase]) -> list[float]:
-    """By row, the rate at its table's median share of the peak."""
-    flops = [training_flops(case.model, case.training).total / peak_flops(case.accelerator, case.training.precision) for case in owners]
-    seen = np.concatenate([case.rates for case in {case.ids: case for case in owners}.values()])
-    names = np.array([data_set(case) for case in owners])
-    shares = seen * np.array(flops)
-    medians = {name: float(np.median(shares[names == name])) for name in set(names)}
-    return [medians[name] / one for name, one in zip(names, flops, strict=True)]
-
-
-def _baseline_rate(model: Model, training: Training, cluster: Cluster) -> float:
-    """Tokens a second and accelerator by 6 FLOPs a parameter (those a token meets) and 40 % of the dense peak."""
-    peak = BASELINE_MFU * peak_flops(cluster.accelerator, training.precision)
-    if isinstance(model, GenericNetwork):
-        return peak / (3 * model.flops_per_sample)
-    return peak / (6 * count_parameters(model).active)
-
-
 def _hours() -> list[ScoredRow]:
     """Published runs' hours: parameters fitted without their publication, losses of whole runs without it or their models' family."""
     parameters, folds = load_parameters(), read_folds()
     tables, runs = zip(*((table, run) for table, file in RUNS.items() for run in published_runs(file)), strict=True)
     left_out = coefficients_left_out(run_losses(runs, parameters, folds))
-    naive = np.array([run.tokens / _baseline_rate(run.model, run.training, run.cluster) / 3600 for run in runs])
+    naive = np.array([run.tokens / spreadsheet_rate(run.model, run.training, run.cluster) / 3600 for run in runs])
     constant = {table: _constant(table, tables, runs, naive) for table in RUNS}
     found = []
     for at, (table, run) in enumerate(zip(tables, runs, strict=True)):
@@ -253,7 +237,8 @@ def _summary(name: str, some: Sequence[ScoredRow], reasons: Mapping[str, int]) -
     others = {
         f"{name}_{statistic}_ape": _rounded(measure(errors(some, predictor)))
         for name, predictor in PREDICTORS.items()
-        for statistic, measure in (("median", np.median), ("mean", np.mean))
+        for statistic, measure in STATISTICS.items()
+        if statistic != "p90" or name in NAMES
     }
     return {
         "name": name,
@@ -283,8 +268,9 @@ def _vision() -> Summary:
     shares = np.array([share for _, share in found])
     fitted = np.array([parameters.other[key] for key, _ in found])
     ratios = {"in_sample": shares / fitted, "baseline": shares / BASELINE_MFU, "constant_rate": shares / np.median(shares)}
-    medians = {f"{name}_median_ape": round(float(np.median(np.abs(ratio - 1))), 4) for name, ratio in ratios.items()}
-    return {"name": "resnet", "rows": len(found), **medians, "left_out": {}}
+    errors_ = {name: np.abs(ratio - 1) for name, ratio in ratios.items()}
+    median = _rounded(np.median(errors_["in_sample"]))
+    return {"name": "resnet", "rows": len(found), "in_sample_median_ape": median, **rule_figures(errors_), "left_out": {}}
 
 
 def _half_of_vtrain(some: Sequence[ScoredRow]) -> Summary:

@@ -65,6 +65,7 @@ LINES = [
     {"name": "seen-only", "rows": 4, "in_sample_median_ape": 0.04, "left_out": {}},
     {"name": "none", "rows": 0, "left_out": {"shape not published": 8}},
 ]
+TABLES = dict.fromkeys(("large_from_small", "rules", "peer_rows", "peers"), "a table")
 CITATIONS = {"paper": "A paper (arXiv 0000.00000) Table 1", "other": "x" * 20 + " " + "y" * 300}
 
 
@@ -134,7 +135,7 @@ def test_groups_of_few_rows_are_not_judged() -> None:
 
 def test_the_page_holds_every_part() -> None:
     """Each table of the page has its rows: data sets, groups, pairs, runs, reasons; the weaknesses stand at the end."""
-    text = report.document(LINES, ROWS, CITATIONS, PAGE, "- a weakness\n", "a table")
+    text = report.document(LINES, ROWS, CITATIONS, PAGE, "- a weakness\n", TABLES)
     assert cells(text, "one")[1:5] == ["2", "10.0 %", "12.0 %", "20.0 %"]
     assert cells(text, "seen-only")[2] == ""
     assert cells(text, "**all**")[1] == "2"
@@ -150,7 +151,7 @@ def test_the_page_holds_every_part() -> None:
 
 def test_the_same_rows_make_the_same_page() -> None:
     """The page is a function of the score: no clock, no order of a set."""
-    assert report.document(LINES, ROWS, CITATIONS, PAGE, "", "") == report.document(LINES, list(ROWS), CITATIONS, PAGE, "", "")
+    assert report.document(LINES, ROWS, CITATIONS, PAGE, "", TABLES) == report.document(LINES, list(ROWS), CITATIONS, PAGE, "", TABLES)
 
 
 def test_charts_are_small_and_the_same_twice() -> None:
