@@ -18,7 +18,7 @@ README = Path(__file__).parents[1] / "README.md"
 REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
 PROGRAMS = README.parent / "docs" / "programs.md"
 SCENARIOS = README.parent / "docs" / "scenarios.md"
-TRANSCRIPTS = tuple(README.parent / "docs" / f"{name}.md" for name in ("comparing", "optimal", "serving"))
+TRANSCRIPTS = tuple(README.parent / "docs" / f"{name}.md" for name in ("comparing", "contract-prices", "optimal", "serving"))
 """Pages that show commands with their output."""
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
 """What commands take for now: which prices are stale depends on it."""

@@ -1,4 +1,4 @@
-"""`outlay prices`: fetch from the providers in this process, and show their states."""
+"""`outlay prices`: fetch from the providers in this process, show their states, and what is published of contracts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.context import make_context, make_database
+from service.cli.context import make_context, make_database, report_errors
 from service.cli.options import json_option
 from service.cli.request_io import show
-from service.cli.tables import clip, columns, csv_text, grid
+from service.cli.tables import Cells, clip, columns, csv_text, grid
 from service.domain.errors import StoreUnavailable
+from service.domain.procurement.contract_prices import CONTRACT_TERMS
 
 if TYPE_CHECKING:
     from service.context import AppContext
@@ -56,6 +57,31 @@ def show_providers(*, as_json: bool, as_csv: bool) -> None:
     except StoreUnavailable as error:
         raise click.ClickException(f"nothing is stored yet, or cannot be read ({error}); `outlay prices refresh` fetches prices") from error
     show(entries, lambda: _csv(entries) if as_csv else _table(entries), as_json=as_json)
+
+
+@prices.command()
+@click.option("--accelerator", help="Canonical name or alias.")
+@click.option("--term", type=click.Choice(CONTRACT_TERMS), help="Only commitments of this term.")
+@json_option("As over HTTP.")
+def contracts(*, as_json: bool, **filters: str | None) -> None:
+    """What is published of contract prices, by accelerator and term: bands, no offers."""
+    from service.serialization import to_builtins
+    from service.usecases.prices.catalog import find_contract_bands
+
+    with report_errors():
+        entries = to_builtins(find_contract_bands({name: value for name, value in filters.items() if value is not None}))
+    cells: Cells = {
+        "accelerator": "{accelerator}",
+        "term": "{term}",
+        "sellers": "{seller}s",
+        "low": "{low_usd_per_accelerator_hour:.2f}",
+        "mid": lambda entry: "" if entry["mid_usd_per_accelerator_hour"] is None else f"{entry['mid_usd_per_accelerator_hour']:.2f}",
+        "high": "{high_usd_per_accelerator_hour:.2f}",
+        "newest": "{observed_at}",
+        "kinds": lambda entry: ", ".join(entry["kinds"]),
+        "of": lambda entry: ", ".join(sorted({price["provider"] for price in entry["published"]})),
+    }
+    show(entries, lambda: f"{grid(entries, cells)}\nUSD per accelerator-hour; published bands, no offers", as_json=as_json)
 
 
 def _refreshed(context: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import get_args
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
 from service.domain.prices import PriceChange
+from service.domain.procurement.contract_prices import CONTRACT_TERMS, TERM_TEXT, ContractBand
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import Architecture, ModelPreset
 from service.schemas.derive import derive
@@ -75,6 +76,16 @@ AcceleratorSchema = derive(
 )
 ModelEntrySchema = derive(ModelPreset, "ModelEntry", extra={"shape": FreeObject(required=True, description="What the engine counts with")})
 OfferPageSchema = page_schema(OfferSchema, price_snapshot=Text(required=True, description="Name of the price snapshot"))
+
+
+class ContractPriceQuerySchema(PageQuerySchema):
+    """Filters of published contract prices."""
+
+    accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
+    term = Choice(CONTRACT_TERMS, description=TERM_TEXT)
+
+
+ContractBandSchema = derive(ContractBand)
 
 
 class RefreshSchema(Schema):

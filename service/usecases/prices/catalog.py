@@ -1,4 +1,4 @@
-"""Lists of offers, accelerators and models with filters. Errors point at the filter."""
+"""Lists of offers, accelerators, models and published contract prices with filters. Errors point at the filter."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.errors import UnknownName
 from service.domain.prices import NO_SYNONYMS, PROVIDER_SYNONYMS, PriceChange, near_names
+from service.domain.procurement.contract_prices import ContractBand
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.procurement.contract_prices import load_contract_bands
 from service.presets.training.models import ModelPreset, load_models
 from service.prices.catalog import PriceBook, matches_filters
 from service.store import HistoryFilter
@@ -49,6 +51,15 @@ def find_price_changes(context: AppContext, given: Given, limit: int, after: tup
     if "accelerator" in given:
         among["accelerator"] = _canonical(given["accelerator"])
     return context.store.price_changes(HistoryFilter(among, given.get("since"), given.get("until"), context.team), limit, after)
+
+
+def find_contract_bands(given: Given) -> list[ContractBand]:
+    """Published bands of contract prices that match all filters, by accelerator and term. Raises UnknownName for an unknown accelerator."""
+    accelerators = _canonical(given["accelerator"]) if "accelerator" in given else None
+    term = given.get("term")
+    return [
+        band for band in load_contract_bands() if (accelerators is None or band.accelerator in accelerators) and term in (None, band.term)
+    ]
 
 
 def _canonical(alias: str) -> tuple[str, ...]:

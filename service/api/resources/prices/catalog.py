@@ -1,4 +1,4 @@
-"""GET /v1/offers, /v1/accelerators and /v1/models."""
+"""GET /v1/offers, /v1/contract-prices, /v1/accelerators and /v1/models."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from service.schemas.paging import page_schema
 from service.schemas.prices import (
     AcceleratorQuerySchema,
     AcceleratorSchema,
+    ContractBandSchema,
+    ContractPriceQuerySchema,
     ModelEntrySchema,
     ModelQuerySchema,
     OfferPageSchema,
     OfferQuerySchema,
 )
 from service.schemas.training.presenters import accelerator_entry, model_entry, offer_entry
+from service.serialization import to_builtins
 from service.usecases.prices import catalog as usecase
 
 blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
@@ -45,6 +48,19 @@ def offers(query: dict[str, Any]) -> Response:
     now = context.clock()
     page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.is_stale(offer, now)), OFFER_KEY_LENGTH)
     return with_etag(json_response(page | {"price_snapshot": book.name}))
+
+
+@blueprint.route("/v1/contract-prices")
+@blueprint.arguments(ContractPriceQuerySchema, location="query")
+@blueprint.response(200, page_schema(ContractBandSchema))
+def contract_prices(query: dict[str, Any]) -> Response:
+    """Published contract prices
+
+    Bands of what is published of commitments, by accelerator, term and class of sellers, each price with its date and source. They are no
+    offers: nothing can be bought at them and no answer is priced with them.
+    """
+    found = usecase.find_contract_bands(query)
+    return json_response(_page(query, found, lambda band: (band.accelerator, band.term, band.seller), to_builtins, 3))
 
 
 @blueprint.route("/v1/accelerators")

@@ -1,0 +1,1 @@
+"""Procurement: buying or renting a fleet, published contract prices."""

@@ -1,0 +1,1 @@
+"""Sums of procurement: buying or renting a fleet, quotes beside published contract prices."""

@@ -1,0 +1,1 @@
+"""Data of procurement: published contract prices."""
