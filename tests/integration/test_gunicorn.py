@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from service.api.http.gunicorn_worker import QUEUED_PER_THREAD
 from tests.conftest import POLL_S
 
 ROOT = Path(__file__).parents[2]
@@ -138,18 +139,66 @@ def test_refusals_on_the_wire_are_problems(start: Start) -> None:
     is_problem(server.send(head("POST", ECHO, content, "Content-Length: 4", "Content-Length: 5"), b"{}"), 400)
 
 
-def test_stalled_clients_do_not_hold_the_threads(start: Start) -> None:
-    """More silent bodies and headers than there are threads, and a good request is still answered; a silent body gets a 408."""
+def test_slow_clients_hold_no_thread(start: Start) -> None:
+    """Far more silent bodies and heads than there are threads, and a good request is still answered; each slow one gets its 408."""
     server = start(workers=1, threads=2)
     with ExitStack() as open_connections:
-        bodies, heads = ([open_connections.enter_context(server.connect()) for _ in range(4)] for _ in range(2))
+        bodies, heads = ([open_connections.enter_context(server.connect()) for _ in range(20)] for _ in range(2))
         for connection in bodies:
             connection.sendall(head("POST", ECHO, "Content-Type: application/json", "Content-Length: 100") + b"{")
         for connection in heads:
             connection.sendall(b"GET /healthz HTTP/1.1\r\n")
-        assert server.get("/healthz")[0] == 200
-        for connection in bodies:
+        assert server.get("/v1/probe/items")[0] == 200
+        for connection in (*bodies, *heads):
             is_problem(answer_on(connection), 408)
+
+
+def test_a_request_may_arrive_byte_by_byte_and_two_at_once(start: Start) -> None:
+    """How a request is cut into packets does not matter, nor that the next one follows at once."""
+    server = start()
+    body = b'{"method": "lora"}'
+    request = head("POST", ECHO, "Content-Type: application/json", f"Content-Length: {len(body)}") + body
+    with server.connect() as connection:
+        for byte in request + request + request[:20]:
+            connection.sendall(bytes([byte]))
+        connection.sendall(request[20:])
+        assert [answer_on(connection)[::2] for _ in range(3)] == [(200, {"method": "lora"})] * 3
+    interim = request.replace(b"Host:", b"Expect: 100-continue\r\nHost:")
+    with server.connect() as connection:
+        connection.sendall(interim[: -len(body)])
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(body)
+        assert answer_on(connection)[::2] == (200, {"method": "lora"})
+
+
+def test_a_connection_serves_any_number_of_requests(start: Start) -> None:
+    """More requests on one kept-alive connection than Python allows nested calls."""
+    with closing(http.client.HTTPConnection("127.0.0.1", start().port, timeout=PATIENCE_S)) as connection:
+        for _ in range(sys.getrecursionlimit() + 100):
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            assert (answer.status, bool(answer.read())) == (200, True)
+
+
+def test_a_full_server_refuses_at_once_and_still_answers_operators(start: Start) -> None:
+    """With all threads busy and the queue full, a request gets a 503 with Retry-After; health and metrics are answered."""
+    server = start(workers=1, threads=1)
+    release = server.folder / "release"
+    for pipe in (server.folder / "entered", release):
+        os.mkfifo(pipe)
+    with ExitStack() as open_connections:
+        held = [open_connections.enter_context(server.connect()) for _ in range(1 + QUEUED_PER_THREAD)]
+        held[0].sendall(head("GET", "/v1/probe/hold"))
+        assert (server.folder / "entered").read_text() == "here"
+        for connection in held[1:]:
+            connection.sendall(head("GET", "/v1/probe/items"))
+        eventually(lambda: server.get("/v1/probe/items")[0] == 503)
+        refusal = server.send(head("GET", "/v1/probe/items"))
+        is_problem(refusal, 503)
+        assert refusal[1]["Retry-After"] == "1"
+        assert [server.get(path)[0] for path in ("/healthz", "/readyz", "/metrics")] == [200] * 3
+        release.write_text("go")
+        assert [answer_on(connection)[0] for connection in held] == [200] * len(held)
 
 
 def test_sums_are_right_over_processes_kills_and_restarts(start: Start) -> None:

@@ -1,34 +1,30 @@
-"""gunicorn's threaded worker, answering what never reaches the application the way the application would.
+"""gunicorn's threaded worker: no client, and no flood of requests, holds what others need.
 
-Set as `worker_class = "service.api.http.gunicorn_worker.ProblemWorker"`, with `limit_request_field_size` at 16380 so
-that an overlong request id is
-refused by the application, with its reasons.
+Set as `worker_class = "service.api.http.gunicorn_worker.ProblemWorker"`, with `limit_request_field_size` at 16380 so that an overlong
+request id is refused by the application, with its reasons. TLS is a proxy's work: this worker reads plain HTTP.
 """
 
 from __future__ import annotations
 
+import selectors
 import socket
-import struct
-from collections.abc import Callable
+import time
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from gunicorn import util  # type: ignore[import-untyped]
 from gunicorn.http import errors  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
+from service.api.http.arriving_requests import ARRIVED_S, ArrivingRequest
 from service.api.http.errors import CONTENT_TYPE, problem_body
-from service.api.http.request_body import STALL_S
 from service.api.http.request_ids import HEADER, SECURITY_HEADERS, new_request_id
 from service.schemas import strict_json
 
-
-class StalledClientError(errors.ParseException):  # type: ignore[misc]  # gunicorn has no types
-    """The headers did not arrive in time."""
-
-
 # The first that fits counts; what is in none of them is our fault.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
-    (StalledClientError, 408),
     (errors.InvalidResponseHeader, 500),
     (errors.InvalidResponseHeaderName, 500),
     (errors.LimitRequestLine, 414),
@@ -37,44 +33,75 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.UnsupportedTransferCoding, 501),
     (errors.ParseException, 400),
 )
-
-
-class HeaderTimeoutParser:
-    """A request parser that raises `StalledClientError` where the headers do not arrive in time."""
-
-    def __init__(self, parser: Any) -> None:
-        self._parser = parser
-
-    def __next__(self) -> Any:
-        try:
-            return next(self._parser)
-        except BlockingIOError:
-            raise StalledClientError from None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._parser, name)
-
-
-def _with_header_timeout(connection: Any, init: Callable[[], None]) -> Callable[[], None]:
-    """The connection's `init`, its parser wrapped."""
-
-    def initialise() -> None:
-        init()
-        if connection.parser is not None:
-            connection.parser = HeaderTimeoutParser(connection.parser)
-
-    return initialise
+OPERATOR_PATHS = (b"/healthz", b"/readyz", b"/metrics")
+"""Paths with a thread of their own each, so that supervisors are answered whatever the other threads do."""
+QUEUED_PER_THREAD = 4
+"""Requests that may wait for each thread; more are refused, for their answers would come too late to be of use."""
+RETRY_AFTER_S = 1
+MAX_SHARE_PER_ADDRESS = 0.5
+"""Part of a worker's connections that one address may hold in the midst of sending requests."""
+LEAVE_TO_OTHERS_S = 0.002
+"""A worker whose threads are all busy waits this long before it accepts, so that an idle worker accepts instead."""
+STOP_S = 2.0
+"""How long a stopping worker waits for a connection's first byte [s], as gunicorn does for kept-alive ones."""
+READ_BYTES = 64 * 1024
 
 
 class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """ThreadWorker with problem+json for requests that cannot be parsed, and a time limit for headers."""
+    """ThreadWorker that gives a request to a thread once all of it has arrived, and refuses what it cannot serve in time.
+
+    All methods but `handle` and `handle_error` run in the worker's main thread.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._arriving: set[ArrivingRequest] = set()
+        self._arriving_of: Counter[str] = Counter()
+        self._in_flight = 0
+
+    def init_process(self) -> None:
+        """Create the threads of the operator's paths, and run."""
+        self._operator_threads = {path: ThreadPoolExecutor(max_workers=1) for path in OPERATOR_PATHS}
+        super().init_process()
+
+    def accept(self, listener: Any) -> None:
+        """Accept a connection, unless a worker with an idle thread is there first."""
+        if self._in_flight >= self.cfg.threads and self.cfg.workers > 1:
+            time.sleep(LEAVE_TO_OTHERS_S)
+        super().accept(listener)
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Begin to collect the connection's next request; gunicorn calls it where it would give the connection to a thread."""
+        address = _address(conn)
+        if self._arriving_of[address] >= MAX_SHARE_PER_ADDRESS * self.worker_connections:
+            self._close(conn)
+            return
+        if not conn.initialized:
+            conn.data_ready = True
+            conn.init()
+        conn.sock.settimeout(0)
+        arriving = ArrivingRequest(conn)
+        self._arriving.add(arriving)
+        self._arriving_of[address] += 1
+        if early := conn.parser.unreader.take_buffered():
+            arriving.add(early)
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, arriving))
+        self._read(arriving)
+
+    def murder_pending(self) -> None:
+        """Give up requests that arrive too slowly; gunicorn calls it every second."""
+        super().murder_pending()
+        now_s = time.monotonic()
+        for arriving in [arriving for arriving in self._arriving if self._gives_up(arriving, now_s)]:
+            self._stop_reading(arriving)
+            if arriving.data:
+                self._refuse(arriving.connection, 408)
+            else:
+                self._close(arriving.connection)
 
     def handle(self, conn: Any) -> Any:
-        """Serve one request; a connection that stalls within its headers frees its thread after 3 s."""
-        # The application bounds the body by the socket's timeout; gunicorn waits for headers in blocking mode, where only this helps.
-        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(STALL_S), 0))
-        if not conn.initialized:
-            conn.init = _with_header_timeout(conn, conn.init)
+        """Serve a complete request; its time counts from its arrival, the wait for a thread included."""
+        ARRIVED_S.set(conn.arrived_s)
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:  # noqa: ARG002 - gunicorn's signature
@@ -86,8 +113,70 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             self.log.error("cannot serve the request", exc_info=exc, extra={"fields": fields})
         else:
             self.log.warning("cannot read the request", extra={"fields": fields})
+        self._write(client, answer(status, request_id))
+
+    def _read(self, arriving: ArrivingRequest, _fileobj: Any = None) -> None:
+        """Take what the connection has sent; serve the request once it is complete."""
+        data = b""
+        if not arriving.is_complete:
+            try:
+                data = arriving.connection.sock.recv(READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                self.log.debug("the client has gone")
+            if not data:
+                self._stop_reading(arriving)
+                self._close(arriving.connection)
+                return
+            arriving.add(data)
+        if arriving.is_complete:
+            self._stop_reading(arriving)
+            self._serve(arriving)
+        elif arriving.is_too_long:
+            self._stop_reading(arriving)
+            self._refuse(arriving.connection, 431)
+
+    def _serve(self, arriving: ArrivingRequest) -> None:
+        """Give a complete request to a thread, or refuse it where too many wait."""
+        connection, operator_thread = arriving.connection, self._operator_threads.get(arriving.path)
+        if operator_thread is None and self._in_flight >= self.cfg.threads * (1 + QUEUED_PER_THREAD):
+            self._refuse(connection, 503)
+            return
+        connection.parser.unreader.unread(bytes(arriving.data))
+        connection.arrived_s = arriving.last_byte_s
+        takes_common_thread = operator_thread is None
+        self._in_flight += takes_common_thread
+        served = (operator_thread or self.tpool).submit(self.handle, connection)
+        served.add_done_callback(lambda done: self.method_queue.defer(self._finish, connection, done, takes_common_thread))
+
+    def _finish(self, connection: Any, done: Future[Any], took_common_thread: bool) -> None:
+        self._in_flight -= took_common_thread
+        self.finish_request(connection, done)
+
+    def _gives_up(self, arriving: ArrivingRequest, now_s: float) -> bool:
+        """Whether a request is late, or its connection has sent nothing while the worker is stopping."""
+        return arriving.is_late(now_s) or (not self.alive and not arriving.data and now_s - arriving.began_s > STOP_S)
+
+    def _stop_reading(self, arriving: ArrivingRequest) -> None:
+        self._arriving.remove(arriving)
+        self._arriving_of -= Counter([_address(arriving.connection)])
+        self.poller.unregister(arriving.connection.sock)
+
+    def _refuse(self, connection: Any, status: int) -> None:
+        """Answer without the application, and close."""
+        request_id = new_request_id()
+        self.log.warning("request refused", extra={"fields": {"request_id": request_id, "status": status, "address": _address(connection)}})
+        self._write(connection.sock, answer(status, request_id))
+        self._close(connection)
+
+    def _close(self, connection: Any) -> None:
+        self.nr_conns -= 1
+        connection.close()
+
+    def _write(self, client: socket.socket, data: bytes) -> None:
         try:
-            util.write_nonblock(client, answer(status, request_id))
+            util.write_nonblock(client, data)
         except OSError:
             self.log.debug("the client has gone")
 
@@ -97,5 +186,13 @@ def answer(status: int, request_id: str) -> bytes:
     body = problem_body(status, request_id=request_id)
     text = strict_json.dumps(body).encode()
     headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(text))), (HEADER, request_id), ("Connection", "close")]
+    if status == 503:
+        headers.append(("Retry-After", str(RETRY_AFTER_S)))
     lines = [f"HTTP/1.1 {status} {body['title']}", *(f"{name}: {value}" for name, value in (*headers, *SECURITY_HEADERS))]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + text
+
+
+def _address(connection: Any) -> str:
+    """The client's address; empty for a Unix socket."""
+    client = connection.client
+    return str(client[0]) if isinstance(client, tuple) else ""

@@ -37,7 +37,8 @@ Plans and prices the compute of AI training programs.
 Bodies hold at most {DEFAULT_BODY_BYTES // MIB} MiB, on batch addresses {LARGE_BODY_BYTES // MIB} MiB (413 beyond), \
 nested at most {MAX_DEPTH} levels deep, integers of at most {MAX_INTEGER_DIGITS} digits, numbers of at most {MAX_NUMBER_LENGTH} characters.
 
-Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. A body that stalls for 3 s is answered 408.
+Unknown and repeated fields, unknown query parameters, NaN and infinities are errors. \
+A head that takes over 5 s, or a body that stalls for 3 s, is answered 408.
 
 **Keys.** As long as no API key was ever made, none is needed and all that is tracked is the team default's. From then on everything under \
 `{auth.PREFIX}` needs one, sent as `Authorization: Bearer`, and shows objects of its key's team only: those of other teams are not found. \

@@ -10,6 +10,7 @@ import time
 from flask import Flask, Response, g, request
 
 from service.api.http import metrics
+from service.api.http.arriving_requests import ARRIVED_S
 from service.api.http.errors import HttpError
 from service.runtime import logs
 
@@ -40,7 +41,7 @@ def register(app: Flask) -> None:
 
 
 def _begin() -> None:
-    g.started_s = time.perf_counter()
+    g.started_s = ARRIVED_S.get() or time.monotonic()
     wanted = request.environ.get("HTTP_X_REQUEST_ID")
     accepted = wanted is not None and _ACCEPTED.fullmatch(wanted) is not None
     g.request_id = wanted if accepted else new_request_id()
@@ -50,7 +51,7 @@ def _begin() -> None:
 
 
 def _finish(response: Response) -> Response:
-    duration_s = time.perf_counter() - g.started_s
+    duration_s = time.monotonic() - g.started_s
     headers = response.headers
     headers[HEADER] = g.request_id
     for name, value in SECURITY_HEADERS:
