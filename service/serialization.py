@@ -57,15 +57,19 @@ def _rfc3339(value: date) -> str:
     return value.isoformat().replace("+00:00", "Z")
 
 
+def _doc(marks: Sequence[object]) -> Doc:
+    return next((mark for mark in marks if isinstance(mark, Doc)), Doc(""))
+
+
 def _object_hook(kind: type, converter: Converter) -> Callable[[Any], dict[str, Any]]:
     """The function that makes JSON objects of a dataclass, laid out as its fields say."""
     from cattrs.gen import make_dict_unstructure_fn, override
 
     marks = {name: below for name, (_, below) in annotated_fields(kind).items()}
     overrides: dict[str, Any] = {
-        name: override(omit=HIDDEN in below or None, omit_if_default=True)
-        for name, below in marks.items()
-        if HIDDEN in below or any(isinstance(mark, Doc) and mark.optional for mark in below)
+        name: override(omit=HIDDEN in below or None, omit_if_default=doc.optional or HIDDEN in below, rename=doc.name or None)
+        for name, below, doc in ((name, below, _doc(below)) for name, below in marks.items())
+        if HIDDEN in below or doc.optional or doc.name
     }
     write: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(kind, converter, **overrides)
     merged = frozenset(name for name, below in marks.items() if MERGED in below)

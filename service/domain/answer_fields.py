@@ -19,7 +19,8 @@ class Doc:
 
     `maximum`, `minimum` and `max_length` of a list are those of its entries. `choices` are all texts that it may be, where its type does
     not say so. A field that is `optional` has the default None, and is left out of the JSON where it is None. One that is `nullable` has
-    a value in the dataclass, and may be null in an answer that a presenter makes of it.
+    a value in the dataclass, and may be null in an answer that a presenter makes of it. `name` is the member's name in the JSON where it is
+    a word that Python reserves.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Doc:
     lines: bool = False
     optional: bool = False
     nullable: bool = False
+    name: str = ""
 
     @property
     def description(self) -> str:

@@ -79,8 +79,8 @@ def derive(
         made = _field(hint, known, ranges, parts.get(field), required=not doc.optional)
         if doc.text:
             made.metadata = {"description": doc.description}
-        if field in TAKEN_NAMES:
-            made.data_key = field
+        if doc.name or field in TAKEN_NAMES:
+            made.data_key = doc.name or field
         members[f"{field}_" if field in TAKEN_NAMES else field] = made
     schema = make_schema(name or kind.__name__, {**members, **extra})
     schema.__doc__ = (kind.__doc__ or "").partition("\n\n    Attributes\n")[0]

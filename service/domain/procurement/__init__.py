@@ -1,1 +1,1 @@
-"""Procurement: buying or renting a fleet, published contract prices."""
+"""Fleets that are bought, reserved or rented."""

@@ -1,0 +1,1 @@
+"""Buying or renting a fleet for years."""
