@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from providers.base import Context
 from providers.file.sheets import PriceSheet, file_id, filled_fields, list_files, load_sheet, parse_time
-from providers.offer import FILE, PRICINGS, Discount, Fetched, Pricing, Provider, ProviderError, Rejected
+from providers.offer import FILE, PRICINGS, Discount, Fetched, OfferTerms, Pricing, Provider, ProviderError, Rejected
 from providers.row_parsing import BadRow, OfferCollector, get_count, get_text, parse_decimal, parse_usd, snapshot_name
 from providers.tables import read_table
 
@@ -35,7 +35,14 @@ PRICE_FIELDS = (
     "usd_per_accelerator_hour",
     "observed_at",
     "source",
+    "term_hours",
+    "upfront_share",
+    "valid_until",
+    "minimum_accelerators",
+    "committed_usd",
+    "capacity",
 )
+FLAGS: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": False}
 DISCOUNT_FIELDS = ("name", "percent", "provider", "region", "pricing", "accelerator")
 
 
@@ -152,8 +159,44 @@ def _offer(row: object, sheet: PriceSheet, collector: OfferCollector) -> dict[st
         "usd_per_hour": _usd_per_hour(stated, count),
         "observed_at": at,
         "source": get_text(stated, "source") if "source" in stated else sheet.source,
+        "terms": _terms(stated, collector.at.date()),
         "extras": {FILE: sheet.file, **sheet.extras, **({"country": _country(stated)} if "country" in stated else {})},
     }
+
+
+def _terms(stated: Mapping[str, Any], today: date) -> OfferTerms:
+    """Stated terms. Raises BadRow, also for a price that ended before today."""
+    until = _day(stated["valid_until"]) if "valid_until" in stated else None
+    if until is not None and until < today:
+        raise BadRow(f"valid_until is {until}: the price has ended")
+    try:
+        return OfferTerms(
+            term_hours=float(parse_decimal(stated["term_hours"], "term_hours")) if "term_hours" in stated else None,
+            upfront_share=float(parse_decimal(stated["upfront_share"], "upfront_share")) if "upfront_share" in stated else None,
+            valid_until=until,
+            minimum_accelerators=get_count(stated, "minimum_accelerators") if "minimum_accelerators" in stated else None,
+            committed_usd=parse_decimal(stated["committed_usd"], "committed_usd") if "committed_usd" in stated else None,
+            capacity=_flag(stated["capacity"]) if "capacity" in stated else None,
+        )
+    except ValueError as error:
+        raise BadRow(str(error)) from error
+
+
+def _day(value: object) -> date:
+    try:
+        if isinstance(value, date):
+            return value.date() if isinstance(value, datetime) else value
+        return date.fromisoformat(str(value))
+    except ValueError as error:
+        raise BadRow(f"valid_until is {str(value)[:40]!r} where a date was expected, as 2027-01-31") from error
+
+
+def _flag(value: object) -> bool:
+    """A truth value, as YAML and JSON have it or as text. Raises BadRow."""
+    found = FLAGS.get(str(value).strip().casefold())
+    if found is None:
+        raise BadRow(f"capacity is {str(value)[:40]!r} where true or false was expected")
+    return found
 
 
 def _country(stated: Mapping[str, Any]) -> str:

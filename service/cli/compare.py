@@ -23,7 +23,7 @@ HEAD = (
     *("", "USD", "", "days", "p90 days", "finish", "in time", "tCO2e"),
     *("provider", "region", "instances", "pricing", "availability", "read", ""),
 )
-UNINTERRUPTED_PRICINGS = ("on_demand", "reserved_1y", "reserved_3y")
+UNINTERRUPTED_PRICINGS = ("on_demand", "reserved_1y", "reserved_3y", "reserved")
 FIGURES = 6
 
 

@@ -14,7 +14,7 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 FIELDS = f"{__name__}.fields"
 """Where the context of a command has the values of its fields, by path."""
-PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y")
+PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y", "reserved")
 IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUT_FILE = click.Path(dir_okay=False, path_type=Path)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
-from providers.offer import PRICINGS, Offer
+from providers.offer import NO_TERMS, PRICINGS, TERM_HOURS, Offer, OfferTerms
 from service.domain.answer_fields import HIDDEN, Doc
 
 LONGEST_COMPARED = 100
@@ -23,6 +23,21 @@ PROVIDER_SYNONYMS: Mapping[str, str] = MappingProxyType(
 )
 """Providers by other names for them, in lower case."""
 NO_SYNONYMS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitmentTerms:
+    """Terms of a commitment or quote, as far as the source states them. `key` tells offers of one thing apart."""
+
+    term_hours: Annotated[float | None, Doc("Hours paid for whether used or not", "h", optional=True)] = None
+    upfront_share: Annotated[float | None, Doc("Share of the whole term's price paid at its start", "1", optional=True)] = None
+    valid_until: Annotated[date | None, Doc("Last day (UTC) on which the offer can be accepted", optional=True)] = None
+    minimum_accelerators: Annotated[int | None, Doc("Fewest accelerators that the price is for", minimum=1, optional=True)] = None
+    committed_usd: Annotated[Decimal | None, Doc("Spend over the term that the buyer commits to", "USD", optional=True)] = None
+    capacity: Annotated[
+        bool | None, Doc("True: the accelerators are held for the buyer; false: a discount only, capacity is not held", optional=True)
+    ] = None
+    key: Annotated[str, HIDDEN] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +57,7 @@ class PriceChange:
     availability: Annotated[str, Doc("What is known of its availability")]
     observed_at: Annotated[datetime, Doc("When the price was read")]
     source: Annotated[str, Doc("Where this comes from", max_length=1000)]
+    terms_key: Annotated[str, Doc("Terms that tell offers of one thing apart, as term_hours=4380; empty where none are stated")]
     usd_per_hour_before: Annotated[Decimal | None, Doc("Price in the previous row of the same thing; null: there is none", "USD per hour")]
 
     @property
@@ -50,9 +66,37 @@ class PriceChange:
         return self.id < 0
 
 
+def commitment_terms(offer: Offer) -> CommitmentTerms | None:
+    """The stated terms of an offer for answers; None where there are none."""
+    return None if offer.terms == NO_TERMS else CommitmentTerms(**asdict(offer.terms), key=offer.terms.key)
+
+
+def term_hours(pricing: str | None, terms: CommitmentTerms | None) -> float:
+    """Hours paid for whether used or not [h]: the stated term's, else those of the kind of pricing; 0 where that has none."""
+    stated = None if terms is None else terms.term_hours
+    return TERM_HOURS.get(pricing or "", 0.0) if stated is None else stated
+
+
+def pack_terms(terms: OfferTerms) -> dict[str, Any] | None:
+    """Stated terms as plain JSON values; None where there are none."""
+    stated = {name: value for name, value in asdict(terms).items() if value is not None}
+    texts: dict[str, Any] = {name: str(stated[name]) for name in ("valid_until", "committed_usd") if name in stated}
+    return {**stated, **texts} or None
+
+
+def unpack_terms(packed: Mapping[str, Any] | None) -> OfferTerms:
+    """The terms that `pack_terms` made plain."""
+    if not packed:
+        return NO_TERMS
+    until, committed = packed.get("valid_until"), packed.get("committed_usd")
+    typed = {"valid_until": until and date.fromisoformat(until), "committed_usd": committed and Decimal(committed)}
+    return OfferTerms(**{**packed, **typed})
+
+
 def offer_key(offer: Offer) -> tuple[str, ...]:
     """Key of an offer, in the order of listings."""
-    return (offer.accelerator, offer.provider, offer.region, offer.instance_type, offer.pricing, str(offer.accelerator_count), offer.market)
+    sold = (offer.accelerator, offer.provider, offer.region, offer.instance_type, offer.pricing, str(offer.accelerator_count), offer.market)
+    return (*sold, offer.terms.key)
 
 
 def near_names(wanted: str, known: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS) -> tuple[str, ...]:

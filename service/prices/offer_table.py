@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from providers.offer import TERM_HOURS, UNREAD_SINCE, Offer
+from providers.offer import UNREAD_SINCE, Offer
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,7 +80,7 @@ def make_offer_columns(offers: Sequence[Offer]) -> OfferColumns:
         instance=_named(offers, lambda offer: f"{offer.provider}\t{offer.instance_type}\t{offer.accelerator}"),
         usd_per_accelerator_hour=np.array([float(offer.usd_per_accelerator_hour) for offer in offers], dtype=np.float64),
         accelerator_count=np.array([offer.accelerator_count for offer in offers], dtype=np.int64),
-        term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers], dtype=np.float64),
+        term_hours=np.array([offer.term_hours for offer in offers], dtype=np.float64),
         observed_s=observed_s,
         read_with=_firsts(_code_column(offers, _read_time)[0]),
         newest=highest_of(observed_s, sold_as[0]) - observed_s < SECONDS_PER_DAY,

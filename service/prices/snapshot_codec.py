@@ -10,9 +10,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from providers.offer import Discount, Fetched, Offer
+from providers.offer import Discount, Fetched, Offer, OfferTerms
+from service.domain.prices import pack_terms, unpack_terms
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format, part of the cache's keys."""
 _FIELDS = tuple(field.name for field in fields(Offer))
 _TIMES = ("observed_at", "available_since")
@@ -43,10 +44,12 @@ def unpack(blob: bytes, snapshot: str) -> Fetched | None:
 def _written(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, OfferTerms):
+        return pack_terms(value)
     return str(value) if isinstance(value, Decimal) else value
 
 
 def _offer(row: list[Any]) -> Offer:
     given = dict(zip(_FIELDS, row, strict=True))
     times = {name: given[name] and datetime.fromisoformat(given[name]) for name in _TIMES}
-    return Offer(**{**given, **times, "usd_per_hour": Decimal(given["usd_per_hour"])})
+    return Offer(**{**given, **times, "usd_per_hour": Decimal(given["usd_per_hour"]), "terms": unpack_terms(given["terms"])})

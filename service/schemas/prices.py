@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import get_args
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
-from service.domain.prices import PriceChange
+from service.domain.prices import CommitmentTerms, PriceChange
 from service.domain.procurement.contract_prices import CONTRACT_TERMS, TERM_TEXT, ContractBand
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import Architecture, ModelPreset
-from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Flag, FreeObject, Moment, Number, Schema, Text
+from service.schemas.derive import derive, schema_of
+from service.schemas.fields import Choice, Count, Flag, FreeObject, Moment, Number, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema, page_schema
 from service.usecases.prices.providers import ProviderEntry
 
@@ -63,6 +63,7 @@ class OfferSchema(Schema):
         required=True,
         description="Older than its provider's prices count as fresh, or its provider could not be reached at the last attempt",
     )
+    terms = Part(schema_of(CommitmentTerms), description="Terms that the source states; absent: none")
 
 
 AcceleratorSchema = derive(

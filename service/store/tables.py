@@ -25,7 +25,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 
@@ -146,6 +146,7 @@ offers = Table(
     Column("usd_per_hour", ExactDecimal, nullable=False),
     Column("extras", JSON, nullable=False),
     Column("available_since", UtcTime),
+    Column("terms", JSON(none_as_null=True)),
 )
 
 provider_states = Table(
@@ -211,6 +212,7 @@ price_history = Table(
     Column("asked", String(64), nullable=False),
     *_offer_columns(),
     Column("usd_per_hour", ExactDecimal),
+    Column("terms_key", String(200), nullable=False, server_default=""),
     Index("price_history_by_time", "observed_at", "id"),
     Index("price_history_by_accelerator", "accelerator", "observed_at", "id"),
     Index("price_history_by_provider", "provider", "observed_at", "id"),
@@ -227,6 +229,7 @@ team_price_history = Table(
     Column("asked", String(64), nullable=False),
     *_offer_columns(),
     Column("usd_per_hour", ExactDecimal),
+    Column("terms_key", String(200), nullable=False, server_default=""),
     Index("team_price_history_by_time", "team", "observed_at", "id"),
     Index("team_price_history_by_thing", "team", "instance_type", "provider", "region", "pricing", "id"),
 )

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
 from service.domain.answer_fields import Doc, share
+from service.domain.prices import CommitmentTerms
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 
@@ -54,6 +55,7 @@ class OptionOffer:
     observed_at: Annotated[datetime | None, Doc("When the price was read; null for owned hardware")]
     source: Annotated[str, Doc("Where this comes from", max_length=1000)]
     stale: Annotated[bool, Doc("Whether the price is older than its provider promises")]
+    terms: Annotated[CommitmentTerms | None, Doc("Terms that the offer states; absent: none", optional=True)] = None
 
 
 @dataclass(frozen=True, slots=True)

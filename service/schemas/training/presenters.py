@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from providers.offer import Offer
+from providers.offer import NO_TERMS, Offer
 from service.context import AppContext
+from service.domain.prices import commitment_terms
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import ModelPreset
 from service.presets.version import engine_version
@@ -28,8 +30,11 @@ def batch_answer(answers: Sequence[Mapping[str, Any]], price_snapshot: str) -> d
 
 def offer_entry(offer: Offer, *, stale: bool) -> dict[str, Any]:
     """An offer as listings show it."""
-    body: dict[str, Any] = to_builtins(offer)
-    body["availability_since"] = body.pop("available_since")
+    body: dict[str, Any] = to_builtins(replace(offer, terms=NO_TERMS))
+    body["availability_since"], terms = body.pop("available_since"), commitment_terms(offer)
+    del body["terms"]
+    if terms is not None:
+        body["terms"] = to_builtins(terms)
     return body | {"usd_per_accelerator_hour": float(offer.usd_per_accelerator_hour), "stale": stale}
 
 

@@ -13,7 +13,7 @@ from service.domain.prices import PriceChange
 from service.store.database import Database
 from service.store.tables import price_history, team_price_history
 
-IDENTITY_COLUMNS = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market")
+IDENTITY_COLUMNS = ("asked", "provider", "region", "instance_type", "accelerator", "accelerator_count", "pricing", "market", "terms_key")
 """Columns that identify an offer."""
 
 

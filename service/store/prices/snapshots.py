@@ -12,6 +12,7 @@ from sqlalchemy import String, func, select, update
 
 from providers.offer import Discount, Fetched, Offer
 from service.domain.jobs import ReportProgress, ignore_progress
+from service.domain.prices import pack_terms, unpack_terms
 from service.store.database import Database, columns_of, insert_new
 from service.store.tables import ExactDecimal, length_of, offers, price_snapshots
 
@@ -36,7 +37,9 @@ class PriceRows(Database):
         where it stopped, and a second save changes nothing. `step(done, total)` is called before each chunk and at the end; what it
         raises ends the save and leaves the snapshot incomplete and invisible.
         """
-        rows = sorted(({"snapshot": fetched.snapshot, **asdict(offer)} for offer in fetched.offers), key=_order)
+        rows = sorted(
+            ({"snapshot": fetched.snapshot, **asdict(offer), "terms": pack_terms(offer.terms)} for offer in fetched.offers), key=_order
+        )
         done = begun = self._begin_snapshot(provider, fetched, at, team)
         while done < len(rows):
             step(done, len(rows))
@@ -53,7 +56,7 @@ class PriceRows(Database):
             if known is None:
                 return None
             query = select(*columns_of(offers, Offer)).where(offers.c.snapshot == name).order_by(offers.c.row)
-            stored = tuple(Offer(**row) for row in connection.execute(query).mappings())
+            stored = tuple(Offer(**{**row, "terms": unpack_terms(row["terms"])}) for row in connection.execute(query).mappings())
         return Fetched(stored, name, discounts=tuple(_discount(entry) for entry in known.discounts or ()))
 
     def _begin_snapshot(self, provider: str, fetched: Fetched, at: datetime, team: str | None) -> int:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from providers.offer import TERM_HOURS, Offer
+from providers.offer import Offer
 from service.domain.comparison.options import Commitment, Constraints, Option, OptionEnergy, OptionOffer, OptionThroughput, OptionTime
+from service.domain.prices import commitment_terms, term_hours
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import probability_below
@@ -132,7 +133,8 @@ def _id(configuration: TimedConfiguration, offer: OptionOffer) -> str:
     """An identifier that is unique whatever else is compared."""
     market = () if offer.market == "list" else (offer.market,)
     hardware = f"{offer.accelerators_per_instance}x{offer.accelerator}"
-    parts = (offer.provider, offer.region, offer.instance_type, hardware, offer.pricing, *market, str(configuration.count))
+    terms = (offer.terms.key,) if offer.terms and offer.terms.key else ()
+    parts = (offer.provider, offer.region, offer.instance_type, hardware, offer.pricing, *market, *terms, str(configuration.count))
     return ":".join((configuration.workload.name, *parts) if configuration.workload.name else parts)
 
 
@@ -152,6 +154,7 @@ def make_offer(offer: Offer, *, stale: bool) -> OptionOffer:
         observed_at=offer.observed_at,
         source=offer.source,
         stale=stale,
+        terms=commitment_terms(offer),
     )
 
 
@@ -197,7 +200,7 @@ def _cost(table: OptionTable, at: int) -> Range:
 
 def _commitment(configuration: TimedConfiguration, offer: OptionOffer) -> Commitment | None:
     """Paid and used hours of a reservation, where the option is one and can run."""
-    term = TERM_HOURS.get(offer.pricing, 0.0)
+    term = term_hours(offer.pricing, offer.terms)
     if not term or configuration.run is None or configuration.timing is None:
         return None
     used_hours = configuration.timing.wall_clock_hours.p50 * (1 + overhead_share(configuration.run))

@@ -18,7 +18,7 @@ from service.usecases.comparison.timed_configurations import Workload
 from service.usecases.training.cost_warnings import overhead_warnings
 from service.usecases.training.data_warnings import data_warnings
 
-PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y"))
+PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y", "reserved"))
 
 
 def find_best_of_variants(compared: ComparedOptions, order: Ints, workloads: Sequence[Workload]) -> dict[str, int]:

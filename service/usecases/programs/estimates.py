@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from providers.offer import TERM_HOURS
+from providers.offer import BY_THE_HOUR
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import Model
@@ -101,7 +101,7 @@ class EstimateCache:
 
 def _machine_sections(request: Request) -> list[str]:
     """The sections that decide the machine with its price: the run's length only where the price is that of a term."""
-    by_hour = TERM_HOURS.get(request.get("price", {}).get("pricing") or DEFAULT_PRICING, 0.0) == 0.0
+    by_hour = (request.get("price", {}).get("pricing") or DEFAULT_PRICING) in BY_THE_HOUR
     return [name for name in request if not (name == "data" and by_hour)]
 
 

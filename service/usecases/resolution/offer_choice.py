@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from providers.offer import TERM_HOURS, Offer
+from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import offer_key
 from service.domain.training.run import Cluster, Run
@@ -147,7 +147,7 @@ def _price(context: AppContext, run: Run, offers: Sequence[Offer], stated_gbps: 
     prices = OfferPrices(
         usd_per_accelerator_hour=np.array([float(offer.usd_per_accelerator_hour) for offer in offers]),
         accelerators_per_instance=np.array([offer.accelerator_count for offer in offers]),
-        term_hours=np.array([TERM_HOURS[offer.pricing] for offer in offers]),
+        term_hours=np.array([offer.term_hours for offer in offers]),
         network=network,
     )
     on_offers = hours[1].take(network, axis=-1)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
 from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest, NoOffer, UnpricedAccelerator
-from service.domain.prices import PROVIDER_SYNONYMS, near_names, offer_key
+from service.domain.prices import PROVIDER_SYNONYMS, CommitmentTerms, commitment_terms, near_names, offer_key, term_hours
 from service.presets.hardware.regions import region_of_offer
 from service.prices.catalog import PriceBook, matches_filters
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -49,6 +49,12 @@ class Price:
         float | None, Doc("Price before discounts; null where none was taken", "USD per accelerator-hour")
     ] = None
     discounts: Annotated[str | None, Doc("Discounts taken off the list price, in their order; null where none was", max_length=5000)] = None
+    terms: Annotated[CommitmentTerms | None, Doc("Terms that the offer states; absent: none", optional=True)] = None
+
+    @property
+    def term_hours(self) -> float:
+        """Hours paid for whether used or not [h]; 0 by the hour and for the caller's own price."""
+        return term_hours(self.pricing, self.terms)
 
 
 def require_priced(figure: Figure | None) -> Figure:
@@ -120,6 +126,7 @@ def price_from_offer(offer: Offer, book: PriceBook, now: datetime) -> Price:
         availability=offer.availability,
         list_usd_per_accelerator_hour=_list_usd_per_accelerator_hour(offer),
         discounts=offer.extras.get("discounts"),
+        terms=commitment_terms(offer),
     )
 
 

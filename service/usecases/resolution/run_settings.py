@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from providers.offer import TERM_HOURS
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Range
@@ -54,7 +53,7 @@ def resolve_settings(
 def _billing(price: Price | None) -> Billing:
     if price is None:
         return Billing(None)
-    return Billing(price.usd_per_accelerator_hour, price.accelerators_per_instance, TERM_HOURS[price.pricing] if price.pricing else 0.0)
+    return Billing(price.usd_per_accelerator_hour, price.accelerators_per_instance, price.term_hours)
 
 
 def resolve_efficiency(given: Section) -> Efficiency:

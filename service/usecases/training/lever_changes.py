@@ -27,7 +27,7 @@ from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
 Change = dict[str, Any]
-COMMITMENTS = ("reserved_1y", "reserved_3y")
+COMMITMENTS = ("reserved_1y", "reserved_3y", "reserved")
 # Fields that belong to one machine, model or region.
 MACHINE_FIELDS = ("hardware.accelerators_per_node", "hardware.inter_node_gbps", "hardware.power_limit_w", "energy.watts_per_accelerator")
 MODEL_FIELDS = ("training.seq_len", "training.global_batch_tokens")

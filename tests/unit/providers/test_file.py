@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 
 from providers.file import PriceFiles
 from providers.file.sheets import file_id
-from providers.offer import Fetched, ProviderError
+from providers.offer import Fetched, OfferTerms, ProviderError
 from providers.testing import NOW
 from tests.unit.providers.conformance import Conformance
 
@@ -188,9 +188,32 @@ class TestPriceFiles(Conformance):
         (offer,) = self.of_rows({**ROW, "country": code}).offers
         assert offer.extras["country"] == "DEU"
 
+    def test_a_row_may_state_the_terms_of_its_commitment(self) -> None:
+        """Any length, what is paid at once, until when it can be had, from how many on, and whether capacity is held."""
+        terms = {"term_hours": 4380, "upfront_share": "0.25", "valid_until": "2027-01-31", "minimum_accelerators": 64, "capacity": "yes"}
+        (offer,) = self.of_rows({**ROW, "pricing": "reserved", **terms}).offers
+        assert offer.term_hours == 4380
+        assert offer.terms == OfferTerms(4380.0, 0.25, date(2027, 1, 31), 64, None, capacity=True)
+
+    def test_prices_of_other_terms_stand_side_by_side(self) -> None:
+        """A tier and a longer term are other things to buy, not second prices of the same."""
+        rows = [
+            {**ROW, "pricing": "reserved", "term_hours": hours, "minimum_accelerators": least}
+            for hours, least in ((730, 8), (730, 64), (4380, 8))
+        ]
+        assert len(self.of_rows(*rows).offers) == 3
+
     @pytest.mark.parametrize(
         ("change", "said"),
         [
+            ({"pricing": "reserved"}, "reserved needs the length of its term"),
+            ({"pricing": "spot", "term_hours": 10}, "spot is a price by the hour and has no term"),
+            ({"term_hours": 0}, "a term is above 0"),
+            ({"upfront_share": 25}, "an upfront share is between 0 and 1, not 25"),
+            ({"valid_until": "2026-01-31"}, "valid_until is 2026-01-31: the price has ended"),
+            ({"valid_until": "31.01.2027"}, "valid_until is '31.01.2027' where a date was expected"),
+            ({"committed_usd": -1}, "a committed spend is above zero"),
+            ({"capacity": "maybe"}, "capacity is 'maybe' where true or false was expected"),
             ({"usd_per_accelerator_hour": 0}, "unknown, not free"),
             ({"usd_per_accelerator_hour": -1}, "unknown, not free"),
             ({"usd_per_accelerator_hour": "2,13"}, "where a number was expected"),

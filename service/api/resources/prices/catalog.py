@@ -29,7 +29,7 @@ from service.usecases.prices import catalog as usecase
 
 blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
 
-OFFER_KEY_LENGTH = 7
+OFFER_KEY_LENGTH = 8
 _Item = TypeVar("_Item")
 
 

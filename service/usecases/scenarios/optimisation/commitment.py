@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from providers.offer import TERM_HOURS
+from providers.offer import BY_THE_HOUR, PRICINGS, TERM_HOURS
 from service.domain.comparison.options import Option, OwnedClusterCost
 from service.domain.errors import InvalidRequest
 from service.domain.scenarios import Body, Discrete, Floats
@@ -70,13 +70,13 @@ def _supply_options(comparison: Comparison, best: Body) -> list[SupplyOption]:
     )
     cheapest: dict[str, SupplyOption] = {}
     for option in candidates:
-        if option.offer.pricing in TERM_HOURS:
+        if option.offer.pricing in PRICINGS:
             supply = _rented(option, on_demand_hours)
             known = cheapest.get(supply.name)
             if known is None or supply.usd_per_hour(1.0) < known.usd_per_hour(1.0):
                 cheapest[supply.name] = supply
     owned = [_owned(cluster) for cluster in comparison.on_prem if cluster.accelerator == best["accelerator"]]
-    return [cheapest[name] for name in TERM_HOURS if name in cheapest] + owned
+    return [cheapest[name] for name in PRICINGS if name in cheapest] + owned
 
 
 def _is_available(option: Option) -> bool:
@@ -87,7 +87,7 @@ def _is_available(option: Option) -> bool:
 def _rented(option: Option, on_demand_hours: float | None) -> SupplyOption:
     """An offer as a supply option; the price of a used hour of spot capacity includes the time that interruptions cost."""
     price, pricing = option.offer.usd_per_accelerator_hour, option.offer.pricing
-    if TERM_HOURS[pricing]:
+    if pricing not in BY_THE_HOUR:
         return SupplyOption(pricing, price, 0.0)
     hours = option.time.wall_clock_hours.p50 if option.time else 0.0
     longer = hours / on_demand_hours if on_demand_hours and pricing == "spot" else 1.0
@@ -126,7 +126,8 @@ def commitment_warnings(mix: Body | None, asked: Sequence[str] | None) -> Sequen
         return ()
     warnings = []
     sold = {option["supply_option"] for option in mix["supply_options"]}
-    missing = [pricing for pricing, term in TERM_HOURS.items() if term and pricing in (asked or TERM_HOURS) and pricing not in sold]
+    reserved = [pricing for pricing in PRICINGS if pricing not in BY_THE_HOUR and pricing in (asked or TERM_HOURS)]
+    missing = [pricing for pricing in reserved if pricing not in sold]
     if missing:
         warnings.append(
             f"no {' or '.join(missing)} price of {mix['accelerator']} is known: the mix cannot commit to it; a vendor's quote is needed"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from providers.offer import TERM_HOURS
+from providers.offer import PRICINGS
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.quantities import Assumption
@@ -165,7 +165,7 @@ def with_checkpoint_interval(context: AppContext, task: Body, row: OptionRow) ->
         return dict(row)
     cluster = resolve_cluster(find_accelerator(row["accelerator"]), {"count": row["count"]}, AssumptionLog())
     workload = {**task["workload"], **sized_workload(row["params"], row["tokens"]).workload}
-    pricing = row["pricing"] if row["pricing"] in TERM_HOURS else None
+    pricing = row["pricing"] if row["pricing"] in PRICINGS else None
     price = Price(row["usd_per_accelerator_hour"], "", stale=False, pricing=pricing)
     model, training = resolve_trained_model(context, workload, cluster, AssumptionLog())
     run = assemble_run(context, workload, model, training, cluster, price, AssumptionLog())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from providers.offer import OfferTerms
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
@@ -166,6 +167,24 @@ def test_a_reservation_is_paid_by_the_whole_term(settings: Settings, pricing: st
     assert reserved.commitment is not None
     assert (reserved.commitment.term_hours, reserved.commitment.paid_hours) == (term, term)
     assert reserved.commitment.used_share == pytest.approx(hours / term)
+
+
+def test_a_stated_term_is_paid_instead_of_the_usual_one(settings: Settings) -> None:
+    """Commitments of any length: what is stated counts, whatever the kind of pricing is called."""
+    for pricing in ("reserved", "reserved_1y"):
+        terms = OfferTerms(term_hours=730.0)
+        reserved = only(compared(market(settings, offer("1.00", pricing=pricing, terms=terms)), workload=BARE))
+        assert reserved.commitment is not None
+        assert reserved.commitment.term_hours == 730.0
+        assert reserved.offer.terms is not None
+        assert reserved.offer.terms.term_hours == 730.0
+
+
+def test_tiers_of_one_instance_are_options_of_their_own(settings: Settings) -> None:
+    """Each with an id of its own."""
+    tiers = [offer(usd, pricing="reserved_1y", terms=OfferTerms(minimum_accelerators=least)) for usd, least in (("2.00", 8), ("1.80", 64))]
+    found = compared(market(settings, *tiers), workload=BARE)
+    assert len({option.id for option in found.options}) == len(found.options) == 2
 
 
 def test_a_run_longer_than_the_term_pays_two(settings: Settings) -> None:
