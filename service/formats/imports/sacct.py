@@ -48,12 +48,6 @@ class Job:
         """Number and start: a requeued job keeps its number."""
         return f"sacct-{self.id}-{self.start:%Y%m%dT%H%M%S}"
 
-    def hours_by(self, at: datetime) -> float:
-        """Accelerator-hours up to a time; a suspension is spread over the whole job."""
-        whole = (self.end - self.start).total_seconds()
-        share = (at - self.start).total_seconds() / whole if whole else float(at >= self.start)
-        return self.hours * min(max(share, 0.0), 1.0)
-
 
 def read_sacct(content: bytes) -> ImportedFile:
     """A restart at the start of each job; at its end its accelerator-hours, as an interruption if it failed, else as progress.
@@ -136,9 +130,10 @@ def _launches(jobs: Sequence[Job]) -> Iterator[ImportedEvent]:
         by_run[job.reference].append(job)
     for of_run in by_run.values():
         for together in _overlapping(sorted(of_run, key=lambda job: (job.start, job.key))):
+            usage = _usage_by_time(together)
             for job in together:
-                yield ImportedEvent(job.row, job.reference, _started(job, together))
-                yield ImportedEvent(job.row, job.reference, _ended(job, together))
+                yield ImportedEvent(job.row, job.reference, _started(job, *usage[job.start]))
+                yield ImportedEvent(job.row, job.reference, _ended(job, *usage[job.end]))
 
 
 def _overlapping(jobs: Sequence[Job]) -> Iterator[list[Job]]:
@@ -155,22 +150,37 @@ def _overlapping(jobs: Sequence[Job]) -> Iterator[list[Job]]:
         yield together
 
 
-def _started(job: Job, together: Sequence[Job]) -> Event:
+def _started(job: Job, hours: float, gpus: int) -> Event:
     text = f"Slurm job {job.id} started"
-    hours, gpus = _usage_at(job.start, together)
     return Event(f"{job.key}-start", "restart", job.start, accelerator_hours=hours, accelerators=gpus, text=text)
 
 
-def _ended(job: Job, together: Sequence[Job]) -> Event:
+def _ended(job: Job, hours: float, gpus: int) -> Event:
     """The end of a job; of a running job its present state, with an id for each import."""
-    hours, gpus = _usage_at(job.end, together)
     passed = int((job.end - job.start).total_seconds())
     end_id = f"{job.key}-after-{passed}" if job.state in UNFINISHED else f"{job.key}-end"
     event = Event(end_id, "progress", job.end, accelerator_hours=hours, accelerators=gpus or job.gpus)
     return replace(event, type="interruption", cause=job.state.lower()) if job.state in FAILED else event
 
 
-def _usage_at(at: datetime, together: Sequence[Job]) -> tuple[float, int]:
-    """Accelerator-hours of overlapping jobs up to a time, and their accelerators from then on."""
-    hours = sum(job.hours_by(at) for job in together)
-    return round(hours, 6), sum(job.gpus for job in together if job.start <= at < job.end)
+def _usage_by_time(together: Sequence[Job]) -> dict[datetime, tuple[float, int]]:
+    """Accelerator-hours of overlapping jobs up to each of their starts and ends, and their accelerators from then on.
+
+    One pass over the times in order. A job's suspension is spread over the whole job; a job without duration counts at once.
+    """
+    changes: dict[datetime, list[tuple[float, float, int]]] = defaultdict(list)
+    for job in together:
+        seconds = (job.end - job.start).total_seconds()
+        if seconds:
+            changes[job.start].append((0.0, job.hours / seconds, job.gpus))
+            changes[job.end].append((0.0, -job.hours / seconds, -job.gpus))
+        else:
+            changes[job.start].append((job.hours, 0.0, 0))
+    usage: dict[datetime, tuple[float, int]] = {}
+    hours, hours_per_s, gpus, before = 0.0, 0.0, 0, together[0].start
+    for at in sorted(changes):
+        hours += hours_per_s * (at - before).total_seconds() + sum(change[0] for change in changes[at])
+        gpus += sum(change[2] for change in changes[at])
+        hours_per_s = hours_per_s + sum(change[1] for change in changes[at]) if gpus else 0.0
+        usage[at], before = (round(hours, 6), gpus), at
+    return usage

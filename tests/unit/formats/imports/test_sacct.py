@@ -141,3 +141,22 @@ class TestFiles:
         imported = read_sacct(accounting(row))
         assert imported.events[0].event.at == START
         assert not imported.notes
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(1, 16)), min_size=1, max_size=12))
+def test_hours_at_each_start_and_end_are_the_sum_over_all_overlapping_jobs(launches: list[tuple[int, int, int]]) -> None:
+    """One pass over the times gives what summing every job's share at every time gives."""
+    imported = read_sacct(accounting(job(0, 0, 80, 1), *(job(number, *launch) for number, launch in enumerate(launches, 1))))
+
+    def expected(at: float) -> float:
+        spans = [(0, 80, 1), *launches]
+        return sum(gpus * (min(max(at - begin, 0), hours) if hours else 0) for begin, hours, gpus in spans)
+
+    for event in of_run(imported, "main"):
+        assert event.accelerator_hours == pytest.approx(expected((event.at - START).total_seconds() / 3600), abs=1e-5)
+
+
+def test_many_overlapping_jobs_are_read_in_one_pass() -> None:
+    """20,000 jobs that all overlap: summing over all of them at each start and end would take hours."""
+    imported = read_sacct(accounting(*(job(number, number / 100, 400) for number in range(20_000))))
+    assert len(imported.events) == 40_000
