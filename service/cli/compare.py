@@ -16,7 +16,7 @@ from service.cli.request_io import answer_to, build_request, load_request, show
 from service.cli.tables import Entry
 
 OPTION_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count", "nodes", "spare_accelerators")
-COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share")
+COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share", "holds_capacity")
 OFFER_COLUMNS = ("provider", "region", "instance_type", "accelerator", "accelerators_per_instance", "pricing", "market")
 PRICE_COLUMNS = ("usd_per_accelerator_hour", "availability", "observed_at", "source", "stale")
 HEAD = (

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
 from service.domain.answer_fields import Doc, share
 from service.domain.prices import CommitmentTerms
+from service.domain.procurement.contract_prices import BandComparison
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 
@@ -101,6 +102,10 @@ class Commitment:
     term_hours: Annotated[float, Doc("Hours of one term", "h")]
     paid_hours: Annotated[float, Doc("Hours of all terms that are paid for", "h")]
     used_share: Annotated[float, Doc("Hours of the run and the work around it over those paid for", "1")]
+    holds_capacity: Annotated[
+        bool | None, Doc("Whether the accelerators are held for the buyer; false: a discount on what is free; null: not known")
+    ]
+    published: Annotated[BandComparison | None, Doc("The price beside the published band of such contracts; null: nothing is published")]
 
 
 @dataclass(frozen=True, slots=True)

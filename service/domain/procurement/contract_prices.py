@@ -73,5 +73,7 @@ class BandComparison:
 
     beyond_share: Annotated[float, Doc("Relative distance to the nearest end of the band: -0.12 is 12 % under it; 0: inside", "1")]
     is_far: Annotated[bool, Doc("Whether it lies so far outside that the price or its terms need a check")]
+    low_usd_per_accelerator_hour: Annotated[float, Doc("Low end of the band", "USD per accelerator-hour")]
+    high_usd_per_accelerator_hour: Annotated[float, Doc("High end of the band", "USD per accelerator-hour")]
+    observed_at: Annotated[str, Doc("Date of the band's newest price", max_length=10)]
     text: Annotated[str, Doc("The comparison in words", max_length=1000)]
-    band: Annotated[ContractBand, Doc("The band")]

@@ -62,7 +62,7 @@ def compare_with_band(usd_per_accelerator_hour: float, band: ContractBand, far_s
     low, high = band.low_usd_per_accelerator_hour, band.high_usd_per_accelerator_hour
     nearest = min(max(usd_per_accelerator_hour, low), high)
     beyond = usd_per_accelerator_hour / nearest - 1
-    return BandComparison(beyond, abs(beyond) > far_share, _describe(beyond, band), band)
+    return BandComparison(beyond, abs(beyond) > far_share, low, high, band.observed_at, _describe(beyond, band))
 
 
 def _band(prices: Sequence[PublishedPrice]) -> ContractBand:

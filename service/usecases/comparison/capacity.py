@@ -94,13 +94,13 @@ def _exceeds(table: OptionTable, accelerators: Sequence[int], most: Floats) -> F
     return np.asarray(taken[table.configuration] > np.where(table.row < 0, np.inf, most[table.row]))
 
 
-def capacity_limits(columns: OfferColumns, quotas: Sequence[Quota]) -> CapacityLimits:
-    """The limits of all offers of a book."""
+def capacity_limits(columns: OfferColumns, quotas: Sequence[Quota], discounts: Flags) -> CapacityLimits:
+    """The limits of all offers of a book; `discounts` flags commitments that hold no capacity, so that they have those of on demand."""
     quota = np.full(len(columns.provider.codes), np.inf)
     for entry in quotas:
         at = _rows_of(columns, entry)
         quota[at] = np.minimum(quota[at], entry.count)
-    free = columns.pricing.among(UNCONTRACTED) & np.isinf(quota)
+    free = (columns.pricing.among(UNCONTRACTED) | discounts) & np.isinf(quota)
     bands = _band_table(columns.provider.names, columns.accelerator.names)[columns.provider.codes, columns.accelerator.codes]
     return CapacityLimits(quota, np.where(free, bands, np.inf))
 

@@ -33,6 +33,7 @@ from service.usecases.comparison.capacity import (
     warn_contracts,
     warn_unmatched_quotas,
 )
+from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments
 from service.usecases.comparison.constraints import apply_constraints
 from service.usecases.comparison.empty_result import check_names_known, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
@@ -147,16 +148,18 @@ def compare(context: AppContext, request: Request) -> Comparison:
         tables.append(evaluate_owned(configuration, len(configurations), owned_hardware[position], position))
         configurations.append(configuration)
     table = apply_constraints(join_tables(tables, constraints), configurations, book, constraints, notes)
-    limits = capacity_limits(book.columns, quotas)
+    table = apply_commitments(table, configurations, book, constraints, now.date())
+    limits = capacity_limits(book.columns, quotas, discount_rows(book))
     table = apply_capacity(table, configurations, limits, require_available=constraints.require_available)
     owned_offers = [make_owned_offer(hardware) for hardware in owned_hardware]
-    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, owned_offers)
+    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers)
     objective: Objective = request.get("objective", DEFAULT_OBJECTIVE)
     order = _rank(objective, table)
     shown, messages = _select_shown(request, compared, order, workloads)
     front = _pareto_front(table)
     options = make_options(shown, order, compared, front)
     warn_contracts(options, notes)
+    warn_commitments(options, notes)
     notes.warn(*warn_of_data(compared, int(order[0])))
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     return Comparison(

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from service.domain.comparison.options import Constraints
+from service.domain.procurement.commitments import COMMITMENT_REASONS
 from service.domain.training.run import Run
 from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, price_offers
 from service.engine.training.energy import mwh_at, tco2e_at
@@ -30,6 +31,7 @@ REASONS = (
     "too_much_carbon",
     "outside_jurisdictions",
     "unknown_jurisdiction",
+    *COMMITMENT_REASONS,
     "over_quota",
     "needs_contract",
     "not_available",

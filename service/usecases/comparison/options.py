@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 from providers.offer import Offer
 from service.domain.comparison.options import Commitment, Constraints, Option, OptionEnergy, OptionOffer, OptionThroughput, OptionTime
-from service.domain.prices import commitment_terms, term_hours
+from service.domain.prices import commitment_terms
+from service.domain.procurement.commitments import COMMITMENT_REASONS
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import probability_below
@@ -16,9 +19,11 @@ from service.engine.training.cost import overhead_share, paid_hours, spare_accel
 from service.engine.training.estimate import date_after, effective_mfu, effective_tokens_per_s, mfu, step_time_s
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.capacity import capacity_band, describe_capacity
+from service.presets.procurement.commitments import holds_capacity, offer_faults
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags, Floats
 from service.usecases.comparison.capacity import CapacityLimits, rented_accelerators
+from service.usecases.comparison.commitments import published_beside
 from service.usecases.comparison.option_table import OptionTable, deadline_hours
 from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_infeasible
 from service.usecases.resolution.price import find_country
@@ -35,6 +40,7 @@ class ComparedOptions:
     table: OptionTable
     configurations: Sequence[TimedConfiguration]
     limits: CapacityLimits
+    today: date
     owned: Sequence[OptionOffer] = ()
     figures: dict[int, ConfigurationFigures] = field(default_factory=dict)
 
@@ -75,6 +81,7 @@ class Exclusion:
     tco2e: float
     infeasible_reason: str
     quota: float
+    faults: Mapping[str, str]
 
 
 def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool) -> Option:
@@ -92,7 +99,7 @@ def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool
         throughput=figures.throughput,
         time=figures.time,
         cost_usd=_cost(table, at) if figures.time and "beyond_reason" not in ruled_out else None,
-        commitment=_commitment(configuration, offer),
+        commitment=_commitment(configuration, compared.book.offers[int(table.row[at])]) if table.row[at] >= 0 else None,
         energy=OptionEnergy(float(table.mwh[at]), float(table.tco2e[at])) if figures.time else None,
         feasible=not ruled_out,
         reasons=_reasons(at, compared, ruled_out),
@@ -125,8 +132,19 @@ def _reasons(at: int, compared: ComparedOptions, ruled_out: Sequence[str]) -> tu
         tco2e=float(table.tco2e[at]),
         infeasible_reason=figures.infeasible_reason,
         quota=float(compared.limits.quota[row]) if row >= 0 else math.inf,
+        faults=_faults(compared, index, row),
     )
     return tuple(_REASON_TEXTS[reason](exclusion) for reason in ruled_out)
+
+
+def _faults(compared: ComparedOptions, index: int, row: int) -> dict[str, str]:
+    """Texts of what the terms of an option's commitment rule out, by reason."""
+    if row < 0:
+        return {}
+    configuration, offer = compared.configurations[index], compared.book.offers[row]
+    hours = configuration.timing.wall_clock_hours.p50 if configuration.timing else 0.0
+    found = offer_faults(offer, rented_accelerators(configuration), hours, compared.constraints.start, compared.today)
+    return {fault.reason: fault.text for fault in found}
 
 
 def _id(configuration: TimedConfiguration, offer: OptionOffer) -> str:
@@ -198,14 +216,18 @@ def _cost(table: OptionTable, at: int) -> Range:
     return Range(min(low, middle), middle, max(middle, high))
 
 
-def _commitment(configuration: TimedConfiguration, offer: OptionOffer) -> Commitment | None:
-    """Paid and used hours of a reservation, where the option is one and can run."""
-    term = term_hours(offer.pricing, offer.terms)
+def _commitment(configuration: TimedConfiguration, offer: Offer) -> Commitment | None:
+    """Paid and used hours of a reservation, and what it is, where the option is one and can run."""
+    term = offer.term_hours
     if not term or configuration.run is None or configuration.timing is None:
         return None
     used_hours = configuration.timing.wall_clock_hours.p50 * (1 + overhead_share(configuration.run))
     paid = paid_hours(used_hours, term)
-    return Commitment(term, paid, used_hours / paid)
+    return Commitment(term, paid, used_hours / paid, holds_capacity(offer), published_beside(offer))
+
+
+def _describe_fault(reason: str, exclusion: Exclusion) -> str:
+    return exclusion.faults[reason]
 
 
 def _describe_split(exclusion: Exclusion) -> str:
@@ -266,5 +288,6 @@ _REASON_TEXTS: dict[str, Callable[[Exclusion], str]] = {
     "needs_contract": lambda exclusion: describe_capacity(
         exclusion.offer.provider, capacity_band(exclusion.offer.provider, load_accelerators()[exclusion.offer.accelerator])
     ),
+    **{reason: functools.partial(_describe_fault, reason) for reason in COMMITMENT_REASONS},
     "not_available": lambda exclusion: f"no source confirms that it can be ordered now: its availability is {exclusion.offer.availability}",
 }

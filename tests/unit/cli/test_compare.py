@@ -132,7 +132,9 @@ def test_a_reservation_shows_how_much_of_it_is_used(settings: Settings) -> None:
     assert 0 < commitment["used_share"] < 1
     assert f"uses {commitment['used_share']:.0%} of what is reserved" in printed(settings, *asked).splitlines()[2]
     (row,) = csv.DictReader(io.StringIO(printed(settings, *asked, "--csv")))
-    assert {name: float(row[name]) for name in commitment} == pytest.approx(commitment, rel=1e-5)
+    figures = {name: commitment[name] for name in ("term_hours", "paid_hours", "used_share")}
+    assert {name: float(row[name]) for name in figures} == pytest.approx(figures, rel=1e-5)
+    assert json.loads(row["holds_capacity"]) is commitment["holds_capacity"] is False
 
 
 def test_csv_has_a_line_an_option_and_a_column_a_figure(settings: Settings) -> None:

@@ -68,13 +68,13 @@ def test_quotas_that_match_nothing_are_said(context: AppContext) -> None:
 
 
 def test_counts_above_what_a_provider_lets_need_a_contract(context: AppContext) -> None:
-    """On demand and spot, not reserved, and not where a quota is granted: a text at the option and one warning."""
+    """On demand, spot and reservations that are a discount, not where a quota is granted: a text at the option and one warning."""
     found = compared(context, {"counts": [512, 1024], "providers": ["aws"]})
     needing = {(option.count, option.offer.pricing) for option in found.options if option.needs_contract}
     assert 512 not in {count for count, _ in needing}
     assert (1024, "on_demand") in needing
     assert (1024, "spot") in needing
-    assert not {pricing for _, pricing in needing if pricing.startswith("reserved")}
+    assert (1024, "reserved_1y") in needing
     assert any("more than about 512 accelerators of aws need a contract" in warning for warning in found.warnings)
     granted = compared(context, {"counts": [1024], "providers": ["aws"], "quotas": [{"provider": "aws", "count": 2048}]})
     assert not any(option.needs_contract for option in granted.options)
