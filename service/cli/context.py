@@ -42,7 +42,7 @@ def opened_context() -> Iterator[AppContext]:
 def make_database(context: AppContext) -> None:
     """Create or migrate the database."""
     if context.store.absent():
-        context.settings.data_dir.mkdir(parents=True, exist_ok=True)
+        context.settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     context.store.migrate()
 
 

@@ -6,16 +6,15 @@ import ctypes
 import gc
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from service.config import load_settings
 from service.domain.errors import StoreUnavailable
 from service.runtime import bind_guard, logs, process_guard
+from service.runtime.memory_files import memory_dir
 from service.store import Store
 
 _settings = load_settings(os.environ)
-_MEMORY = Path("/dev/shm")  # noqa: S108  # gunicorn's heartbeat files, kept off the disk where there is such a place
 
 bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 workers = _settings.web_workers
@@ -30,7 +29,7 @@ preload_app = False  # no connection exists before the fork, so none has to be g
 limit_request_field_size = 16380
 control_socket_disable = True
 proc_name = "gunicorn"
-worker_tmp_dir = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None
+worker_tmp_dir = memory_dir()  # gunicorn's heartbeat files, off the disk
 logconfig_dict = logs.config(_settings.log_level.upper())
 
 _PR_SET_NAME = 15

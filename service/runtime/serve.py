@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from service.container import build_context
 from service.domain.errors import StoreUnavailable
 from service.domain.training.utilisation import BadMeasurement
 from service.runtime import bind_guard, process_guard
+from service.runtime.memory_files import memory_dir
 from service.usecases.prices.refresh import refresh_local
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ STOP_S = 30.0
 """Time for the children to end [s]: gunicorn drains for 25 s, jobs are released within 10 s."""
 HEALTHY_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+OWNER_ONLY = 0o077
+"""Permissions that files and directories of the service give to nobody but their owner."""
 _LOOK_S = 1.0
 
 
@@ -42,17 +45,29 @@ def serve(settings: Settings) -> int:
 
     Raises ServeError before anything is started.
     """
-    with _data_dir_lock(settings.data_dir):
+    with _owner_only_files(), _data_dir_lock(settings.data_dir):
         _prepare(settings)
-        with _signals() as asked:
-            return _Children(settings, asked).run()
+        with _signals() as asked, tempfile.TemporaryDirectory(prefix="outlay-metrics-", dir=memory_dir()) as metrics_dir:
+            return _Children(settings, asked, metrics_dir).run()
+
+
+@contextmanager
+def _owner_only_files() -> Iterator[None]:
+    """New files, the children's too, are for this user alone: the database has secrets of webhooks."""
+    before = os.umask(OWNER_ONLY)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager
 def _data_dir_lock(data_dir: Path) -> Iterator[None]:
     """Lock of the data directory: two supervisors would share the embedded queue and the metrics."""
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if data_dir.stat().st_mode & OWNER_ONLY:
+            sys.stderr.write(f"other users of this machine may read {data_dir}, which holds budgets and keys: chmod -R go= '{data_dir}'\n")
         lock = FileLock(data_dir / "serve.lock")
         lock.acquire(timeout=0)
     except Timeout as error:
@@ -67,8 +82,6 @@ def _data_dir_lock(data_dir: Path) -> Iterator[None]:
 
 def _prepare(settings: Settings) -> None:
     _check_bind(settings.host, settings.port)
-    shutil.rmtree(_metrics_dir(settings), ignore_errors=True)
-    _metrics_dir(settings).mkdir()
     context = build_context(settings)
     try:
         context.measurements()
@@ -93,10 +106,6 @@ def _check_bind(host: str, port: int) -> None:
             probe.bind((host, port))
     except OSError as error:
         raise ServeError(f"cannot listen on {host}:{port}: {error.strerror or error}; set OUTLAY_HOST or OUTLAY_PORT") from error
-
-
-def _metrics_dir(settings: Settings) -> Path:
-    return settings.data_dir / "metrics"
 
 
 class _StopSignal:
@@ -131,10 +140,10 @@ def _signals() -> Iterator[_StopSignal]:
 class _Children:
     """The two processes. Each leads a process group: a Ctrl-C reaches only this process, which passes it on once."""
 
-    def __init__(self, settings: Settings, asked: _StopSignal) -> None:
+    def __init__(self, settings: Settings, asked: _StopSignal, metrics_dir: str) -> None:
         self._asked = asked
         self._env = {**os.environ, **to_env(settings), process_guard.SUPERVISOR: str(os.getpid())}
-        self._env["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir(settings))
+        self._env["PROMETHEUS_MULTIPROC_DIR"] = metrics_dir
         self.worker_command = worker_command(settings)
         self._pause_s = FIRST_PAUSE_S
         self._address = f"http://{settings.host}:{settings.port}"

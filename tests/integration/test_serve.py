@@ -147,6 +147,21 @@ def test_a_dead_worker_is_started_again(served: Settings) -> None:
     assert status(served, "/healthz") == 200
 
 
+def test_nobody_else_may_read_the_data(served: Settings) -> None:
+    """The data directory and the database are their owner's alone."""
+    assert oct(served.data_dir.stat().st_mode & 0o777) == "0o700"
+    assert {oct(path.stat().st_mode & 0o077) for path in served.data_dir.rglob("*")} == {"0o0"}
+
+
+def test_a_readable_data_directory_is_named(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory from elsewhere that others may read is reported at the start, with the command that closes it."""
+    settings.data_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+    settings.data_dir.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(serve.ServeError):
+        serve.serve(replace(settings, port=taken.getsockname()[1]))
+    assert f"chmod -R go= '{settings.data_dir}'" in capsys.readouterr().err
+
+
 def workers(settings: Settings) -> set[int]:
     """The processes of the background worker."""
     found = set()
