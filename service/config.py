@@ -38,6 +38,7 @@ class Settings:
     log_level: str
     rate_limit: str
     allow_private_webhooks: bool
+    allowed_hosts: tuple[str, ...]
 
     @property
     def quota(self) -> tuple[int, int]:
@@ -148,6 +149,10 @@ def _mirrors(text: str) -> tuple[str, ...]:
     return entries
 
 
+def _host_names(text: str) -> tuple[str, ...]:
+    return tuple(_host(name).lower() for name in _parts(text, ","))
+
+
 def _files(text: str) -> tuple[str, ...]:
     """Absolute paths, separated by commas or the separator of PATH: child processes may run in another folder."""
     return tuple(str(_path(part)) for part in _parts(text.replace(os.pathsep, ","), ","))
@@ -209,6 +214,13 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "0",
         "1: alerts may go to private networks and this machine; by plain http to this machine alone.",
         _flag,
+    ),
+    SettingSpec(
+        "OUTLAY_ALLOWED_HOSTS",
+        "allowed_hosts",
+        "",
+        "Names besides localhost under which the service without API keys may be addressed, with commas between them.",
+        _host_names,
     ),
 )
 

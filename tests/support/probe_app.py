@@ -93,7 +93,9 @@ def hold() -> Response:
 def context(**parts: Any) -> SimpleNamespace:
     """A context on which everything is well, apart from `parts`."""
     well = SimpleNamespace(ping=lambda: True, last_beat=lambda: datetime.now(UTC), any_key=lambda: False)
-    return SimpleNamespace(**{"store": well, "cache": well, "queue": well, "clock": lambda: datetime.now(UTC)} | parts)
+    settings = SimpleNamespace(host="127.0.0.1", allowed_hosts=())
+    usual = {"store": well, "cache": well, "queue": well, "clock": lambda: datetime.now(UTC), "settings": settings}
+    return SimpleNamespace(**usual | parts)
 
 
 def build(**parts: Any) -> Flask:

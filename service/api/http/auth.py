@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from flask import Flask, Response, current_app, g, request
 
-from service.api.http import request_body
+from service.api.http import browser_guard, request_body
 from service.api.http.errors import HttpError
 from service.cache import MemoryCache
 from service.context import AppContext
@@ -96,9 +96,11 @@ def _authenticate() -> None:
     except AuthenticationError as error:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
         raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
-    if g.principal.key is not None:
-        _count(g.principal.key)
-        _check_scope()
+    if g.principal.key is None:
+        browser_guard.check(request, app_context().settings)
+        return
+    _count(g.principal.key)
+    _check_scope()
 
 
 def _token() -> str | None:

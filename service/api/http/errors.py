@@ -37,6 +37,7 @@ KNOWN: dict[int, tuple[str, str]] = {
     414: ("URI too long", "The address is too long."),
     415: ("Unsupported media type", "Send the body as application/json in UTF-8, without a Content-Encoding."),
     417: ("Expectation failed", "The Expect header is not supported."),
+    421: ("Misdirected request", "The service is not known under this name."),
     422: ("Invalid request", "The request is well formed but cannot be answered; see errors."),
     428: ("Precondition required", "Say with If-Match which version is meant."),
     429: ("Too many requests", "Too many requests; see Retry-After."),
