@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.comparison.ownership import BOUNDS, OwnedCluster
+from service.domain.procurement.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
-from service.engine.comparison.ownership import (
+from service.engine.numerics.quantiles import range_quantiles
+from service.engine.procurement.ownership import (
     HOURS_PER_YEAR,
     MONTHS_PER_YEAR,
     annual_cost_lines,
@@ -27,11 +28,10 @@ from service.engine.comparison.ownership import (
     lead_time_growth,
     variable_usd_per_hour,
 )
-from service.engine.numerics.quantiles import range_quantiles
 from service.engine.training.cost import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
-    from service.domain.comparison.ownership import Amount
+    from service.domain.procurement.ownership import Amount
 
 FloatArray = NDArray[np.float64]
 HALVINGS = 60

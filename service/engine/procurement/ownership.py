@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.domain.comparison.ownership import OwnedCluster
+from service.domain.procurement.ownership import OwnedCluster
 
 if TYPE_CHECKING:
-    from service.domain.comparison.ownership import Amount
+    from service.domain.procurement.ownership import Amount
 
 HOURS_PER_YEAR = 8760.0
 MONTHS_PER_YEAR = 12.0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.comparison.ownership import BOUNDS, OwnedCluster
-from service.engine.comparison.ownership import (
+from service.domain.procurement.ownership import BOUNDS, OwnedCluster
+from service.engine.procurement.ownership import (
     annual_capex,
     capex_usd,
     capital_recovery_factor,
