@@ -221,8 +221,7 @@ def value_loss_usd_per_hour(value_usd: Amount, decline_per_year: Amount, age_yea
 
 def yearly_recovery_factor(cluster: OwnedCluster) -> Amount:
     """Yearly charge, in twelve parts at the end of each month, that repays a dollar over the cluster's life [1/year]."""
-    monthly_rate = np.expm1(np.log1p(cluster.cost_of_capital) / MONTHS_PER_YEAR)
-    return MONTHS_PER_YEAR * capital_recovery_factor(monthly_rate, cluster.years * MONTHS_PER_YEAR)
+    return MONTHS_PER_YEAR * capital_recovery_factor(_monthly_rate(cluster), cluster.years * MONTHS_PER_YEAR)
 
 
 def annual_cost_lines(cluster: OwnedCluster) -> dict[str, Amount]:
@@ -238,9 +237,9 @@ def annual_cost_lines(cluster: OwnedCluster) -> dict[str, Amount]:
     dict of line to float or (clusters,) float array
         Cost [USD/year]. Capital carries interest from the order, through the lead time, less resale after the cluster's life.
     """
-    resale_today = residual_usd(cluster) * (1 + cluster.cost_of_capital) ** -cluster.years
+    capital, life = capex_usd(cluster) * lead_time_growth(cluster), cluster.years * MONTHS_PER_YEAR
     return {
-        "capital": (capex_usd(cluster) * lead_time_growth(cluster) - resale_today) * yearly_recovery_factor(cluster),
+        "capital": MONTHS_PER_YEAR * annual_capex(capital, residual_usd(cluster), _monthly_rate(cluster), life),
         "energy": idle_usd_per_hour(cluster) * cluster.count * HOURS_PER_YEAR + variable_usd_per_hour(cluster) * delivered_hours(cluster),
         **running_cost_lines(cluster),
     }
@@ -338,6 +337,11 @@ def delivered_hours(cluster: OwnedCluster) -> Amount:
 def lead_time_growth(cluster: OwnedCluster) -> Amount:
     """Value of one dollar paid at the order, with interest, at the end of the lead time [1]."""
     return (1 + cluster.cost_of_capital) ** (cluster.lead_time_months / MONTHS_PER_YEAR)
+
+
+def _monthly_rate(cluster: OwnedCluster) -> Amount:
+    """Cost of capital a month, which compounds to that of a year [1/month]."""
+    return np.asarray(np.expm1(np.log1p(cluster.cost_of_capital) / MONTHS_PER_YEAR))
 
 
 def _full_power_usd_per_hour(cluster: OwnedCluster) -> Amount:
