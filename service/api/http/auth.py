@@ -116,7 +116,8 @@ def _count(key: str) -> None:
     context = app_context()
     quota, window_s = context.settings.quota
     name = f"requests:{key}"
-    counted, left_s = context.cache.count(name, window_s) or current_app.extensions["counts"].count(name, window_s)
+    in_redis = None if context.settings.embedded else context.cache.count(name, window_s)
+    counted, left_s = in_redis or current_app.extensions["counts"].count(name, window_s)
     back_s = max(1, math.ceil(left_s))
     g.allowance = f'"{POLICY}";r={max(0, quota - counted)};t={back_s}'
     if counted > quota:
