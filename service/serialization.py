@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from datetime import date, datetime
@@ -14,6 +15,14 @@ from service.domain.answer_fields import HIDDEN, MERGED, Doc, annotated_fields
 
 if TYPE_CHECKING:
     from cattrs import Converter
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, check_circular=False, separators=(",", ":"))
+
+
+def to_json(value: Any) -> str:
+    """Compact RFC 8259 text of plain values, keys in the given order. Raises ValueError on NaN and infinities, which are bugs."""
+    return _ENCODER.encode(value)
 
 
 def to_builtins(value: Any) -> Any:

@@ -14,6 +14,7 @@ from service.context import AppContext
 from service.queue import RUN_JOB, publish
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.prices.refresh import refresh_due
+from service.usecases.results.keep import forget_results
 from service.usecases.scenarios.scenarios import forget_scenarios
 from service.usecases.scenarios.worker import maintain_scenarios
 from service.usecases.tracking.alert_delivery import deliver_due
@@ -89,6 +90,7 @@ def _fold() -> None:
 def _forget() -> None:
     context().store.delete_old_responses(context().clock())
     forget_scenarios(context())
+    forget_results(context())
 
 
 def _judge() -> None:

@@ -7,7 +7,21 @@ import sys
 
 import click
 
-from service.cli import calibration, catalog, compare, estimate, keys, optimum, prices, program, repricing, scaling, scenario, serving
+from service.cli import (
+    calibration,
+    catalog,
+    compare,
+    estimate,
+    keys,
+    optimum,
+    prices,
+    program,
+    repricing,
+    results,
+    scaling,
+    scenario,
+    serving,
+)
 from service.cli.tracking import track
 
 
@@ -52,6 +66,8 @@ for command in (
     prices.prices,
     program.plan,
     repricing.reprice,
+    results.results,
+    results.verify,
     scaling.fit,
     scaling.loss_curve,
     scenario.scenario,

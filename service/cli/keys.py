@@ -1,4 +1,7 @@
-"""`outlay keys`: create, list and revoke API keys in the database. Heavy modules are imported by the commands that need them."""
+"""`outlay keys`: create, list and revoke API keys in the database, and replace the key that signs records.
+
+Heavy modules are imported by the commands that need them.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,16 @@ def revoke(key_id: str) -> None:
     if key is None:
         raise click.ClickException(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
     click.echo(f"key {key.id} of team {key.team_name} was revoked at {key.revoked_at:%Y-%m-%d %H:%M} UTC")
+
+
+@keys.command("rotate-signing")
+def rotate_signing() -> None:
+    """Make a new key that signs the records of kept results; earlier ones go on verifying what they have signed."""
+    from service.usecases.results.signing_keys import rotate
+
+    with opened_context() as context:
+        key = rotate(context.settings.data_dir)
+    click.echo(f"records are signed with the key {key['kid']} from now on")
 
 
 def _entry(key: Key, now: datetime) -> dict[str, Any]:

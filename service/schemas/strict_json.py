@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from service.serialization import to_json
+
 MAX_DEPTH = 32
 MAX_INTEGER_DIGITS = 30
 MAX_NUMBER_LENGTH = 100
@@ -24,6 +26,9 @@ _SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
+
+
+dumps = to_json
 
 
 class BadJson(ValueError):
@@ -44,11 +49,6 @@ class _Refused:
     """Placeholder of a refused value in the parsed tree."""
 
     message: str
-
-
-def dumps(value: Any) -> str:
-    """Compact RFC 8259 text, keys in the given order. Raises ValueError on NaN and infinities, which are bugs."""
-    return _ENCODER.encode(value)
 
 
 def parse(body: bytes) -> Any:
@@ -171,7 +171,6 @@ _MARKING = json.JSONDecoder(
     parse_int=_marked_integer, parse_float=_marked_float, parse_constant=_marked_constant, object_pairs_hook=_marked_object
 )
 # What is answered is made anew and holds no circle: to look for one takes a third of the time.
-_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
 def _refuse_with_pointers(text: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The store: jobs, heartbeats, prices, teams, tracking, scenarios. SQLite or PostgreSQL; the only package with SQL."""
+"""The store: jobs, heartbeats, prices, teams, tracking, scenarios, kept results. SQLite or PostgreSQL; the only package with SQL."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import EMPTY_MANIFEST, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
 from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
+from service.store.results.results import ResultRows
 from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
@@ -65,6 +66,7 @@ class Store(
     AlertRows,
     ScenarioRows,
     FeedbackRows,
+    ResultRows,
 ):
     """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
 

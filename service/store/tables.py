@@ -1,7 +1,7 @@
 """Tables in SQLAlchemy Core: jobs, prices, teams, and shared column types.
 
-Tables of tracking are in `tracking/tables.py`, those of scenarios in `scenarios/tables.py`; the package loads all three. A change needs a
-file in `migrations/versions` and a new `HEAD`.
+Tables of tracking, scenarios and results are in the `tables.py` of their packages; the package loads them all. A change needs a file in
+`migrations/versions` and a new `HEAD`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 

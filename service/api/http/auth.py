@@ -7,16 +7,14 @@ with `needs`; the default is `read` for GET, HEAD, OPTIONS and POST and `write` 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from flask import Flask, Response, current_app, g, request
 
 from service.api.http import browser_guard, request_body
 from service.api.http.errors import HttpError
-from service.cache import COUNTERS_DIR, FileCounter, MemoryCache
+from service.cache import MemoryCache
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.teams import Principal, Scope
@@ -75,8 +73,7 @@ def team_context() -> AppContext:
 def register(app: Flask) -> None:
     """Install authentication; after request ids, before body parsing."""
     app.extensions["authenticator"] = Authenticator(app.extensions["context"])
-    counters = os.environ.get(COUNTERS_DIR)
-    app.extensions["counts"] = FileCounter(Path(counters)) if counters else MemoryCache()
+    app.extensions["counts"] = MemoryCache()
     app.extensions["feedback"] = FeedbackCache(app.extensions["context"].store)
     app.before_request(_admit)
     app.after_request(_add_rate_limit_headers)
@@ -86,13 +83,14 @@ def _admit() -> None:
     if not request.path.startswith(PREFIX):
         return
     try:
-        _authenticate()
+        authenticate()
     except (HttpError, DomainError):
         request_body.drain()
         raise
 
 
-def _authenticate() -> None:
+def authenticate() -> None:
+    """Find the principal of the present request, count the request, and check its scope. Raises HttpError and StoreUnavailable."""
     authenticator: Authenticator = current_app.extensions["authenticator"]
     try:
         g.principal = authenticator.admit(_token())
@@ -112,7 +110,7 @@ def _token() -> str | None:
 
 
 def _count(key: str) -> None:
-    """Count a request for all processes, in Redis or, while there is none, on this machine: no request is refused because of an outage."""
+    """Count a request in Redis for all processes, in memory while Redis is away: no request is refused because of an outage."""
     context = app_context()
     quota, window_s = context.settings.quota
     name = f"requests:{key}"

@@ -1,4 +1,4 @@
-"""Charts of single answers as SVG, from Altair specifications, without browser or network. Slow to import."""
+"""Charts of single answers as SVG or PNG, from Altair specifications, without browser or network. Slow to import."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(da
 def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as SVG; external addresses are not allowed."""
     return str(vl_convert.vegalite_to_svg(_styled(chart).to_dict(), allowed_base_urls=[])) + "\n"
+
+
+def png(chart: alt.TopLevelMixin) -> bytes:
+    """The chart as PNG, two pixels for each unit; external addresses are not allowed."""
+    return bytes(vl_convert.vegalite_to_png(_styled(chart).to_dict(), scale=2, allowed_base_urls=[]))
 
 
 def titled(chart: Any, **properties: Any) -> alt.TopLevelMixin:

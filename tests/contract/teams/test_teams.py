@@ -16,6 +16,7 @@ from flask import Flask
 from service import create_app
 from service.api.http import openapi
 from service.api.http.auth import PREFIX
+from service.api.resources.results.results import EXAMPLE as RESULT_EXAMPLE
 from service.api.resources.scenarios import EXAMPLE as SCENARIO_EXAMPLE
 from service.api.resources.tracking.alerts import RULE_EXAMPLE
 from service.config import Settings, load_settings
@@ -24,7 +25,17 @@ from service.domain.teams import SCOPES
 from service.usecases.keys import make_key
 from tests.contract.doors import House, house, is_problem, key_id, secret, shown
 
-OPEN_PATHS = {"/", "/docs", "/docs/assets/<name>", "/healthz", "/metrics", "/openapi.json", "/readyz"}
+OPEN_PATHS = {
+    "/",
+    "/.well-known/jwks.json",
+    "/docs",
+    "/docs/assets/<name>",
+    "/healthz",
+    "/metrics",
+    "/openapi.json",
+    "/r/<result_id>",
+    "/readyz",
+}
 CALCULATIONS = {
     "/v1/approaches",
     "/v1/compare",
@@ -54,6 +65,10 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", "/v1/track/alert-rules/<rule_id>/test"): None,
     ("POST", "/v1/scenarios"): SCENARIO_EXAMPLE,
     ("DELETE", "/v1/scenarios/<scenario_id>"): None,
+    ("POST", "/v1/results"): RESULT_EXAMPLE,
+    ("DELETE", "/v1/results/<result_id>"): None,
+    ("POST", "/v1/results/<result_id>/links"): {},
+    ("DELETE", "/v1/results/<result_id>/links/<link_id>"): None,
 }
 """A good body for every address that changes what a team has: else a test of it would only try the schema."""
 QUERIES: Mapping[str, str] = {
@@ -86,7 +101,10 @@ def ids(doors: House) -> Mapping[str, str]:
     asked = doors.ask("ours", "POST", "/v1/scenarios", json=SCENARIO_EXAMPLE)
     over = doors.ask("ours", "DELETE", asked.headers["Location"])  # so that its stream ends at once
     assert over.status_code == 202, over.text
-    return {"program_id": program, "run_id": run, "rule_id": rule, "scenario_id": over.get_json()["id"]}
+    result = made(doors, "/v1/results", RESULT_EXAMPLE)
+    link = made(doors, f"/v1/results/{result}/links", {})
+    there = {"program_id": program, "run_id": run, "rule_id": rule, "scenario_id": over.get_json()["id"]}
+    return there | {"result_id": result, "link_id": link}
 
 
 def made(doors: House, path: str, body: Any) -> str:
@@ -225,6 +243,31 @@ def needed(app: Flask, method: str, rule: str) -> str:
     (requirement,) = openapi.document(app)["paths"][path][method.lower()]["security"]
     (scope,) = requirement["apiKey"]
     return str(scope)
+
+
+class TestPagesOfResults:
+    def test_only_its_team_opens_one_by_a_key(self, doors: House, ids: Mapping[str, str]) -> None:
+        """To others it is as unknown as none; without a key nothing is told of it, nor with one that may not read."""
+        page, none = f"/r/{ids['result_id']}", uuid.uuid4()
+        assert doors.ask("we may read", "GET", page).status_code == 200
+        theirs = doors.ask("theirs", "GET", page)
+        assert shown(theirs, ids["result_id"]) == shown(doors.ask("theirs", "GET", f"/r/{none}"), str(none))
+        assert is_problem(theirs, 404)
+        is_problem(doors.ask("we may all but read", "GET", page), 403)
+        for key in (None, "revoked", "expired"):
+            for address in (page, f"/r/{none}"):
+                is_problem(doors.ask(key, "GET", address), 401)
+
+    def test_a_link_opens_it_to_everybody_and_nothing_else(self, doors: House, ids: Mapping[str, str]) -> None:
+        """No key is needed; the token is none, and what is shown names nothing else of the team."""
+        address = doors.ask("ours", "POST", f"/v1/results/{ids['result_id']}/links", json={}).get_json()["url"]
+        token = address.partition("?token=")[2]
+        for key in (None, "theirs", "revoked"):
+            assert doors.ask(key, "GET", address).status_code == 200
+        is_problem(doors.ask(None, "GET", f"/v1/results/{ids['result_id']}?token={token}"), 401)
+        is_problem(doors.app.test_client().get("/v1/results", headers={"Authorization": f"Bearer {token}"}), 401)
+        seen = doors.ask(None, "GET", address).text + doors.ask(None, "GET", f"{address}&format=json").text
+        assert not [name for name, found in ids.items() if name != "result_id" and found in seen]
 
 
 class TestTheSpecification:

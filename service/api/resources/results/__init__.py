@@ -1,0 +1,1 @@
+"""Endpoints of kept results, their links and pages."""

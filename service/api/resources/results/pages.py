@@ -1,0 +1,73 @@
+"""/r/{id}: the page of a kept result; and the public keys of records."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from flask import Response
+
+from service.api.http.auth import app_context, authenticate, principal
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.resources.results.results import ResultFormatSchema, page_policy, result_response
+from service.domain.results import ResultDetail
+from service.formats.documents.results.render import MEDIA_TYPES, formats_of
+from service.schemas.fields import Choice, Text
+from service.schemas.results.results import JwkSetSchema
+from service.usecases.results.keep import find_result
+from service.usecases.results.links import open_link
+from service.usecases.results.signing_keys import public_keys
+
+blueprint = Blueprint("result_pages", __name__, description="Pages of kept results, and the keys that sign records")
+
+PRIVATE_PAGE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
+"""A link's token is in the address: it is neither stored by caches, nor sent to other sites, nor found by search engines."""
+KEY_SET_AGE_S = 300
+
+
+class PageQuerySchema(ResultFormatSchema):
+    """What opens the page, and its format."""
+
+    format = Choice(tuple(MEDIA_TYPES), description="Left out: the page")
+    token = Text(description="Token of a link; left out: an API key of the result's team is needed, as soon as there are keys")
+
+
+@blueprint.route("/r/<result_id>", methods=["GET"])
+@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.response(200, {"type": "string"}, content_type="text/html")
+@blueprint.alt_response(401, "Unauthorized")
+@blueprint.alt_response(406, "NotAcceptable")
+def show_page(query: dict[str, str], result_id: str) -> Response:
+    """The page of a kept result, for members of its team and for whoever has a link"""
+    token = query.get("token")
+    found = open_link(app_context(), result_id, token) if token else _team_result(result_id)
+    wanted = query.get("format")
+    response = _page(found, token) if wanted is None else result_response(found, wanted)
+    response.headers.update(PRIVATE_PAGE)
+    return response
+
+
+@blueprint.route("/.well-known/jwks.json", methods=["GET"])
+@blueprint.response(200, JwkSetSchema)
+def list_signing_keys() -> Response:
+    """The public keys that sign records, as JWK set (RFC 7517), the newest first
+
+    Keys remain after a rotation, so that older records can be verified. Empty as long as nothing was signed.
+    """
+    keys = public_keys(app_context().settings.data_dir)
+    return json_response({"keys": keys}, headers={"Cache-Control": f"public, max-age={KEY_SET_AGE_S}"})
+
+
+def _team_result(result_id: str) -> ResultDetail:
+    authenticate()
+    return find_result(app_context(), principal(), result_id)
+
+
+def _page(found: ResultDetail, token: str | None) -> Response:
+    from service.formats.documents.results.html import write_page
+
+    opened = {"token": token} if token else {}
+    names = (name for name in formats_of(found.row.kind) if name != "html")
+    downloads = {name: f"?{urlencode({'format': name, **opened})}" for name in names}
+    response = Response(write_page(found, downloads), content_type=MEDIA_TYPES["html"])
+    response.headers["Content-Security-Policy"] = page_policy()
+    return response

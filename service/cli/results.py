@@ -1,0 +1,180 @@
+"""`outlay results` and `outlay verify`: kept results on the database itself, and records checked without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.context import make_context, make_database, member_of, opened_context, report_errors
+from service.cli.options import FILE, IN_FILE, OUT_FILE, json_option, settings_option, team_option
+from service.cli.request_io import build_request, load_request, show, write_output
+from service.cli.tables import columns
+from service.domain.results import KINDS
+from service.formats.documents.results.render import MEDIA_TYPES
+
+if TYPE_CHECKING:
+    from service.context import AppContext
+    from service.domain.results import ResultRecord
+    from service.domain.teams import Principal
+
+LISTED = 100
+KEY_SET = "/.well-known/jwks.json"
+TEAM = team_option("The team whose results they are.")
+FORMAT = click.Choice(tuple(MEDIA_TYPES))
+RESULT_ID = click.argument("result_id", metavar="ID")
+
+
+@click.group("results")
+def results() -> None:
+    """Answers that are kept: they do not change, and have a signed record."""
+
+
+@results.command("keep")
+@click.argument("kind", type=click.Choice(KINDS))
+@FILE
+@settings_option("data.tokens=2T")
+@click.option("--title", help="Default: the answer's summary.")
+@click.option("--expires-in-days", type=click.IntRange(1), help="Days until it is deleted; default: never.")
+@TEAM
+@json_option("The result, as POST /v1/results answers.")
+def keep(
+    kind: str, file: Path, settings: Sequence[str], *, title: str | None, expires_in_days: int | None, team: str, as_json: bool
+) -> None:
+    """Answer the request of a JSON or YAML FILE, as the address of its KIND takes it, and keep the answer."""
+    from service.schemas.results.presenters import result_body
+    from service.schemas.results.results import KeepRequestSchema
+    from service.usecases.resolution.feedback import FeedbackCache, context_for_team
+    from service.usecases.results.keep import keep as usecase
+
+    stated = {"title": title, "expires_in_days": expires_in_days}
+    request = {
+        "kind": kind,
+        "request": build_request(file, settings),
+        **{name: value for name, value in stated.items() if value is not None},
+    }
+    asked: Any = load_request(KeepRequestSchema(), request)
+    with opened_context() as context, report_errors():
+        make_database(context)
+        who = member_of(context, team)
+        made = usecase(context, context_for_team(context, FeedbackCache(context.store), who), who, asked)
+        show(result_body(made), lambda: f"{made.row.id}  {made.row.title}", as_json=as_json)
+
+
+@results.command("list")
+@click.option("--kind", type=click.Choice(KINDS), help="Only results of this kind.")
+@click.option("--title", help="Only results with this text in their title.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=LISTED, show_default=True, help="Results shown, the newest first.")
+@TEAM
+@json_option("As JSON.")
+def list_results(*, kind: str | None, title: str | None, limit: int, team: str, as_json: bool) -> None:
+    """List kept results, the newest first."""
+    from service.domain.results import ResultFilter
+    from service.serialization import to_builtins
+    from service.usecases.results.keep import list_results as usecase
+
+    with _existing_database(team) as (context, who):
+        found = usecase(context, who, ResultFilter(kind, title), 0, limit)
+    show(to_builtins(found), lambda: columns([("id", "kind", "kept", "expires", "title"), *map(_row, found)]), as_json=as_json)
+
+
+@results.command("show")
+@RESULT_ID
+@click.option(
+    "--format", "format_", type=click.Choice(tuple(MEDIA_TYPES)), default="md", show_default=True, help="json: the answer's bytes as kept."
+)
+@click.option("--record", is_flag=True, help="The signed record instead.")
+@click.option("--out", type=OUT_FILE, help="Write to this file.")
+@TEAM
+def show_result(result_id: str, *, format_: str, record: bool, out: Path | None, team: str) -> None:
+    """Show a kept result in a format, or its signed record."""
+    from service.formats.documents.results.render import render
+    from service.usecases.results.keep import find_result, signed_record
+
+    with _existing_database(team) as (context, who):
+        found = find_result(context, who, result_id)
+        content = signed_record(found).encode() if record else render(found, format_)
+    write_output(content, out)
+
+
+@results.command("delete")
+@RESULT_ID
+@TEAM
+def delete(result_id: str, team: str) -> None:
+    """Delete a kept result with its links."""
+    from service.usecases.results.keep import delete_result
+
+    with _existing_database(team) as (context, who):
+        delete_result(context, who, result_id)
+    click.echo(f"result {result_id} is deleted")
+
+
+@click.command()
+@click.argument("file", type=IN_FILE)
+@click.option("--jwks", type=IN_FILE, help=f"A file with the public keys, as {KEY_SET} answers.")
+@click.option("--server", metavar="URL", help="Read the public keys from this server.")
+@json_option("The record's content as JSON.")
+def verify(file: Path, jwks: Path | None, server: str | None, *, as_json: bool) -> None:
+    """Check the signed record in FILE, by default against the keys of the data directory; no network is needed."""
+    from service.formats.signed_records import BadRecord
+    from service.formats.signed_records import verify as check
+
+    if jwks and server:
+        raise click.UsageError("the keys come from --jwks or from --server, not from both")
+    keys = _keys_of(jwks) if jwks else _keys_at(server) if server else _own_keys()
+    try:
+        record = check(file.read_bytes(), keys)
+    except BadRecord as error:
+        raise click.ClickException(f"{file} is not verified: {error}") from error
+    about = f"{record['kind']} {record['id']}, kept at {record['created_at']}: {record['title']}"
+    made_with = f"prices {record['price_snapshot']}, engine {record['engine_version']}, prices with sources: {len(record['offers'])}"
+    show(record, lambda: f"verified: {about}\n{made_with}", as_json=as_json)
+
+
+def _keys_of(file: Path) -> list[dict[str, Any]]:
+    return _key_list(file.read_bytes(), str(file))
+
+
+def _keys_at(server: str) -> list[dict[str, Any]]:
+    from providers.http import Http
+    from providers.offer import ProviderError
+
+    try:
+        content = Http(configured=(server,)).get_text(server.rstrip("/") + KEY_SET)
+    except ProviderError as error:
+        raise click.ClickException(f"the keys cannot be read: {error}") from error
+    return _key_list(content, server)
+
+
+def _own_keys() -> list[dict[str, Any]]:
+    from service.usecases.results.signing_keys import public_keys
+
+    return public_keys(make_context().settings.data_dir)
+
+
+def _key_list(content: str | bytes, origin: str) -> list[dict[str, Any]]:
+    try:
+        keys = json.loads(content)["keys"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise click.ClickException(f"{origin} has no JWK set, an object with keys") from error
+    if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
+        raise click.ClickException(f"{origin} has no JWK set, an object with keys")
+    return keys
+
+
+@contextmanager
+def _existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
+    """The context of an existing database, and the caller; errors are printed as one line."""
+    with opened_context() as context, report_errors():
+        if context.store.absent():
+            raise click.ClickException("nothing is kept here yet; `outlay results keep` or POST /v1/results keeps an answer")
+        yield context, member_of(context, team)
+
+
+def _row(row: ResultRecord) -> tuple[str, ...]:
+    expires = "never" if row.expires_at is None else f"{row.expires_at:%Y-%m-%d}"
+    return (row.id, row.kind, f"{row.created_at:%Y-%m-%d %H:%M}", expires, row.title)

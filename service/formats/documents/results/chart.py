@@ -1,0 +1,43 @@
+"""The chart of a result's ranges: p10 to p90 as a bar, p50 as a point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from service.domain.results import ResultDetail
+from service.formats.documents.charts import COLOURS, INK, data, png, svg, titled
+from service.formats.documents.results.content import range_bars
+from service.formats.documents.results.render import UnavailableFormat
+from service.formats.documents.results.tables import RangeBars
+
+ROW_HEIGHT = 26
+CHART_WIDTH = 420
+LABEL_WIDTH = 420
+
+
+def draw_svg(result: ResultDetail) -> str:
+    """The chart as SVG; empty where no range is known."""
+    ranges = range_bars(result)
+    return svg(_chart(ranges)) if ranges.bars else ""
+
+
+def write(result: ResultDetail) -> bytes:
+    """The chart with the result's title as PNG. Raises UnavailableFormat where no range is known."""
+    ranges = range_bars(result)
+    if not ranges.bars:
+        raise UnavailableFormat("there is no chart of this result: no price is known, so no range of costs", "/format")
+    return png(titled(_chart(ranges), title=alt.Title(result.row.title, limit=CHART_WIDTH + LABEL_WIDTH)))
+
+
+def _chart(ranges: RangeBars) -> Any:
+    rows = [{"name": bar.name, "low": bar.low, "middle": bar.middle, "high": bar.high} for bar in ranges.bars]
+    base = data(rows)
+    up = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
+    axis = alt.Axis(format="~s", tickCount=6)
+    bars = base.mark_bar(color=COLOURS[0], opacity=0.45, height=12).encode(
+        y=up, x=alt.X("low:Q", title=f"{ranges.unit}, p10 to p90; the point is p50", axis=axis, scale=alt.Scale(zero=True)), x2="high:Q"
+    )
+    points = base.mark_point(filled=True, opacity=1, size=50, color=INK).encode(y=up, x="middle:Q")
+    return (bars + points).properties(width=CHART_WIDTH, height=max(2, len(rows)) * ROW_HEIGHT)

@@ -1,0 +1,35 @@
+"""A kept result as one page, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.domain.results import ResultDetail
+from service.formats.documents.page import STYLES, render_page
+from service.formats.documents.results.content import KIND_NAMES, result_sections
+from service.formats.documents.results.tables import footer, summary_text
+
+
+def write(result: ResultDetail) -> bytes:
+    """The page in UTF-8."""
+    return write_page(result, {})
+
+
+def write_page(result: ResultDetail, downloads: Mapping[str, str]) -> bytes:
+    """The page with links to other formats, by the format's name."""
+    from service.formats.documents.results.chart import draw_svg
+
+    row = result.row
+    until = "until it is deleted" if row.expires_at is None else f"until {row.expires_at:%Y-%m-%d %H:%M} UTC"
+    content = {
+        "title": row.title,
+        "kind": KIND_NAMES[row.kind],
+        "summary": summary_text(result.answer),
+        "kept": f"Kept at {row.created_at:%Y-%m-%d %H:%M} UTC, {until}; it does not change.",
+        "chart": draw_svg(result),
+        "downloads": downloads,
+        "sections": result_sections(result),
+        "footer": footer(result),
+        "charts": {},
+    }
+    return render_page("result.html", STYLES["result"], content)

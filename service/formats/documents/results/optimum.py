@@ -1,0 +1,35 @@
+"""Tables of a compute-optimal size."""
+
+from __future__ import annotations
+
+from service.formats.documents.cells import Column
+from service.formats.documents.results.tables import Answer, RangeBars, ResultTable, named_range, quantities, quantity_row
+
+CURVE_COLUMNS = (
+    *(Column("parameters", 20, "whole"), Column("tokens", 24, "whole"), Column("loss, nats a token", 18, "number")),
+    *(Column("training FLOPs", 18, "number"), Column("training, USD", 18, "usd")),
+)
+
+
+def tables(answer: Answer) -> list[ResultTable]:
+    """Main figures, and sizes of equal cost."""
+    training = answer["training"] or {"usd": None, "accelerator_hours": None, "wall_clock_hours": None}
+    rows = [
+        quantity_row("parameters", answer["params"], ""),
+        quantity_row("tokens", answer["tokens"], ""),
+        quantity_row("loss", answer["loss_range"] or answer["loss"], "nats a token"),
+        quantity_row("training compute", answer["flops"], "FLOPs"),
+        quantity_row("training cost", training["usd"], "USD"),
+        quantity_row("accelerator-hours", training["accelerator_hours"], "h"),
+        quantity_row("time on the clock", training["wall_clock_hours"], "h"),
+    ]
+    names = ("params", "tokens", "loss", "flops", "training_usd")
+    curve = [tuple(point[name] for name in names) for point in answer["curve"]]
+    return [quantities(rows), ResultTable("curve", "Sizes of equal cost", CURVE_COLUMNS, curve)]
+
+
+def range_bars(answer: Answer) -> RangeBars:
+    """The training cost, or the size where no cost is known."""
+    if answer["training"] is None or answer["training"]["usd"] is None:
+        return RangeBars("parameters", named_range("parameters", answer["params"]))
+    return RangeBars("USD", named_range("training cost", answer["training"]["usd"]))

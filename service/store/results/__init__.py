@@ -1,0 +1,1 @@
+"""Kept results and the links that open them."""

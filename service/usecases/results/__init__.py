@@ -1,0 +1,1 @@
+"""Kept results: keep, find, list, delete, share, and sign their records."""
