@@ -58,7 +58,7 @@ class Alternative:
     memory_gb: Annotated[float, Doc("Memory needed on the fullest accelerator, in 1e9 bytes", "GB")]
     fits: Annotated[bool, Doc("Whether it fits in the memory")]
     slower_by: Annotated[float, Doc("Part of the taken layout's speed that it loses; below 0 it is faster", "1", maximum=1)]
-    why: Annotated[str, Doc("Where it loses its time")]
+    why: Annotated[str, Doc("Where it loses its time, or why it is not taken")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,8 @@ class FineTuningFootprint:
         Temporary copies of the trained parameters while the optimizer updates them, by optimizer [1].
     paged : frozenset of str
         Optimizers whose moments go to the host's memory where the device has no room.
-    reserve_bytes, fragmentation_share : float
-        As the `Footprint`'s, of today's software [B, 1].
-    filled_share : float
-        Of the usable memory, what jobs fill that can choose [1].
+    reserve_bytes, fragmentation_share, filled_share : float
+        As the `Footprint`'s, of today's software [B, 1, 1].
     """
 
     norm_bytes: Mapping[str, float] = field(hash=False)
@@ -74,6 +72,8 @@ class Footprint:
         What a device holds before the first tensor [B].
     fragmentation_share : float
         Memory that the allocator holds and does not use, over the rest [1].
+    filled_share : float
+        Of the usable memory, what jobs fill that can choose [1].
     finetuning : FineTuningFootprint
         What fine-tuning's software keeps besides.
     """
@@ -87,4 +87,5 @@ class Footprint:
     logit_bytes: float
     reserve_bytes: float
     fragmentation_share: float
+    filled_share: float
     finetuning: FineTuningFootprint

@@ -34,6 +34,7 @@ def _footprint(vendor: str) -> Footprint:
         logit_bytes=document["logits"]["bytes"],
         reserve_bytes=document["reserve_of"].get(vendor, document["reserve"])["gib"] * _GIB,
         fragmentation_share=document["fragmentation_of"].get(vendor, document["fragmentation"])["share"],
+        filled_share=float(document["filled_of"].get(vendor, document["filled"])["share"]),
         finetuning=_finetuning(document["finetuning"]),
     )
 

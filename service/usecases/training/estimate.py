@@ -18,6 +18,7 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
+from service.engine.training.search.layout_search import filled_share
 from service.formats.headline import duration
 from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, describe_capacity
 from service.presets.training.utilisation import plan_calibration
@@ -240,5 +241,17 @@ def _note_layout(run: Run, found: Estimate, notes: AssumptionLog) -> None:
     chunks = axes.virtual_pipeline or (1 if axes.pipeline == 1 else None)
     experts = (axes.expert, axes.expert_tensor) if isinstance(run.model, Transformer) and run.model.experts else ()
     if None in (axes.tensor, axes.pipeline, axes.context, axes.micro_batch, axes.zero_stage, axes.recompute, chunks, *experts):
-        why = "the fastest layout that fits, by the step model" if found.memory.fits else "the leanest layout, as none fits"
-        notes.assume("training.parallelism", found.throughput.parallelism, why)
+        notes.assume("training.parallelism", found.throughput.parallelism, _why_this_layout(run, found))
+
+
+def _why_this_layout(run: Run, found: Estimate) -> str:
+    """What the search was held to: room in the memory, and matrices cut within the fast link, where any layout has both."""
+    if not found.memory.fits:
+        return "the leanest layout, as none fits"
+    share, linked = filled_share(run.training), run.cluster.link_domain
+    fills = found.memory.per_accelerator_gb / found.memory.capacity_gb
+    room = "that fits" if fills > share or share == 1 else f"within {share:.0%} of the memory, which leaves its allocator room,"
+    if run.cluster.nodes == 1 or run.training.axes.tensor:
+        return f"the fastest layout {room} by the step model"
+    reach = "within" if int(found.throughput.parallelism["tensor"]) <= linked else "beyond"
+    return f"the fastest layout {room} by the step model, with tensor ranks {reach} the fast link of {linked}"

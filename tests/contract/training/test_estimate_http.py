@@ -272,12 +272,12 @@ def speed_of(client: FlaskClient, preset: str, count: int) -> float:
 
 
 def test_a_layout_that_fills_the_memory_is_warned_of(client: FlaskClient) -> None:
-    """Beyond 95 % of what is usable, whoever chose the layout; not below."""
-    assert any("fills 99" in warning for warning in warnings_of(client, "llama-3-70b", 128))
-    assert not any("fills" in warning for warning in warnings_of(client, "llama-3-8b", 64))
+    """Beyond 95 % of what is usable, whoever chose the layout; not below, which a search takes where it can."""
+    assert any("fills 96" in warning for warning in warnings_of(client, "llama-3-70b", 16))
+    assert not any("fills" in warning for warning in warnings_of(client, "llama-3-70b", 128))
 
 
-@pytest.mark.parametrize("preset", ["deepseek-v3", "llama-3.1-405b"])
+@pytest.mark.parametrize("preset", ["mixtral-8x22b", "llama-3.1-405b"])
 def test_one_node_more_that_loses_throughput_is_better_left_idle(client: FlaskClient, preset: str) -> None:
     """257 nodes divide into few layouts: 256 of them train faster, and the warning says how many to use; 256 have none."""
     warned = [warning for warning in warnings_of(client, preset, 2056) if "idle" in warning]

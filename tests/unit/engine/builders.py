@@ -173,6 +173,7 @@ FOOTPRINT = Footprint(
     logit_bytes=6,
     reserve_bytes=1.5 * GIB,
     fragmentation_share=0.02,
+    filled_share=0.97,
     finetuning=FineTuningFootprint(
         norm_bytes=MappingProxyType({"none": 8, "fused": 2, "fused_linear_cross_entropy": 2}),
         gated_tensors=MappingProxyType({"none": 3, "fused": 2, "fused_linear_cross_entropy": 2}),

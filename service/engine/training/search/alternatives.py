@@ -39,7 +39,7 @@ class TimedLayouts:
     needed : (layouts,) float array
         Memory [B].
     fits : (layouts,) bool array
-        Whether the accelerator has that memory.
+        Whether they may be chosen: the memory that is to be filled at most holds them.
     seconds : (layouts,) float array
         Duration of a step [s].
     rate : (layouts,) float array
@@ -60,7 +60,7 @@ def has_several_meshes(layouts: Layouts) -> bool:
 
 
 def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:
-    """The fastest layouts of other kinds than the chosen one, and the fastest that is faster and does not fit; fastest first.
+    """The fastest layouts of other kinds than the chosen one, and the fastest that is faster and too full; fastest first.
 
     Parameters
     ----------
@@ -110,17 +110,22 @@ def _family(layouts: Layouts, columns: Sequence[str], index: int) -> NDArray[np.
 
 
 def _alternative(timed: TimedLayouts, best: int, other: int, training: Training, cluster: Cluster) -> Alternative:
-    fits = bool(timed.fits[other])
     needed, held = float(timed.needed[other]) / 1e9, cluster.accelerator.usable_memory_bytes / 1e9
     return Alternative(
         parallelism=timed.layouts.named(other),
         tokens_per_s_per_accelerator=float(timed.rate[other]) * training.seq_len / cluster.count,
         step_time_s=float(timed.seconds[other]),
         memory_gb=needed,
-        fits=fits,
+        fits=needed <= held,
         slower_by=float(1 - timed.rate[other] / timed.rate[best]),
-        why=_why_slower(timed, best, other) if fits else f"needs {needed:,.1f} GB of {held:,.1f} GB",
+        why=_why_slower(timed, best, other) if timed.fits[other] else _why_too_full(needed, held),
     )
+
+
+def _why_too_full(needed_gb: float, held_gb: float) -> str:
+    if needed_gb > held_gb:
+        return f"needs {needed_gb:,.1f} GB of {held_gb:,.1f} GB"
+    return f"leaves {held_gb - needed_gb:,.1f} GB of {held_gb:,.1f} GB free, less than teams do"
 
 
 def _why_slower(timed: TimedLayouts, best: int, other: int) -> str:

@@ -203,6 +203,11 @@ def _choice(timed: TimedLayouts, best: int, weighed: SizedLayouts) -> LayoutChoi
     )
 
 
+def filled_share(training: Training) -> float:
+    """Of the usable memory, what jobs of this method fill that can choose their layout [1]."""
+    return training.footprint.finetuning.filled_share if training.method in TUNED else training.footprint.filled_share
+
+
 def leanest_fusion(training: Training) -> Training:
     """The training with the fusion of kernels that takes the least memory, where the caller leaves it open."""
     if training.kernel_fusion is not None or training.method not in TUNED:
@@ -213,27 +218,28 @@ def leanest_fusion(training: Training) -> Training:
 def _worth_timing(model: Model, training: Training, cluster: Cluster) -> tuple[SizedLayouts, Training, bool]:
     """Layouts worth timing, their training, and whether its kernels are fused because nothing fits otherwise. Raises InvalidRequest."""
     capacity, leaner = cluster.accelerator.usable_memory_bytes, leanest_fusion(training)
-    # Fine-tuning that can choose leaves its allocator room; one that has no choice is tried to the brim.
-    shares = (training.footprint.finetuning.filled_share, 1.0) if training.method in TUNED else (1.0,)
-    asked = [(training, share) for share in shares]
-    asked += [] if leaner is training else [(leaner, 1.0)]
-    for each, share in asked:
-        weighed = _near_memory(model, each, cluster.count, share * capacity)
+    domain = cluster.link_domain
+    # A job that can choose leaves its allocator room and cuts matrices within the fast link; one that has no choice is tried to the brim,
+    # then beyond the link.
+    asked = [(training, filled_share(training), domain), (training, 1.0, domain), (training, 1.0, cluster.count)]
+    asked += [] if leaner is training else [(leaner, 1.0, domain), (leaner, 1.0, cluster.count)]
+    for each, share, widest in asked:
+        weighed = _near_memory(model, each, cluster.count, share * capacity, widest)
         if weighed.some_fit:
             break
     return weighed, each, each is not training
 
 
-def _near_memory(model: Model, training: Training, count: int, capacity: float) -> SizedLayouts:
+def _near_memory(model: Model, training: Training, count: int, capacity: float, widest: int) -> SizedLayouts:
     """Layouts near the available memory, or the leanest where none is: the same in every network. Raises InvalidRequest."""
     # More recomputation and higher ZeRO stages cost time and never save any: where the machine can be divided in several ways, they are
     # tried only for layouts that do not fit without.
     _check_axes(model, training)
-    plain, used, needed = _weighed(model, training, count)
+    plain, used, needed = _within(training, widest, _weighed(model, training, count))
     one_mesh, fits = not has_several_meshes(plain), needed <= capacity
     some_fit = bool(fits.any())
     if not some_fit and not one_mesh:
-        bare = _barest(model, training, count)
+        bare = _within(training, widest, _barest(model, training, count))
         # One that is not among the plain ones, because it makes no whole rounds of interleaving, is none that is searched.
         return _leanest(training, capacity, *((plain, used, needed) if (bare[2] <= capacity).any() else bare))
     worth = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
@@ -244,6 +250,15 @@ def _near_memory(model: Model, training: Training, count: int, capacity: float) 
     order = np.argsort(~fits[0, 0, row], kind="stable") if not one_mesh else slice(None)
     places = recompute[order], zero_stage[order], row[order]
     return SizedLayouts(with_memory_options(training, plain, places), needed[places], used, places, capacity)
+
+
+def _within(training: Training, widest: int, weighed: tuple[Layouts, MemoryUse, Floats]) -> tuple[Layouts, MemoryUse, Floats]:
+    """The same, with layouts that are cut wider than that, and were not asked for, beyond any memory."""
+    layouts, used, needed = weighed
+    axes = training.axes
+    wide = [column > widest for column, asked in ((layouts.tensor, axes.tensor), (layouts.expert_tensor, axes.expert_tensor)) if not asked]
+    beyond = np.any(wide, axis=0) if wide else np.False_
+    return (layouts, used, np.where(beyond, np.inf, needed)) if beyond.any() else weighed
 
 
 def _leanest(training: Training, capacity: float, layouts: Layouts, used: MemoryUse, needed: Floats) -> SizedLayouts:

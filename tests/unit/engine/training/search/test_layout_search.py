@@ -48,10 +48,11 @@ def test_what_is_chosen_fits(model: Model, count: int) -> None:
 
 
 def test_nothing_that_fits_is_faster() -> None:
-    """The choice has the highest rate of all candidates that fit, recomputed here one by one."""
+    """The choice has the highest rate of all candidates that leave room within the fast link, recomputed here one by one."""
     chosen, machine, shares = training(global_batch=256), cluster(64), utilisation()
     layouts = candidate_layouts(LLAMA_2_70B, chosen, machine)
-    fits = memory_use(LLAMA_2_70B, chosen, layouts).total <= A100.usable_memory_bytes
+    roomy = memory_use(LLAMA_2_70B, chosen, layouts).total <= chosen.footprint.filled_share * A100.usable_memory_bytes
+    fits = roomy & (layouts.tensor <= machine.link_domain)
     steps = step_time(LLAMA_2_70B, chosen, machine, shares, layouts)
     choice = choose_layout(LLAMA_2_70B, chosen, machine, shares)
     assert choice.steps.batch[0] / choice.steps.total[0] == pytest.approx((steps.batch / steps.total)[fits].max())
@@ -249,6 +250,39 @@ def test_what_does_not_fit_is_told_in_gigabytes() -> None:
     told = does_not_fit(LLAMA_65B, training(), cluster(1), choice)
     expected = f"needs {choice.total_bytes / 1e9:,.1f} GB on an accelerator of 85.9 GB usable"
     assert expected in str(told)
+
+
+def test_matrices_are_cut_within_the_fast_link() -> None:
+    """Two nodes of 8 cut no matrix in 16 by themselves; where only that fits they do, and a stated 16 stays."""
+    alone = choose_layout(LLAMA_3_405B, training(global_batch=2048), cluster(1024), utilisation())
+    assert alone.layouts.row(0)["tensor"] <= 8
+    only_tensor = training(global_batch=64, axes=Axes(pipeline=1, context=1, zero_stage=0))
+    forced = choose_layout(LLAMA_2_70B, only_tensor, cluster(64), utilisation())
+    assert forced.fits
+    assert forced.layouts.row(0)["tensor"] > 8
+    stated = choose_layout(LLAMA_3_405B, training(global_batch=2048, axes=Axes(tensor=16)), cluster(1024), utilisation())
+    assert (stated.fits, stated.layouts.row(0)["tensor"]) == (True, 16)
+
+
+@pytest.mark.parametrize("spare", [1.0, 0.98, 1.001])
+def test_what_fits_only_to_the_brim_is_taken(spare: float) -> None:
+    """A stated layout fits up to the last byte; the room that a search leaves refuses nothing."""
+    stated = training(global_batch=8, axes=Axes(tensor=1, pipeline=1, context=1, data=8, micro_batch=1, zero_stage=1, recompute="none"))
+    needed = choose_layout(LLAMA_7B, stated, cluster(8, accelerator(usable_memory_bytes=1e12)), utilisation()).total_bytes
+    choice = choose_layout(LLAMA_7B, stated, cluster(8, accelerator(usable_memory_bytes=needed / spare)), utilisation())
+    assert choice.fits == (spare <= 1)
+
+
+def test_a_faster_layout_that_leaves_too_little_room_is_named() -> None:
+    """It fits, and says why it is not taken."""
+    asked = training(global_batch=64, axes=Axes(tensor=1, pipeline=1, context=1, micro_batch=1))
+    ample = choose_layout(LLAMA_7B, asked, cluster(8, accelerator(usable_memory_bytes=1e12)), utilisation())
+    tight = choose_layout(LLAMA_7B, asked, cluster(8, accelerator(usable_memory_bytes=1.01 * ample.total_bytes)), utilisation())
+    assert tight.fits
+    assert tight.layouts.row(0) != ample.layouts.row(0)
+    fuller = tight.alternatives[0]
+    assert (fuller.fits, fuller.slower_by < 0) == (True, True)
+    assert "free, less than teams do" in fuller.why
 
 
 def test_fine_tuning_that_can_choose_leaves_its_allocator_room() -> None:

@@ -73,6 +73,14 @@ def searched(job: tuple[Model, Training, Cluster]) -> tuple[Layouts, np.ndarray[
     return layouts, steps.batch / steps.total, memory_use(model, asked, layouts).total <= machine.accelerator.usable_memory_bytes
 
 
+def preferred(job: tuple[Model, Training, Cluster], layouts: Layouts) -> tuple[np.ndarray[Any, Any], ...]:
+    """Of every layout whether it leaves room and stays within the fast link, stays within it and fits, and fits."""
+    model, asked, machine = job
+    needed, capacity = memory_use(model, asked, layouts).total, machine.accelerator.usable_memory_bytes
+    linked = np.maximum(layouts.tensor, layouts.expert_tensor) <= machine.link_domain
+    return linked & (needed <= asked.footprint.filled_share * capacity), linked & (needed <= capacity), needed <= capacity
+
+
 def chosen(job: tuple[Model, Training, Cluster]) -> LayoutChoice:
     model, asked, machine = job
     return choose_layout(model, asked, machine, SHARES)
@@ -84,7 +92,10 @@ def rate_of(choice: LayoutChoice) -> float:
 
 @given(jobs())
 def test_the_search_is_never_beaten_by_what_it_searched(job: tuple[Model, Training, Cluster]) -> None:
-    """What is taken fits and makes up the machine, and nothing of the search that fits is faster; where nothing does, it is the leanest."""
+    """What is taken makes up the machine and nothing of the search is faster of what leaves room within the fast link, else of what fits.
+
+    Where nothing fits, it is the leanest.
+    """
     layouts, rates, fits = searched(job)
     choice = chosen(job)
     row = choice.layouts.row(0)
@@ -93,14 +104,15 @@ def test_the_search_is_never_beaten_by_what_it_searched(job: tuple[Model, Traini
     assert choice.fits == fits.any()
     if choice.fits:
         assert choice.total_bytes <= job[2].accelerator.usable_memory_bytes
-        assert rate_of(choice) == pytest.approx(rates[fits].max(), rel=1e-12)
+        first = next(some for some in preferred(job, layouts) if some.any())
+        assert rate_of(choice) == pytest.approx(rates[first].max(), rel=1e-12)
     else:
         assert choice.total_bytes == pytest.approx(memory_use(job[0], job[1], layouts).total.min(), rel=1e-12)
 
 
 @given(jobs(), st.data())
 def test_fixing_an_axis_never_makes_the_run_faster(job: tuple[Model, Training, Cluster], data: st.DataObject) -> None:
-    """Any of the axes fixed to any values the search goes through come back as they were, at no higher rate."""
+    """Any of the axes fixed to any values the search goes through come back as they were, at no higher rate with as much room and link."""
     model, asked, machine = job
     layouts = candidate_layouts(model, asked, machine)
     row = layouts.row(data.draw(st.integers(0, len(layouts) - 1)))
@@ -109,8 +121,8 @@ def test_fixing_an_axis_never_makes_the_run_faster(job: tuple[Model, Training, C
     fixed = chosen((model, replace(asked, axes=axes), machine))
     assert all(fixed.layouts.row(0)[name] == row[name] for name in names)
     free = chosen(job)
-    if fixed.fits:
-        assert free.fits
+    assert free.fits or not fixed.fits
+    if preferred(job, fixed.layouts)[0].all():
         assert rate_of(fixed) <= rate_of(free) * (1 + 1e-12)
 
 
