@@ -71,6 +71,7 @@ RUNS_OF_ONE_SHAPE: tuple[dict[str, Any], ...] = tuple(
 def main() -> None:
     """All benchmarks, the baselines in the same run."""
     from bench.compare import compare
+    from bench.results import results
     from bench.scaling import fits
     from bench.scenarios import scenarios
     from bench.scenarios_workers import workers
@@ -103,6 +104,7 @@ def main() -> None:
     offer_choice()
     program_of_200_runs()
     tracking_service()
+    results()
     start_up()
     command_line()
 

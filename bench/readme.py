@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import tempfile
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ README = Path(__file__).parents[1] / "README.md"
 REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
 PROGRAMS = README.parent / "docs" / "programs.md"
 SCENARIOS = README.parent / "docs" / "scenarios.md"
+RESULTS = README.parent / "docs" / "results.md"
+NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
+"""Fields of a kept result that differ each time it is made, or with every release."""
 TRANSCRIPTS = tuple(README.parent / "docs" / f"{name}.md" for name in ("comparing", "contract-prices", "optimal", "serving"))
 """Pages that show commands with their output."""
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
@@ -105,11 +109,27 @@ def with_phases(text: str) -> str:
 
 def with_plan(text: str) -> str:
     """The page on programs with the part of the answer that it shows of its request."""
-    request = text.split("```http\n")[1].split("```", maxsplit=1)[0].split("\n", maxsplit=1)[1]
-    part = text.split("```json\n")[1].split("```", maxsplit=1)[0]
+    request, part = request_and_part(text)
     with offline_client() as client:
-        answer = client.post("/v1/estimate/program", json=json.loads(request)).get_json()
+        answer = client.post("/v1/estimate/program", json=request).get_json()
     return text.replace(part, indented(same_part(answer, json.loads(part))))
+
+
+def with_result(text: str) -> str:
+    """The page on kept results with the part of the answer that it shows of its request; ids and digests stay as they are."""
+    request, part = request_and_part(text)
+    now = patch("service.container.utc_now", lambda: SHOWN_AT)
+    with now, offline_client() as client, closing(client.application.extensions["context"].store) as store:
+        store.migrate()
+        answer = client.post("/v1/results", json=request).get_json()
+    shown = json.loads(part)
+    return text.replace(part, indented(same_part(answer | {name: shown[name] for name in NEVER_THE_SAME}, shown)))
+
+
+def request_and_part(text: str) -> tuple[dict[str, Any], str]:
+    """The first request that a page shows, and the first part of an answer, as text."""
+    request = text.split("```http\n")[1].split("```", maxsplit=1)[0].split("\n", maxsplit=1)[1]
+    return json.loads(request), text.split("```json\n")[1].split("```", maxsplit=1)[0]
 
 
 def same_part(answer: Any, part: Any) -> Any:
@@ -125,8 +145,8 @@ def indented(part: dict[str, Any]) -> str:
     """One line a field, and one a row of a field with rows."""
     lines = []
     for name, value in part.items():
-        rows = ",\n".join(f"    {json.dumps(row)}" for row in value) if isinstance(value, list) else None
-        lines.append(f"  {json.dumps(name)}: " + (json.dumps(value) if rows is None else f"[\n{rows}\n  ]"))
+        rows = ",\n".join(f"    {json.dumps(row, ensure_ascii=False)}" for row in value) if isinstance(value, list) else None
+        lines.append(f"  {json.dumps(name)}: " + (json.dumps(value, ensure_ascii=False) if rows is None else f"[\n{rows}\n  ]"))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -178,5 +198,6 @@ if __name__ == "__main__":
     REINFORCEMENT.write_text(with_phases(REINFORCEMENT.read_text(encoding="utf-8")), encoding="utf-8")
     PROGRAMS.write_text(with_plan(PROGRAMS.read_text(encoding="utf-8")), encoding="utf-8")
     SCENARIOS.write_text(with_trials(SCENARIOS.read_text(encoding="utf-8")), encoding="utf-8")
+    RESULTS.write_text(with_result(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
     for page in TRANSCRIPTS:
         page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")

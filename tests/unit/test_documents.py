@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.readme import REINFORCEMENT, SCENARIOS, TRANSCRIPTS, filled, put, with_phases, with_transcripts, with_trials
+from bench.readme import (
+    REINFORCEMENT,
+    RESULTS,
+    SCENARIOS,
+    TRANSCRIPTS,
+    filled,
+    put,
+    with_phases,
+    with_result,
+    with_transcripts,
+    with_trials,
+)
 from service.cli import main
 from tools import document_tree
 
@@ -43,6 +54,12 @@ def test_the_page_on_scenarios_shows_the_real_result() -> None:
     """Of its first request: `make readme` writes it."""
     page = SCENARIOS.read_text(encoding="utf-8")
     assert page == with_trials(page)
+
+
+def test_the_page_on_kept_results_shows_the_real_answer() -> None:
+    """Of its request: `make readme` writes it."""
+    page = RESULTS.read_text(encoding="utf-8")
+    assert page == with_result(page)
 
 
 def test_the_readme_says_what_the_optimum_is() -> None:
