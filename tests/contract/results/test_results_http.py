@@ -204,6 +204,16 @@ class TestFormats:
         if "pdf" not in WRITERS[kind]:
             assert "json, html" in is_problem(client.get(f"{address}?format=pdf"), 406)["detail"]
 
+    def test_a_title_that_nobody_stated_is_the_whole_summary_once(self, client: FlaskClient) -> None:
+        """However long; a stated one stands above it."""
+        for more, paragraphs in (({}, 0), ({"title": "For the board"}, 1)):
+            found = kept(client, {"kind": "serving", "request": SERVING, **more})
+            text = found["answer"]["summary"]["text"]
+            assert len(text) > 200
+            page = client.get(f"{URL}/{found['id']}?format=html").text
+            assert page.count(f'<p class="answer">{text}</p>') == paragraphs
+            assert page.count(f"<h1>{more.get('title', text)}</h1>") == 1
+
     def test_accept_chooses_too(self, client: FlaskClient) -> None:
         """JSON is the whole result; what nobody can have is refused."""
         found = kept(client)

@@ -15,6 +15,8 @@ from service.formats.documents.results.tables import RangeBars
 ROW_HEIGHT = 26
 CHART_WIDTH = 420
 LABEL_WIDTH = 420
+# Thousands as K, M and B, where d3 writes k and G; small amounts in full, where it writes milli.
+AMOUNTS = "datum.value < 1000 ? format(datum.value, '~r') : replace(replace(format(datum.value, '~s'), 'k', 'K'), 'G', 'B')"
 
 
 def draw_svg(result: ResultDetail) -> str:
@@ -35,7 +37,7 @@ def _chart(ranges: RangeBars) -> Any:
     rows = [{"name": bar.name, "low": bar.low, "middle": bar.middle, "high": bar.high} for bar in ranges.bars]
     base = data(rows)
     up = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
-    axis = alt.Axis(format="~s", tickCount=6)
+    axis = alt.Axis(labelExpr=AMOUNTS, tickCount=6)
     bars = base.mark_bar(color=COLOURS[0], opacity=0.45, height=12).encode(
         y=up, x=alt.X("low:Q", title=f"{ranges.unit}, p10 to p90; the point is p50", axis=axis, scale=alt.Scale(zero=True)), x2="high:Q"
     )

@@ -21,10 +21,13 @@ def write_page(result: ResultDetail, downloads: Mapping[str, str]) -> bytes:
 
     row = result.row
     until = "until it is deleted" if row.expires_at is None else f"until {row.expires_at:%Y-%m-%d %H:%M} UTC"
+    summary = summary_text(result.answer)
+    # A title that nobody stated is the summary, cut: the whole is shown, once.
+    title = summary if summary.startswith(row.title.removesuffix(" …")) else row.title
     content = {
-        "title": row.title,
+        "title": title,
         "kind": KIND_NAMES[row.kind],
-        "summary": summary_text(result.answer),
+        "summary": summary,
         "kept": f"Kept at {row.created_at:%Y-%m-%d %H:%M} UTC, {until}; it does not change.",
         "chart": draw_svg(result),
         "downloads": downloads,

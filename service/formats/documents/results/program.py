@@ -7,14 +7,8 @@ from service.formats.documents.results.tables import Answer, RangeBars, named_ra
 
 
 def range_bars(answer: Answer) -> RangeBars:
-    """The budget, and each tier's runs."""
-    tiers = [bar for tier in answer["tiers"] for bar in named_range(f"runs of {tier['tier']}", _ranged(tier["cost_usd"]))]
-    return RangeBars("USD", (*named_range("budget", answer["total_usd"]), *tiers))
-
-
-def _ranged(cost: Answer | float | None) -> Answer | None:
-    """A tier's cost where it is a range; one figure has no bar."""
-    return cost if isinstance(cost, dict) else None
+    """The budget."""
+    return RangeBars("USD", named_range("budget", answer["total_usd"]))
 
 
 def write_markdown(result: ResultDetail) -> bytes:
