@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import logging
+import os
+import struct
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from service.config import Settings
@@ -27,6 +32,9 @@ if counted == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end
 return {counted, redis.call("PTTL", KEYS[1])}
 """
 """One round trip; the counter always has an expiry."""
+COUNTERS_DIR = "_OUTLAY_COUNTERS_DIR"
+"""Variable that `outlay serve` sets for its processes: the directory of a FileCounter."""
+_COUNT = struct.Struct("<dq")
 _Answer = TypeVar("_Answer")
 
 
@@ -91,6 +99,29 @@ class MemoryCache:
     def ping(self) -> bool:
         """True: memory is always available."""
         return True
+
+
+class FileCounter:
+    """Counts over the processes of one machine, in a file for each key. The directory should be in memory."""
+
+    def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._directory = directory
+        self._clock = clock  # of the machine, not of a process
+
+    def count(self, key: str, window_s: int) -> tuple[int, float]:
+        """Count `key`: the count in its window, and the window's remaining time [s]. Raises OSError where the directory is away."""
+        path = self._directory / hashlib.sha256(key.encode()).hexdigest()
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            content = os.pread(handle, _COUNT.size, 0)
+            until, counted = _COUNT.unpack(content) if len(content) == _COUNT.size else (0.0, 0)
+            now = self._clock()
+            until, counted = (until, counted + 1) if until > now else (now + window_s, 1)
+            os.pwrite(handle, _COUNT.pack(until, counted), 0)
+            return counted, min(until - now, window_s)
+        finally:
+            os.close(handle)
 
 
 class RedisCache:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from service.cache import COUNTERS_DIR
 from service.config import Settings, database_label, to_env
 from service.container import build_context
 from service.domain.errors import StoreUnavailable
@@ -47,8 +48,8 @@ def serve(settings: Settings) -> int:
     """
     with _owner_only_files(), _data_dir_lock(settings.data_dir):
         _prepare(settings)
-        with _signals() as asked, tempfile.TemporaryDirectory(prefix="outlay-metrics-", dir=memory_dir()) as metrics_dir:
-            return _Children(settings, asked, metrics_dir).run()
+        with _signals() as asked, tempfile.TemporaryDirectory(prefix="outlay-", dir=memory_dir()) as shared:
+            return _Children(settings, asked, Path(shared)).run()
 
 
 @contextmanager
@@ -140,10 +141,12 @@ def _signals() -> Iterator[_StopSignal]:
 class _Children:
     """The two processes. Each leads a process group: a Ctrl-C reaches only this process, which passes it on once."""
 
-    def __init__(self, settings: Settings, asked: _StopSignal, metrics_dir: str) -> None:
+    def __init__(self, settings: Settings, asked: _StopSignal, shared: Path) -> None:
         self._asked = asked
         self._env = {**os.environ, **to_env(settings), process_guard.SUPERVISOR: str(os.getpid())}
-        self._env["PROMETHEUS_MULTIPROC_DIR"] = metrics_dir
+        for variable, name in (("PROMETHEUS_MULTIPROC_DIR", "metrics"), (COUNTERS_DIR, "counters")):
+            (shared / name).mkdir()
+            self._env[variable] = str(shared / name)
         self.worker_command = worker_command(settings)
         self._pause_s = FIRST_PAUSE_S
         self._address = f"http://{settings.host}:{settings.port}"

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.domain.comparison.ownership import OwnedCluster
+from service.domain.procurement.ownership import OwnedCluster
 from service.engine.comparison.breakeven import BreakEven, break_even
-from service.engine.comparison.ownership import capex_usd, owned_cost, value_loss_usd_per_hour
-from service.presets.comparison.ownership import complete_cluster
+from service.engine.procurement.ownership import capex_usd, owned_cost, value_loss_usd_per_hour
 from service.presets.hardware.accelerators import find_accelerator
+from service.presets.procurement.ownership import complete_cluster
 
 PUBLISHED = 0.02
 # Uptime prints whole dollars and per cent, read off a chart.

@@ -7,14 +7,16 @@ with `needs`; the default is `read` for GET, HEAD, OPTIONS and POST and `write` 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from flask import Flask, Response, current_app, g, request
 
 from service.api.http import browser_guard, request_body
 from service.api.http.errors import HttpError
-from service.cache import MemoryCache
+from service.cache import COUNTERS_DIR, FileCounter, MemoryCache
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.teams import Principal, Scope
@@ -73,7 +75,8 @@ def team_context() -> AppContext:
 def register(app: Flask) -> None:
     """Install authentication; after request ids, before body parsing."""
     app.extensions["authenticator"] = Authenticator(app.extensions["context"])
-    app.extensions["counts"] = MemoryCache()
+    counters = os.environ.get(COUNTERS_DIR)
+    app.extensions["counts"] = FileCounter(Path(counters)) if counters else MemoryCache()
     app.extensions["feedback"] = FeedbackCache(app.extensions["context"].store)
     app.before_request(_admit)
     app.after_request(_add_rate_limit_headers)
@@ -110,7 +113,7 @@ def _token() -> str | None:
 
 
 def _count(key: str) -> None:
-    """Count a request in Redis for all processes, in memory while Redis is away: no request is refused because of an outage."""
+    """Count a request for all processes, in Redis or, while there is none, on this machine: no request is refused because of an outage."""
     context = app_context()
     quota, window_s = context.settings.quota
     name = f"requests:{key}"

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.comparison.ownership import BOUNDS, OwnedCluster
+from service.domain.procurement.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
-from service.engine.comparison.ownership import (
+from service.engine.numerics.quantiles import range_quantiles
+from service.engine.procurement.ownership import (
     HOURS_PER_YEAR,
     MONTHS_PER_YEAR,
     annual_cost_lines,
@@ -26,12 +27,12 @@ from service.engine.comparison.ownership import (
     fixed_usd_per_hour,
     lead_time_growth,
     variable_usd_per_hour,
+    yearly_recovery_factor,
 )
-from service.engine.numerics.quantiles import range_quantiles
 from service.engine.training.cost import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
-    from service.domain.comparison.ownership import Amount
+    from service.domain.procurement.ownership import Amount
 
 FloatArray = NDArray[np.float64]
 HALVINGS = 60
@@ -250,12 +251,7 @@ def _saved_usd_per_hour(cluster: OwnedCluster, prices: FloatArray) -> FloatArray
 
 def _bridged_hours_ratio(cluster: OwnedCluster) -> Amount:
     """Bridged hours during the lead time for each hour of the cluster's life, at the same present value [1]."""
-    return (
-        cluster.lead_time_months
-        / MONTHS_PER_YEAR
-        * capital_recovery_factor(cluster.cost_of_capital, cluster.years)
-        * np.sqrt(lead_time_growth(cluster))
-    )
+    return cluster.lead_time_months / MONTHS_PER_YEAR * yearly_recovery_factor(cluster) * np.sqrt(lead_time_growth(cluster))
 
 
 def _break_even_utilisation(cluster: OwnedCluster, saved_usd_per_hour: FloatArray) -> FloatArray:
@@ -272,7 +268,7 @@ def _payback_months(cluster: OwnedCluster, saved_usd_per_hour: FloatArray) -> Fl
 
 def _npv_difference_usd(cluster: OwnedCluster, saved_usd_per_hour: FloatArray) -> FloatArray:
     yearly = saved_usd_per_hour * delivered_hours(cluster) - fixed_usd_per_hour(cluster) * cluster.count * HOURS_PER_YEAR
-    return np.asarray(yearly / capital_recovery_factor(cluster.cost_of_capital, cluster.years) / lead_time_growth(cluster))
+    return np.asarray(yearly / yearly_recovery_factor(cluster) / lead_time_growth(cluster))
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

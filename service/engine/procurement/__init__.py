@@ -1,1 +1,1 @@
-"""Sums of procurement: buying or renting a fleet, quotes beside published contract prices."""
+"""Buying and renting a fleet: cash flows, present values, mixes, trials."""

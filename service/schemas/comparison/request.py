@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from providers.offer import PRICINGS
 from service.domain.comparison.options import OBJECTIVES
-from service.domain.comparison.ownership import BOUNDS
+from service.domain.procurement.ownership import BOUNDS
 from service.schemas.base import make_schema
 from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.training.request import MAX_ACCELERATORS, DataSchema, ModelSchema, RunSectionsSchema

@@ -10,19 +10,19 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.comparison.options import BreakEvenVerdict, InputSensitivity, Option, OptionOffer, OwnedClusterCost
-from service.domain.comparison.ownership import OwnedCluster
 from service.domain.errors import DomainError
+from service.domain.procurement.ownership import OwnedCluster
 from service.domain.quantities import Assumption
 from service.domain.training.run import Energy
 from service.engine.comparison.breakeven import VerdictFlip, break_even, draw_clusters, probability_owning_wins, verdict_flips
 from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, price_offers
-from service.engine.comparison.ownership import OwnedCost, owned_cost
+from service.engine.procurement.ownership import OwnedCost, owned_cost
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
 from service.presets.comparison.defaults import is_plausible
-from service.presets.comparison.ownership import complete_cluster, input_ranges
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
+from service.presets.procurement.ownership import complete_cluster, input_ranges
 from service.usecases.comparison.offer_selection import check_unique_names
 from service.usecases.comparison.option_table import OptionTable, infeasible_options
 from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, resolve_on_accelerator, time_configuration

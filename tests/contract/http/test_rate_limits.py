@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from service import create_app
-from service.cache import BREAKER_S, MemoryCache, RedisCache
+from service.cache import BREAKER_S, COUNTERS_DIR, FileCounter, MemoryCache, RedisCache
 from service.config import Settings
 from tests.contract.doors import House, house, is_problem
 from tests.integration.outages import own_redis
@@ -89,6 +89,22 @@ def test_all_processes_count_together_on_redis(settings: Settings, redis_url: st
         other = House(create_app(doors.context.settings), doors.tokens)
         answers = [*burst(doors, QUOTA - 5), *burst(other, 10)]
         assert [answer.status_code for answer in answers].count(200) == QUOTA
+
+
+def test_all_processes_of_a_machine_count_together_without_redis(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quota is not multiplied by the number of processes; in the next window it is whole again."""
+    monkeypatch.setenv(COUNTERS_DIR, str(tmp_path))
+    with limited(settings, None) as doors:
+        other = House(create_app(doors.context.settings), doors.tokens)
+        answers = [*burst(doors, QUOTA - 5), *burst(other, 10)]
+        assert [answer.status_code for answer in answers].count(200) == QUOTA
+    now = [0.0]
+    counter = FileCounter(tmp_path, lambda: now[0])
+    assert [counter.count("key", 60) for _ in range(2)] == [(1, 60.0), (2, 60.0)]
+    now[0] = 60.0
+    assert counter.count("key", 60) == (1, 60.0)
 
 
 def test_requests_go_on_without_redis(settings: Settings, tmp_path: Path) -> None:

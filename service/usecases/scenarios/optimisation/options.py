@@ -15,9 +15,9 @@ from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.quantities import Range
-from service.engine.comparison.ownership import HOURS_PER_YEAR
 from service.engine.comparison.pareto import pareto_front
 from service.engine.numerics.ranges import probability_below
+from service.engine.procurement.ownership import HOURS_PER_YEAR
 from service.engine.scaling.laws import require_parametric, tokens_for_loss
 from service.engine.scenarios.optimisation import lognormal_mean, lognormal_quantile
 from service.presets.scaling.laws import PublishedLaw, default_law, find_law

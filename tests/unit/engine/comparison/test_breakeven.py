@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.domain.comparison.ownership import BOUNDS, OwnedCluster
+from service.domain.procurement.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
 from service.engine.comparison.breakeven import (
     break_even,
@@ -20,8 +20,8 @@ from service.engine.comparison.breakeven import (
     probability_owning_wins,
     verdict_flips,
 )
-from service.engine.comparison.ownership import owned_cost
-from tests.unit.engine.comparison.test_ownership import DC1, plants
+from service.engine.procurement.ownership import owned_cost
+from tests.unit.engine.procurement.test_ownership import DC1, plants
 
 PRICES = np.array([0.5, 1.5, 2.0, 2.5, 5.0, 12.0])
 RANGES = {

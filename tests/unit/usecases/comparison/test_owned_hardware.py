@@ -13,11 +13,11 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.domain.errors import InvalidRequest, UnknownName
-from service.engine.comparison.ownership import owned_cost
+from service.engine.procurement.ownership import owned_cost
 from service.presets.comparison.defaults import is_plausible
-from service.presets.comparison.ownership import complete_cluster
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
+from service.presets.procurement.ownership import complete_cluster
 from service.usecases.comparison.compare import Comparison
 from tests.unit.usecases.comparison.comparing import WORKLOAD, compared, offer, selling
 from tests.unit.usecases.requests import pointer_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.comparison.ownership import BOUNDS, OwnedCluster
-from service.engine.comparison.ownership import (
+from service.domain.procurement.ownership import BOUNDS, OwnedCluster
+from service.engine.procurement.ownership import (
     annual_capex,
     capex_usd,
     capital_recovery_factor,
@@ -93,7 +93,8 @@ def hour(plant: OwnedCluster) -> float:
 
 def test_the_contracts_example_by_hand() -> None:
     """Capital with interest less resale, power all year and 6 % of operation, over the hours used."""
-    factor = 0.08 / (1 - 1.08**-4)
+    monthly = 1.08 ** (1 / 12) - 1
+    factor = 12 * monthly / (1 - 1.08**-4)
     capital = (32_000 - 3_200 / 1.08**4) * factor
     energy = 1.3 * 1.3 * 0.09 * 8760
     assert hour(DC1) == pytest.approx((capital + energy + 0.06 * 32_000) / (8760 * 0.7))
@@ -161,7 +162,7 @@ def test_present_value_is_cash_less_resale() -> None:
     plant = changed(DC1, years=3, lead_time_months=6)
     cost = owned_cost(plant)
     running = cost.annual_usd - cost.lines_usd_per_year["capital"]
-    cash = sum(running / 1.08 ** (year + 0.5) for year in (1, 2, 3)) - cost.residual_usd / 1.08**3.5
+    cash = sum(running / 12 / 1.08 ** (month / 12 + 0.5) for month in range(1, 37)) - cost.residual_usd / 1.08**3.5
     assert cost.npv_usd == pytest.approx(cost.capex_usd + cash)
 
 
@@ -230,7 +231,9 @@ def test_waiting_costs_interest_and_a_bridge() -> None:
     """Capital paid half a year early carries half a year's interest; what is needed meanwhile is rented, and told apart."""
     waiting = changed(DC1, lead_time_months=6, bridge_usd_per_accelerator_hour=3.0)
     grown = waiting.count * 32_000 * 1.08**0.5
-    assert owned_cost(waiting).lines_usd_per_year["capital"] == pytest.approx(annual_capex(grown, 0.1 * 128 * 32_000, 0.08, 4))
+    assert owned_cost(waiting).lines_usd_per_year["capital"] == pytest.approx(
+        12 * annual_capex(grown, 0.1 * 128 * 32_000, 1.08 ** (1 / 12) - 1, 48)
+    )
     assert owned_cost(waiting).bridge_usd == pytest.approx(3.0 * float(delivered_hours(DC1)) / 2)
     assert owned_cost(DC1).bridge_usd is None
 

@@ -1,7 +1,7 @@
 """Cost of owned or leased accelerators: by year, over their life, and by hour of use.
 
-Yearly sums are paid at the year's end, as usual in engineering economics. Not included: taxes, insurance, decommissioning. All functions
-take figures, or arrays with one cluster an element.
+Running costs are paid at the end of each month, interest is compounded monthly at the yearly rate. Not included: taxes (see `streams`),
+insurance, decommissioning. All functions take figures, or arrays with one cluster an element.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.domain.comparison.ownership import OwnedCluster
+from service.domain.procurement.ownership import OwnedCluster
 
 if TYPE_CHECKING:
-    from service.domain.comparison.ownership import Amount
+    from service.domain.procurement.ownership import Amount
 
 HOURS_PER_YEAR = 8760.0
 MONTHS_PER_YEAR = 12.0
@@ -95,7 +95,7 @@ def owned_cost(cluster: OwnedCluster) -> OwnedCost:
         residual_usd=float(residual_usd(cluster)),
         lines_usd_per_year=lines,
         annual_usd=annual,
-        npv_usd=float(annual / capital_recovery_factor(cluster.cost_of_capital, cluster.years) / lead_time_growth(cluster)),
+        npv_usd=float(annual / yearly_recovery_factor(cluster) / lead_time_growth(cluster)),
         delivered_accelerator_hours_per_year=hours,
         usd_per_node_hour=annual / calendar * cluster.accelerators_per_node,
         usd_per_accelerator_hour=annual / calendar,
@@ -219,8 +219,13 @@ def value_loss_usd_per_hour(value_usd: Amount, decline_per_year: Amount, age_yea
     return value_usd * (1 - decline_per_year) ** age_years * -np.log1p(-decline_per_year) / HOURS_PER_YEAR
 
 
+def yearly_recovery_factor(cluster: OwnedCluster) -> Amount:
+    """Yearly charge, in twelve parts at the end of each month, that repays a dollar over the cluster's life [1/year]."""
+    return MONTHS_PER_YEAR * capital_recovery_factor(_monthly_rate(cluster), cluster.years * MONTHS_PER_YEAR)
+
+
 def annual_cost_lines(cluster: OwnedCluster) -> dict[str, Amount]:
-    """Yearly cost by line.
+    """Yearly cost by line, in twelve parts at the end of each month.
 
     Parameters
     ----------
@@ -230,15 +235,33 @@ def annual_cost_lines(cluster: OwnedCluster) -> dict[str, Amount]:
     Returns
     -------
     dict of line to float or (clusters,) float array
-        Cost [USD/year]. Capital carries interest from the order, through the lead time. Energy is metered, times PUE, unless the rent of a
-        colocation includes it; that rent is for committed power, without PUE, since the building's overhead is part of it.
+        Cost [USD/year]. Capital carries interest from the order, through the lead time, less resale after the cluster's life.
+    """
+    capital, life = capex_usd(cluster) * lead_time_growth(cluster), cluster.years * MONTHS_PER_YEAR
+    return {
+        "capital": MONTHS_PER_YEAR * annual_capex(capital, residual_usd(cluster), _monthly_rate(cluster), life),
+        "energy": idle_usd_per_hour(cluster) * cluster.count * HOURS_PER_YEAR + variable_usd_per_hour(cluster) * delivered_hours(cluster),
+        **running_cost_lines(cluster),
+    }
+
+
+def running_cost_lines(cluster: OwnedCluster) -> dict[str, Amount]:
+    """Yearly cost by line of what does not depend on use, without capital and energy.
+
+    Parameters
+    ----------
+    cluster : OwnedCluster
+        Figures, or arrays with one cluster an element.
+
+    Returns
+    -------
+    dict of line to float or (clusters,) float array
+        Cost [USD/year]. The rent of a colocation is for committed power, without PUE, since the building's overhead is part of it.
     """
     capital = capex_usd(cluster)
     committed_kw = cluster.count * cluster.kw_per_accelerator * cluster.colo_committed_share
     return {
-        "capital": annual_capex(capital * lead_time_growth(cluster), residual_usd(cluster), cluster.cost_of_capital, cluster.years),
         "lease": cluster.lease_usd_per_month * MONTHS_PER_YEAR,
-        "energy": idle_usd_per_hour(cluster) * cluster.count * HOURS_PER_YEAR + variable_usd_per_hour(cluster) * delivered_hours(cluster),
         "colocation": cluster.colo_usd_per_kw_month * committed_kw * MONTHS_PER_YEAR,
         "maintenance": cluster.maintenance_share_per_year * capital,
         "other operation": cluster.opex_share_per_year * capital,
@@ -314,6 +337,11 @@ def delivered_hours(cluster: OwnedCluster) -> Amount:
 def lead_time_growth(cluster: OwnedCluster) -> Amount:
     """Value of one dollar paid at the order, with interest, at the end of the lead time [1]."""
     return (1 + cluster.cost_of_capital) ** (cluster.lead_time_months / MONTHS_PER_YEAR)
+
+
+def _monthly_rate(cluster: OwnedCluster) -> Amount:
+    """Cost of capital a month, which compounds to that of a year [1/month]."""
+    return np.asarray(np.expm1(np.log1p(cluster.cost_of_capital) / MONTHS_PER_YEAR))
 
 
 def _full_power_usd_per_hour(cluster: OwnedCluster) -> Amount:

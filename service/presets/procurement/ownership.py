@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from service.domain.comparison.ownership import OwnedCluster
 from service.domain.errors import InvalidRequest
+from service.domain.procurement.ownership import OwnedCluster
 from service.domain.quantities import Assumption, Range
 from service.domain.training.hardware import Accelerator
 from service.presets.documents import build, dated_source, load_document

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from service.domain.comparison.ownership import BOUNDS, OwnedCluster
 from service.domain.errors import InvalidRequest
+from service.domain.procurement.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
-from service.presets.comparison.ownership import cluster_defaults, complete_cluster, input_ranges, load_input_ranges
 from service.presets.defaults import default
 from service.presets.hardware.accelerators import load_accelerators
+from service.presets.procurement.ownership import cluster_defaults, complete_cluster, input_ranges, load_input_ranges
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
 # The entry of the API's contract, without its name.
