@@ -4,6 +4,7 @@ Errors are of iteration time, relative to the measured one. `median_ape`, `mean_
 parameters fitted without its document, `publication_out_*` without any document of its publication, `in_sample_*` with all.
 `baseline_*` is 6 FLOPs a parameter and token at 40 % of the dense peak; `constant_rate_*` the table's own median share of the peak,
 in-sample. What other predictors say stands in peers.toml. `left_out` counts rows left out, by reason.
+`refused-rows` counts measured jobs that the service answers with an error, or says not to fit.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.accuracy import cards, finetuning, rl
+from bench.accuracy import cards, finetuning, memory, refused, rl
 from bench.accuracy.report import Line, document
-from bench.accuracy.score import summaries
+from bench.accuracy.score import rows, summaries
 from tools.calibration.cases import read_table
 
 HERE = Path(__file__).parent
@@ -25,7 +26,7 @@ DOCS = HERE.parents[1] / "docs"
 
 def main() -> None:
     lines = summaries()
-    all_lines = [*lines, *finetuning.summaries(), *rl.summaries()]
+    all_lines = [*lines, *memory.summaries(rows()), *refused.summaries(), *finetuning.summaries(), *rl.summaries()]
     for line in all_lines:
         print(json.dumps(line))
     (DOCS / "accuracy" / "finetuning.md").write_text(finetuning.page(), encoding="utf-8")
@@ -42,12 +43,12 @@ def write_report(lines: Sequence[Line], all_lines: Sequence[Line]) -> None:
     from bench.accuracy.carried import carried_rows, carried_table
     from bench.accuracy.peers import peer_tables
     from bench.accuracy.plots import charts
-    from bench.accuracy.score import rows
 
     scored = rows()
     citations = {row["source"]: row["text"] for row in read_table("sources.csv")}
     page, weaknesses = ((HERE / name).read_text(encoding="utf-8") for name in ("page.md", "weaknesses.md"))
     tables = {"large_from_small": carried_table(carried_rows()), **peer_tables(all_lines, scored)}
+    tables |= {"peaks": memory.memory_table(memory.summaries(scored)), "refused": refused.refused_table()}
     text = document(lines, scored, citations, page, weaknesses, tables)
     (DOCS / "accuracy").mkdir(exist_ok=True)
     for name, svg in charts(lines, scored).items():

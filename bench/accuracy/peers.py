@@ -87,7 +87,7 @@ def _tensors_gb(case: MeasuredCase) -> float:
 
 
 def memory_lines() -> list[Line]:
-    """Ours on the memory of the rows that peers predicted: no line of `make accuracy` has it."""
+    """Ours on the memory of the rows that peers predicted."""
     found = [(one["data_set"], memory_errors(one)[0]) for one in document()["predicted"]]
     return [{"name": f"{name}: memory", "rows": away.size, **_figures(away)} for name, away in found]
 

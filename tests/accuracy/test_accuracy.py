@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.accuracy.score import summaries
+from bench.accuracy import memory, refused
+from bench.accuracy.score import rows, summaries
 from tools.calibration.cases import LISTS, read_table
 
 RECORDED = Path(__file__).parents[2] / "bench" / "accuracy" / "recorded.json"
@@ -23,6 +24,7 @@ SCORES = (
     "publication_out_mean_ape",
     "in_sample_median_ape",
     "in_sample_mean_ape",
+    "answered_median_ape",
 )
 # A row on the edge of its range may fall to either side on another processor.
 COVERAGE_TOLERANCE = 0.02
@@ -30,7 +32,7 @@ COVERAGE_TOLERANCE = 0.02
 
 @pytest.fixture(scope="module")
 def scores() -> dict[str, dict[str, Any]]:
-    return {str(line["name"]): line for line in summaries()}
+    return {str(line["name"]): line for line in [*summaries(), *memory.summaries(rows()), *refused.summaries()]}
 
 
 def test_no_data_set_is_predicted_worse_than_recorded(scores: dict[str, dict[str, Any]]) -> None:
@@ -48,10 +50,24 @@ def test_no_data_set_is_predicted_worse_than_recorded(scores: dict[str, dict[str
 def test_no_range_holds_less_than_recorded(scores: dict[str, dict[str, Any]]) -> None:
     """The share of rows within p10 to p90 is that recorded, or more."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    enough = {name: figures for name, figures in recorded.items() if figures.get("rows", 0) >= 1 / COVERAGE_TOLERANCE}
+    enough = {name: figures for name, figures in recorded.items() if "coverage_80" in figures and figures["rows"] >= 1 / COVERAGE_TOLERANCE}
     assert enough
     fewer = {name for name, figures in enough.items() if scores[name]["coverage_80"] < figures["coverage_80"] - COVERAGE_TOLERANCE}
     assert not fewer
+
+
+def test_no_job_that_ran_is_refused_or_too_large(scores: dict[str, dict[str, Any]]) -> None:
+    """As asked of the service: no more errors, and no more answers that a measured job does not fit, than were recorded."""
+    recorded, found = json.loads(RECORDED.read_text(encoding="utf-8"))["refused-rows"], scores["refused-rows"]
+    assert found["refused"] <= recorded["refused"], found["why"]
+    assert found["not_fitting"] <= recorded["not_fitting"], found["why"]
+
+
+def test_peaks_of_a_peers_rows_are_within_two_percent(scores: dict[str, dict[str, Any]]) -> None:
+    """SimuMax's rows: what the program's tensors take, and what is answered, device and allocator included."""
+    found = scores["simumax: memory"]
+    assert found["median_ape"] < 0.01
+    assert found["answered_median_ape"] < 0.02
 
 
 def test_no_data_set_shrinks(scores: dict[str, dict[str, Any]]) -> None:

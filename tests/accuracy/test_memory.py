@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from functools import cache
 from typing import cast
 
@@ -11,7 +12,7 @@ import pytest
 
 from service.domain.training.hardware import Precision
 from service.domain.training.model import Model
-from service.domain.training.run import RECOMPUTES, Cluster, Method, Training
+from service.domain.training.run import RECOMPUTES, TODAYS_SOFTWARE, Cluster, Method, Training
 from service.engine.training.layouts import Layouts
 from service.engine.training.memory.memory_use import memory_use
 from service.presets.training.footprint import find_footprint
@@ -20,19 +21,12 @@ from tools.calibration.cases import Row, build_cluster, find_or_build_model, par
 AXES = ("tensor", "pipeline", "data", "context", "expert")
 # What a source leaves open is tried: it ran with one of these.
 OPEN = {"virtual": (1, 2, 4, 8), "zero": (0, 1, 2, 3), "micro_batch": (1,), "recompute": RECOMPUTES}
-OFFLOADED = "keeps layers' inputs and projections in the host's memory: remat_policy custom, decoder_layer_input offload"
 # Layouts that ran and are called too large, with what the model leaves out.
 KNOWN_TOO_LARGE = {
     "k020": "torchtitan's selective checkpointing recomputes every second matrix product too",
     "k039": "optimizer states are paged to the host's memory",
-    "m0215": "printed without FSDP, as no other row of this layout: 16-bit weights and gradients alone are 282 of 279 GB",
-    "m0406": "XLA gathers single matrices, not a layer and the next",
-    "m0407": "the loss is computed over a sixteenth of the vocabulary at a time: num_vocab_tiling 16",
-    "m0408": "the loss is computed over a sixteenth of the vocabulary at a time: num_vocab_tiling 16",
-    **dict.fromkeys(("m0410", "m0411", "m0412", "m0413", "m0414", "m0415", "m0416", "m0417", "m0420"), OFFLOADED),
-    "m0419": "the recipe names a batch a device and no layout; the inputs of its layers alone are 68 GB",
 }
-# Their loss is not computed in place: 14 bytes an entry of the vocabulary, not 6 (memory.toml).
+# Their loss is computed operation by operation: 14 bytes an entry of the vocabulary, not 6 (memory.toml).
 UNFUSED_LOSS = ("k028", "k029", "k030", "k031")
 
 
@@ -44,12 +38,18 @@ def question(row: Row) -> tuple[Model, Training, Cluster]:
         optimizer="adamw",
         seq_len=int(row["seq"]),
         global_batch=int(row["batch"]),
-        footprint=find_footprint(cluster.accelerator),
+        footprint=find_footprint(cluster.accelerator, _year(row)),
         flash_attention=row["flash"] == "1",
         sequence_parallel=row.get("sequence_parallel") != "0",
         lora_rank=parse_count(row.get("lora_rank", "")) or 0,
     )
     return find_or_build_model(row), training, cluster
+
+
+def _year(row: Row) -> int:
+    """Year of the software: the table's, else the source's, else today's."""
+    named = re.search(r"\(.*?(20\d\d)\)", row["source"])
+    return int(row.get("year") or (named[1] if named else TODAYS_SOFTWARE))
 
 
 def stated_layouts(row: Row) -> Layouts:

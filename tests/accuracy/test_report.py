@@ -65,7 +65,7 @@ LINES = [
     {"name": "seen-only", "rows": 4, "in_sample_median_ape": 0.04, "left_out": {}},
     {"name": "none", "rows": 0, "left_out": {"shape not published": 8}},
 ]
-TABLES = dict.fromkeys(("large_from_small", "rules", "peer_rows", "peers"), "a table")
+TABLES = dict.fromkeys(("large_from_small", "rules", "peer_rows", "peers", "peaks", "refused"), "a table")
 CITATIONS = {"paper": "A paper (arXiv 0000.00000) Table 1", "other": "x" * 20 + " " + "y" * 300}
 
 

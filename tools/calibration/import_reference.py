@@ -78,6 +78,7 @@ def _measurement(row: Row) -> Row:
     if _fully_sharded(row):
         made |= {"tensor": "1", "pipeline": "1", "data": made["count"], "context": "1", "expert": "1", "zero": "3"}
     made["model"] = REFERENCE["preset_shapes"].get(made["model"], made["model"])
+    made["zero"] = "3" if made["id"] in REFERENCE["fully_sharded"] else made["zero"]
     made["excluded"] = _reason(row, made)
     return made
 
@@ -104,6 +105,8 @@ def _pretraining(row: Row) -> Row:
         "per_s": row["tokens_per_s_per_accelerator"],
     }
     made["model"] = REFERENCE["preset_shapes"].get(made["model"], made["model"])
+    made["zero"] = "3" if made["id"] in REFERENCE["fully_sharded"] else made["zero"]
+    made["memory_basis"] = REFERENCE["memory_basis"][table] if made["memory_gb"] else ""
     made["excluded"] = row["excluded"] or _reason(row, made)
     return made
 

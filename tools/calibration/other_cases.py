@@ -58,7 +58,7 @@ def _question(row: Row) -> MeasuredCase:
         optimizer="adamw",
         seq_len=int(row["seq"] or 1),
         global_batch=int(row["batch"]),
-        footprint=find_footprint(cluster.accelerator),
+        footprint=find_footprint(cluster.accelerator, int(row["year"])),
         axes=axes,
         flash_attention=flash,
         sequence_parallel=flash and row["sequence_parallel"] != "0",

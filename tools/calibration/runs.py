@@ -125,7 +125,7 @@ def _run(row: Row) -> PublishedRun:
         optimizer="sgd" if row["architecture"] == "cnn" else "adamw",
         seq_len=seq_len,
         global_batch=max(_batch(row, model, seq_len), -(-cluster.count // 8)),
-        footprint=find_footprint(cluster.accelerator),
+        footprint=find_footprint(cluster.accelerator, int(row["year"])),
         flash_attention=flash,
         sequence_parallel=flash,
         software_year=int(row["year"]),

@@ -66,8 +66,10 @@ class Footprint:
         An element of an 8- or 4-bit copy with its share of the scales [B]; precisions without such a copy are absent.
     nf4_bytes : float
         A weight of QLoRA's frozen base [B].
-    logit_bytes : float
-        What the loss stores for one entry of the vocabulary and one token [B].
+    logit_bytes, sharded_logit_bytes : float
+        What the loss stores for one entry of the vocabulary and one token, the second where parameters are sharded (FSDP) [B].
+    offloads_checkpoints : bool
+        Whether layers' inputs go to the host's memory under full recomputation.
     reserve_bytes : float
         What a device holds before the first tensor [B].
     fragmentation_share : float
@@ -85,6 +87,8 @@ class Footprint:
     quantised_bytes: Mapping[str, float] = field(hash=False)
     nf4_bytes: float
     logit_bytes: float
+    sharded_logit_bytes: float
+    offloads_checkpoints: bool
     reserve_bytes: float
     fragmentation_share: float
     filled_share: float

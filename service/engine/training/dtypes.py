@@ -91,6 +91,18 @@ def gradient_bytes(training: Training, layouts: Layouts) -> Floats:
     return by_stage
 
 
+def logit_entry_bytes(training: Training, layouts: Layouts) -> Floats:
+    """What the loss holds for one entry of the vocabulary and one token, by its software: of the year, and sharded (FSDP) or not.
+
+    Returns
+    -------
+    (layouts,) float array
+        [B].
+    """
+    kept = training.footprint
+    return np.where(layouts.zero_stage == 3, kept.sharded_logit_bytes, kept.logit_bytes)
+
+
 def optimizer_bytes(training: Training) -> float:
     """Optimizer state of one trained parameter: moments, and the fp32 master copy of narrower weights; bf16 states have none.
 

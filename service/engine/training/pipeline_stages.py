@@ -75,6 +75,9 @@ def pipeline_stages(
     behind = np.minimum(in_flight(pipeline, chunks, 1.0), count)
     # Without a pipeline no layer is spare: the one stage holds both tables.
     front = _stage(model, counts, most, only * counts.head + (1 - first_short) * counts.embedding, ahead, only)
+    if model.experts and model.experts.dense_layers:
+        leading = np.maximum(model.experts.dense_layers - first_short * (most - 1), 0.0)
+        front = replace(front, routed=counts.expert_stored * routed_share(model, np.maximum(most - leading, 0.0)))
     last = _stage(model, counts, most - (spare >= 1), counts.head or counts.embedding, behind, 1.0)
     if model.decoder_layers:
         front = replace(front, decoder=np.clip((first_short + 1.0) * most - model.layers, 0.0, most) * ahead)

@@ -7,6 +7,7 @@ Width to depth: hidden_size = 128 * layers holds within a fifth from GPT-3's 1.3
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ ROUND_TO = 128
 WIDTH_STEPS = ((4096, 8 * HEAD_DIM), (1024, 4 * HEAD_DIM), (0, HEAD_DIM))
 USUAL_VOCABULARY = 32000
 DISAGREEMENT_SHARE = 0.2
+# Names of models round their counts by up to this.
+COUNT_ROUNDING_SHARE = 0.05
 # Mixtures below this many total to active parameters look like Mixtral (2 of 8 experts), those above like DeepSeek (8 of many).
 COARSE_EXPERTS_RATIO = 5
 # Numbers of experts have many divisors, most of them powers of two: 8, 64, 128, 160, 256, 384. An inferred one is moved by less than this.
@@ -43,15 +46,26 @@ class InferredShape:
     warnings: tuple[str, ...] = ()
 
 
-def infer_shape(fields: Mapping[str, Any], expert_ranks: int = 1) -> InferredShape:
+@dataclass(frozen=True, slots=True)
+class StatedRanks:
+    """Ranks that the caller divides a model over: heads and experts that are not stated are multiples of them."""
+
+    tensor: int = 1
+    expert: int = 1
+
+
+UNDIVIDED = StatedRanks()
+
+
+def infer_shape(fields: Mapping[str, Any], ranks: StatedRanks = UNDIVIDED) -> InferredShape:
     """Complete shape from the contract's fields. Stated counts replace the shape's where experts or a partial shape are stated.
 
     Parameters
     ----------
     fields : mapping of str to number or str
         Fields of the request's `model`.
-    expert_ranks : int
-        Ranks that the caller divides the experts over: a number of experts that is not stated is a multiple of them.
+    ranks : StatedRanks
+        Ranks that the caller divides the model over.
 
     Returns
     -------
@@ -68,7 +82,7 @@ def infer_shape(fields: Mapping[str, Any], expert_ranks: int = 1) -> InferredSha
     _check_counts(params, active)
     assumed: dict[str, Any] = {}
     sizes = _sizes(fields, assumed)
-    heads = _heads(fields, sizes["hidden_size"], assumed)
+    heads = _heads(fields, sizes["hidden_size"], ranks.tensor, assumed)
     ffn = _feed_forward(fields, sizes["hidden_size"], assumed)
     kind = fields.get("architecture", "transformer")
     model = Transformer(
@@ -91,7 +105,8 @@ def infer_shape(fields: Mapping[str, Any], expert_ranks: int = 1) -> InferredSha
         kv_heads=heads["kv_heads"],
         head_dim=heads["head_dim"],
     )
-    model = replace(model, experts=_experts(fields, model, expert_ranks, assumed))
+    model = replace(model, experts=_experts(fields, model, ranks.expert, assumed))
+    model = _with_matrices_of_count(fields, model, assumed)
     return _with_stated_counts(fields, model, assumed)
 
 
@@ -143,20 +158,24 @@ def _vocabulary(fields: Mapping[str, Any]) -> int:
     return int(fields.get("vocab_size", 1000 if fields.get("architecture") == "vit" else USUAL_VOCABULARY))
 
 
-def _heads(fields: Mapping[str, Any], hidden: int, assumed: dict[str, Any]) -> dict[str, int]:
+def _heads(fields: Mapping[str, Any], hidden: int, tensor_ranks: int, assumed: dict[str, Any]) -> dict[str, int]:
     """Heads and their sizes. Raises InvalidRequest where stated ones do not divide."""
-    heads = _choose(fields, assumed, "attention_heads", _usual_heads(fields, hidden))
+    heads = _choose(fields, assumed, "attention_heads", _usual_heads(fields, hidden, tensor_ranks))
     kv_heads = _choose(fields, assumed, "kv_heads", heads)
     if heads % kv_heads:
         raise InvalidRequest(f"{heads} attention heads do not divide into {kv_heads} key-value heads", "/model/kv_heads")
     return {"attention_heads": heads, "kv_heads": kv_heads, "head_dim": _head_dim(fields, hidden, heads, assumed)}
 
 
-def _usual_heads(fields: Mapping[str, Any], hidden: int) -> int:
-    """Heads of the usual size that make up the hidden size, in full groups of the stated key-value heads."""
-    kv_heads = fields.get("kv_heads", 1)
-    per_head = fields.get("head_dim", HEAD_DIM if hidden >= 2 * HEAD_DIM else hidden)
-    return int(kv_heads * max(1, round(hidden / per_head / kv_heads)))
+def _usual_heads(fields: Mapping[str, Any], hidden: int, tensor_ranks: int) -> int:
+    """Heads nearest to the usual size that make up the hidden size, in full groups of the stated key-value heads and tensor ranks."""
+    group = math.lcm(fields.get("kv_heads", 1), tensor_ranks)
+    usual = hidden / fields.get("head_dim", HEAD_DIM if hidden >= 2 * HEAD_DIM else hidden)
+    number = _nearest_multiple(usual, group)
+    if tensor_ranks == 1 or "head_dim" in fields or hidden % number == 0:
+        return number
+    dividing = [heads for heads in range(group, int(4 * usual) + 1, group) if hidden % heads == 0]
+    return int(min(dividing, key=lambda heads: abs(math.log(heads / usual)), default=number))
 
 
 def _head_dim(fields: Mapping[str, Any], hidden: int, heads: int, assumed: dict[str, Any]) -> int:
@@ -271,13 +290,34 @@ def _nearest_multiple(number: float, step: int) -> int:
     return step * max(1, round(number / step))
 
 
+def _with_matrices_of_count(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> Transformer:
+    """A complete dense shape with the matrices that make up the stated count, where gate or tied embeddings are not stated."""
+    # The usual ones, a gate and an output head of its own, unless they miss the count; of those that miss, the nearest.
+    params = fields.get("params")
+    open_fields = [name for name in ("gated_ffn", "tied_embeddings") if name not in fields]
+    if params is None or model.experts is not None or model.state_space is not None or not _is_complete(fields) or not open_fields:
+        return model
+    choices = [
+        dict(zip(open_fields, values, strict=True))
+        for values in itertools.product(*([getattr(model, name), not getattr(model, name)] for name in open_fields))
+    ]
+    gaps = [abs(count_parameters(replace(model, **choice)).total / params - 1) for choice in choices]
+    best = next((at for at, gap in enumerate(gaps) if gap < COUNT_ROUNDING_SHARE), gaps.index(min(gaps)))
+    assumed |= {name: value for name, value in choices[best].items() if value != getattr(model, name)}
+    return replace(model, **choices[best])
+
+
+def _is_complete(fields: Mapping[str, Any]) -> bool:
+    return all(field in fields for field in COMPLETE_FIELDS)
+
+
 def _with_stated_counts(fields: Mapping[str, Any], model: Transformer, assumed: dict[str, Any]) -> InferredShape:
     params, active = fields.get("params"), fields.get("active_params")
     if params is None:
         return InferredShape(model, assumed)
     counted = count_parameters(model).total
     gap = abs(counted - params) / params
-    complete = all(field in fields for field in COMPLETE_FIELDS)
+    complete = _is_complete(fields)
     partial = any(field in fields for field in (*COMPLETE_FIELDS, "experts"))
     if complete and model.experts is None and gap > DISAGREEMENT_SHARE:
         raise InvalidRequest(

@@ -9,19 +9,29 @@ from typing import Any
 
 from service.domain.training.footprint import FineTuningFootprint, Footprint
 from service.domain.training.hardware import Accelerator
+from service.domain.training.run import TODAYS_SOFTWARE
 from service.presets.documents import load_document
 
 _GIB = 2**30
 
 
-def find_footprint(accelerator: Accelerator) -> Footprint:
-    """Figures of an accelerator: those of its vendor's software where they differ."""
-    return _footprint(accelerator.vendor)
+def find_footprint(accelerator: Accelerator, software_year: int = TODAYS_SOFTWARE) -> Footprint:
+    """Figures of an accelerator: those of its vendor's software, and of the year's, where they differ."""
+    return _footprint(accelerator.vendor, software_year)
 
 
 @functools.cache
-def _footprint(vendor: str) -> Footprint:
+def _footprint(vendor: str, software_year: int) -> Footprint:
     document = load_document("memory")
+
+    def known(name: str) -> Mapping[str, Any]:
+        """The vendor's own, else the latest that the year's software has on its devices."""
+        known_to = [row for row in document[name].values() if vendor in row.get("vendors", (vendor,))]
+        rows = [row for row in known_to if row["from_year"] <= software_year]
+        entry: Mapping[str, Any] = document[f"{name}_of"].get(vendor) or max(rows, key=lambda row: int(row["from_year"]))
+        return entry
+
+    logits = known("logits")
     return Footprint(
         moment_bytes=_bytes(document["moments"]),
         narrow_moment_bytes=MappingProxyType(
@@ -31,9 +41,11 @@ def _footprint(vendor: str) -> Footprint:
         gradient_bytes=_bytes(document["gradient"]),
         quantised_bytes=_bytes(document["quantised"]),
         nf4_bytes=document["nf4"]["bytes"],
-        logit_bytes=document["logits"]["bytes"],
-        reserve_bytes=document["reserve_of"].get(vendor, document["reserve"])["gib"] * _GIB,
-        fragmentation_share=document["fragmentation_of"].get(vendor, document["fragmentation"])["share"],
+        logit_bytes=float(logits["bytes"]),
+        sharded_logit_bytes=float(logits["sharded_bytes"]),
+        offloads_checkpoints=vendor in document["offloaded_checkpoints"]["vendors"],
+        reserve_bytes=known("reserve")["gib"] * _GIB,
+        fragmentation_share=known("fragmentation")["share"],
         filled_share=float(document["filled_of"].get(vendor, document["filled"])["share"]),
         finetuning=_finetuning(document["finetuning"]),
     )

@@ -25,7 +25,7 @@ from service.usecases.resolution.feedback import apply_request_feedback
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
-from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_expert_ranks
+from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_ranks
 from service.usecases.resolution.utilisation import UNMEASURED, resolve_utilisation
 from service.usecases.training.estimate import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 
@@ -118,8 +118,8 @@ def resolve_workload(name: str | None, request: Request, pointer: str) -> Worklo
     """A workload with its model resolved, once for all configurations. Raises DomainErrors with pointers into the request."""
     notes = AssumptionLog()
     try:
-        ranks = stated_expert_ranks(request.get("training", {}))
-        return Workload(name, request, pointer, resolve_model(request["model"], notes, expert_ranks=ranks), notes)
+        ranks = stated_ranks(request.get("training", {}))
+        return Workload(name, request, pointer, resolve_model(request["model"], notes, ranks=ranks), notes)
     except DomainError as problem:
         raise problem.below(pointer) from problem
 

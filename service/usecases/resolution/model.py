@@ -8,7 +8,7 @@ from typing import Any
 from service.domain.errors import InvalidRequest
 from service.domain.training.model import GenericNetwork, Model
 from service.engine.training.parameters import total_parameters
-from service.engine.training.shape import infer_shape
+from service.engine.training.shape import UNDIVIDED, StatedRanks, infer_shape
 from service.formats.huggingface.config import read_hf_config
 from service.presets.training.models import find_model
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -18,19 +18,21 @@ MAX_PARAMETERS = 1e15
 GENERIC_NETWORK_FIELDS = {"flops_per_sample", "sample_unit", "params"}
 
 
-def resolve_model(given: Mapping[str, Any], notes: AssumptionLog, path: str = "model", expert_ranks: int = 1) -> tuple[Model, int | None]:
+def resolve_model(
+    given: Mapping[str, Any], notes: AssumptionLog, path: str = "model", ranks: StatedRanks = UNDIVIDED
+) -> tuple[Model, int | None]:
     """The model and its published sequence length, None where unknown.
 
-    `path` is where the model stands in the request; experts that it does not count divide over `expert_ranks`.
+    `path` is where the model stands in the request; heads and experts that it does not count divide over `ranks`.
     Raises InvalidRequest, UnknownName with pointers below `path`.
     """
-    model, seq_len = _resolve_description(given, notes, path, expert_ranks)
+    model, seq_len = _resolve_description(given, notes, path, ranks)
     if (params := total_parameters(model)) > MAX_PARAMETERS:
         raise InvalidRequest(f"the shape has {params:.2g} parameters; at most {MAX_PARAMETERS:g} are counted with", "/model")
     return model, seq_len
 
 
-def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: str, expert_ranks: int) -> tuple[Model, int | None]:
+def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: str, ranks: StatedRanks) -> tuple[Model, int | None]:
     _check_single_description(given)
     if "preset" in given:
         preset = find_model(given["preset"])
@@ -42,7 +44,7 @@ def _resolve_description(given: Mapping[str, Any], notes: AssumptionLog, path: s
         return read.model, None
     if "flops_per_sample" in given:
         return _generic_network(given), None
-    inferred = infer_shape(given, expert_ranks)
+    inferred = infer_shape(given, ranks)
     for field, value in inferred.assumed.items():
         notes.assume(f"{path}.{field}", value, "inferred from the fields given and usual proportions (arXiv 2005.14165, arXiv 2302.13971)")
     notes.warn(*inferred.warnings)

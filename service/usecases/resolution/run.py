@@ -17,7 +17,7 @@ from service.usecases.resolution.data import resolve_data
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.run_settings import resolve_settings
-from service.usecases.resolution.training import resolve_training, stated_expert_ranks
+from service.usecases.resolution.training import resolve_training, stated_ranks
 
 Request = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ class TrainedModel:
 def resolve_trained_model(context: AppContext, request: Request, cluster: Cluster, notes: AssumptionLog) -> tuple[Model, Training]:
     """Model and training of a request (sections `model` and `training`). Raises DomainErrors, with pointers into it."""
     training = request.get("training", {})
-    model, published_seq_len = resolve_model(request["model"], notes, expert_ranks=stated_expert_ranks(training))
+    model, published_seq_len = resolve_model(request["model"], notes, ranks=stated_ranks(training))
     return model, resolve_training(training, model, published_seq_len, cluster, context.clock().year, notes)
 
 

@@ -23,6 +23,7 @@ from service.domain.training.run import (
 )
 from service.engine.training.adapters import linear_layers
 from service.engine.training.parameters import total_parameters
+from service.engine.training.shape import StatedRanks
 from service.presets.defaults import Default, batch_tokens, default, flash_attention
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.formats import load_format_support
@@ -74,7 +75,7 @@ def resolve_training(
         optimizer=_optimizer(given, method, notes),
         seq_len=seq_len,
         global_batch=1 if reinforced else resolve_global_batch(given, model, method, seq_len, cluster, notes),
-        footprint=find_footprint(cluster.accelerator),
+        footprint=find_footprint(cluster.accelerator, year),
         axes=resolve_axes(given),
         decoder_seq_len=_decoder_seq_len(given, model, seq_len, notes),
         flash_attention=flash,
@@ -174,9 +175,10 @@ def _check_method(given: Section, method: str, model: Model) -> None:
         raise InvalidRequest(f"{method} needs a model that writes text", "/training/method")
 
 
-def stated_expert_ranks(given: Section) -> int:
-    """Ranks that the caller divides the experts over; 1 where they state none."""
-    return resolve_axes(given).expert or 1
+def stated_ranks(given: Section) -> StatedRanks:
+    """Ranks that the caller divides the model over; 1 where they state none."""
+    axes = resolve_axes(given)
+    return StatedRanks(tensor=axes.tensor or 1, expert=axes.expert or 1)
 
 
 def resolve_axes(given: Section) -> Axes:

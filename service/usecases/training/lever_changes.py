@@ -22,7 +22,7 @@ from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.offer_choice import choose_offer, connected_offers, is_outdated
 from service.usecases.resolution.price import Price, find_cheapest, find_eligible_offers, require_priced
-from service.usecases.resolution.training import stated_expert_ranks
+from service.usecases.resolution.training import stated_ranks
 from service.usecases.training.estimate import EstimateAnswer
 
 Given = Mapping[str, Any]
@@ -45,8 +45,8 @@ class LeverBase:
     @cached_property
     def model(self) -> Model:
         """The trained model."""
-        ranks = stated_expert_ranks(self.request.get("training", {}))
-        return resolve_model(self.request["model"], AssumptionLog(), expert_ranks=ranks)[0]
+        ranks = stated_ranks(self.request.get("training", {}))
+        return resolve_model(self.request["model"], AssumptionLog(), ranks=ranks)[0]
 
     @cached_property
     def accelerator(self) -> Accelerator:

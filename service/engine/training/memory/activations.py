@@ -4,7 +4,8 @@ After Korthikanti et al. 2022 (arXiv 2205.05198, section 4), restated in tensor 
 attention and experts count right: for their GPT shape the sum is their 34 * s * b * h bytes a layer but for two 1-byte dropout masks.
 Stored, once each: both norms' inputs, which are the residual stream; queries, keys, values and attention's output; the feed-forward's inner
 tensors before its activation function; and the inputs of matrix products that no other operation stores: both norms' outputs, the
-activation function's output, the tokens sent to experts. 8- and 4-bit recipes quantise the latter.
+activation function's output, the tokens sent to experts. 8- and 4-bit recipes quantise the latter. Where queries, keys and values are one
+product, the values keep all of it (`joint_projection_elements`).
 
 Recomputed:
 
@@ -17,7 +18,7 @@ Recomputed:
 The layer that is being computed holds all of its own activations again, whatever is recomputed.
 
 Left out: dropout masks; uneven load of experts (routing is balanced by a loss or a bias, and layers and micro-batches in flight average out
-the rest); offloading to the host's memory.
+the rest); offloading to the host's memory but for layers' inputs where the vendor's software does so.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 from service.domain.training.model import Experts, Transformer
 from service.domain.training.run import RECOMPUTES, Training
-from service.engine.training.dtypes import element_bytes, matmul_input_bytes
+from service.engine.training.dtypes import element_bytes, logit_entry_bytes, matmul_input_bytes
 from service.engine.training.flops import attention_width, predicted_tokens
 from service.engine.training.layouts import Layouts
 from service.engine.training.parameters import block_shares, expert_layer_count
@@ -166,14 +167,52 @@ def activation_bytes(model: Transformer, training: Training, layouts: Layouts) -
     kept = layer_activation_bytes(
         model, training.seq_len, flash=training.flash_attention, element=element, product_input=matmul_input_bytes(training)
     )
-    per_layer = whole * kept.replicated[layouts.recompute] + split * kept.sharded[layouts.recompute]
-    working = whole * kept.replicated[NONE] + split * kept.sharded[NONE] - per_layer
+    joint = (layouts.zero_stage != 3) * (element * split)
+    beside = np.array(joint_projection_elements(model, flash=training.flash_attention))
+    per_layer = whole * kept.replicated[layouts.recompute] + split * kept.sharded[layouts.recompute] + joint * beside[layouts.recompute]
+    working = whole * kept.replicated[NONE] + split * kept.sharded[NONE] + joint * beside[NONE] - per_layer
+    if training.footprint.offloads_checkpoints:
+        # The layer at work and the next one have their inputs on the device.
+        working = working + np.where(layouts.recompute == FULL, 2.0, 0.0) * per_layer
+        per_layer = np.where(layouts.recompute == FULL, 0.0, per_layer)
     head = (element * 2 * model.hidden_size) * whole
     if not model.decoder_layers:
         return {"in_flight_layers": per_layer, "once": working, "head": head}
     ratio = training.decoder_seq_len / training.seq_len
     cross = element / 2 * split * cross_attention_bytes(model, layouts.recompute, ratio)
     return {"in_flight_layers": per_layer, "decoder": cross - (1 - ratio) * per_layer, "once": working, "head": ratio * head}
+
+
+def joint_projection_elements(model: Transformer, *, flash: bool) -> tuple[float, float, float]:
+    """Elements for one token that values keep as a view of what they were projected in, by recomputation, averaged over all layers.
+
+    Queries, keys and values come from one product, keys and values of latent attention from one. Rotation copies queries and keys; the
+    values stay a view, so that the whole product is kept beside the copies. Without rotation all are views of it, counted once.
+
+    Parameters
+    ----------
+    model : Transformer
+        Shape.
+    flash : bool
+        Flash attention: selective recomputation keeps the projections, but those of latents.
+
+    Returns
+    -------
+    tuple of 3 floats
+        In the order of `RECOMPUTES` [1].
+
+    References
+    ----------
+    Megatron Core, transformer/attention.py and multi_latent_attention.py: torch.split of the joint projection.
+    """
+    if model.max_positions or not model.gated_ffn:
+        return 0.0, 0.0, 0.0
+    if model.latent is not None:
+        beside = float(model.attention_heads * model.latent.qk_nope_head_dim)
+    else:
+        beside = float((model.attention_heads + model.kv_heads) * model.head_dim)
+    beside *= block_shares(model).attention
+    return beside, beside if flash and model.latent is None else 0.0, 0.0
 
 
 def cross_attention_bytes(model: Transformer, recompute: NDArray[np.int64], ratio: float) -> Floats:
@@ -212,5 +251,5 @@ def logit_bytes(model: Transformer, training: Training, layouts: Layouts) -> dic
     vocabulary = model.vocab_size
     if isinstance(training.auxiliary_models.teacher, Transformer):
         vocabulary += training.auxiliary_models.teacher.vocab_size
-    kept = training.footprint.logit_bytes * rows * vocabulary
+    kept = logit_entry_bytes(training, layouts) * rows * vocabulary
     return {"head": kept * layouts.micro_batch / (layouts.tensor * layouts.context)}

@@ -92,8 +92,9 @@ def resident_share(training: Training) -> float:
 
 
 def updates_in_pytorch(layouts: Layouts) -> NDArray[np.bool_]:
-    """Whether PyTorch's own optimizer updates; DeepSpeed's and Megatron's, which shard states and not weights, do it in place."""
-    found: NDArray[np.bool_] = (layouts.zero_stage == 3) | (data_ranks(layouts) == 1)
+    """Whether PyTorch's own optimizer updates; DeepSpeed's and Megatron's, which shard states or split layers, do it in place."""
+    alone = (data_ranks(layouts) == 1) & (layouts.tensor * layouts.pipeline == 1)
+    found: NDArray[np.bool_] = (layouts.zero_stage == 3) | alone
     return found
 
 

@@ -181,7 +181,10 @@ def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training
     - ZeRO 3: the layer being computed and the next one gathered, as wide as activations (Zhao et al. 2023, PyTorch FSDP, arXiv 2304.11277,
       section 3.4: at most two gathers in flight), and a stage's embeddings, which no layer's unit holds.
     - ZeRO 2 and 3: one layer's full gradients before their reduction.
-    - sequence parallelism: the input of a matrix product, gathered over tensor ranks (Korthikanti et al. 2022, section 4.2.2).
+    - otherwise: 16-bit gradients of the head's and one layer's weights before they are added to the sum; Transformer Engine keeps one for
+      every shape of a weight, so that experts share theirs.
+    - sequence parallelism: a matrix product's input and its output's gradient, gathered over tensor ranks (Korthikanti et al. 2022,
+      section 4.2.2).
 
     Returns
     -------
@@ -197,8 +200,23 @@ def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training
     whole = np.array([0.0, 0.0, reduced, 2 * element + min(reduced, element)])
     held = whole[layouts.zero_stage] * layer
     if training.sequence_parallel:
-        held += (layouts.tensor > 1) * (layouts.micro_batch / layouts.context) * (element * model.hidden_size * training.seq_len)
-    return {"once": held, "tables": np.array([0.0, 0.0, 0.0, element])[layouts.zero_stage] / layouts.tensor}
+        held += (layouts.tensor > 1) * (layouts.micro_batch / layouts.context) * (2 * element * model.hidden_size * training.seq_len)
+    summed = np.array([element, element, element, 0.0])[layouts.zero_stage]
+    head = (counts.head or counts.embedding) / layouts.tensor
+    return {
+        "once": held + summed * _product_weights(model, counts, layouts),
+        "head": summed * head,
+        "tables": np.array([0.0, 0.0, 0.0, element])[layouts.zero_stage] / layouts.tensor,
+    }
+
+
+def _product_weights(model: Transformer, counts: ParameterCounts, layouts: Layouts) -> Floats:
+    """Weights of a layer on one rank, of its experts one."""
+    dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / layer_count(model)
+    if model.experts is None:
+        return dense / layouts.tensor
+    expert = counts.expert_stored / max(expert_layer_count(model), 1) / model.experts.experts
+    return dense / layouts.tensor + expert / layouts.expert_tensor
 
 
 def kv_cache_bytes(model: Transformer, training: Training, layouts: Layouts) -> Floats:

@@ -14,7 +14,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.model import Experts, LatentAttention, Transformer
 from service.engine.training.flops import transformer_forward_flops
 from service.engine.training.parameters import count_parameters
-from service.engine.training.shape import infer_shape
+from service.engine.training.shape import COMPLETE_FIELDS, StatedRanks, infer_shape
 
 LLAMA_2_7B: Mapping[str, Any] = {
     "layers": 32,
@@ -122,6 +122,29 @@ def test_inferred_heads_always_divide() -> None:
     assert (tiny.attention_heads, tiny.head_dim) == (4, 16)
 
 
+@pytest.mark.parametrize(("hidden", "tensor", "heads"), [(13_824, 8, 96), (6144, 6, 48), (4096, 1, 32), (4096, 3, 33)])
+def test_inferred_heads_divide_over_the_stated_tensor_ranks(hidden: int, tensor: int, heads: int) -> None:
+    """BLOOM's trials with a hidden size of 13,824 on 8 tensor ranks: not 108 heads of 128 but 96 of 144; where none divide, the nearest."""
+    model = infer_shape({"layers": 80, "hidden_size": hidden}, StatedRanks(tensor=tensor)).model
+    assert model.attention_heads == heads
+
+
+@pytest.mark.parametrize(
+    ("sizes", "params", "gated", "tied"),
+    [
+        ((48, 7168, 56, 28_672, 50_368), 30e9, False, False),
+        ((12, 768, 12, 3072, 50_257), 124e6, False, True),
+        ((32, 4096, 32, 11_008, 32_000), 7e9, True, False),
+    ],
+    ids=["MPT-30B", "GPT-2", "Llama 2 7B"],
+)
+def test_a_stated_count_tells_the_matrices_of_a_complete_shape(sizes: tuple[int, ...], params: float, gated: bool, tied: bool) -> None:
+    """A gate and a head of its own are usual; what misses the count by more than a name's rounding is changed, and is an assumption."""
+    inferred = infer_shape(dict(zip(COMPLETE_FIELDS, sizes, strict=True)) | {"params": params})
+    assert (inferred.model.gated_ffn, inferred.model.tied_embeddings) == (gated, tied)
+    assert (inferred.assumed.get("gated_ffn", True), inferred.assumed.get("tied_embeddings", False)) == (gated, tied)
+
+
 def test_a_shape_without_counts_is_taken_as_it_is() -> None:
     """Llama 2 7B by its fields, with its published 6.74 billion parameters."""
     inferred = infer_shape(LLAMA_2_7B)
@@ -181,7 +204,7 @@ def test_an_inferred_number_of_experts_has_many_divisors() -> None:
 @pytest.mark.parametrize("ranks", [1, 2, 6, 48, 64, 72, 128, 256, 1000])
 def test_an_inferred_number_of_experts_divides_over_the_stated_ranks(ranks: int) -> None:
     """Each rank holds as many experts, and the counts stay the stated ones."""
-    model = infer_shape({"params": 120e9, "active_params": 12e9}, ranks).model
+    model = infer_shape({"params": 120e9, "active_params": 12e9}, StatedRanks(expert=ranks)).model
     assert model.experts is not None
     assert model.experts.experts % ranks == 0
     assert model.experts.experts_per_token <= model.experts.experts
@@ -193,7 +216,7 @@ def test_an_inferred_number_of_experts_divides_over_the_stated_ranks(ranks: int)
 
 def test_more_ranks_than_usual_experts_make_narrower_experts() -> None:
     """A token visits more of them, so that what it meets stays what is stated."""
-    usual, many = (infer_shape({"params": 120e9, "active_params": 12e9}, ranks).model.experts for ranks in (1, 256))
+    usual, many = (infer_shape({"params": 120e9, "active_params": 12e9}, StatedRanks(expert=ranks)).model.experts for ranks in (1, 256))
     assert usual is not None
     assert many is not None
     assert (many.experts, many.experts_per_token) == (2 * usual.experts, 2 * usual.experts_per_token)

@@ -189,19 +189,22 @@ def test_memory_of_adapters_on_tensor_and_zero_ranks() -> None:
 
 
 def test_buffers_of_a_mixture() -> None:
-    """ZeRO 2: fp32 gradients of a layer, its dense part on two tensor ranks and eight experts on four; the gathered product input."""
+    """ZeRO 2: fp32 gradients of a layer, its dense part on two tensor ranks and eight experts on four; 16-bit ones of head, layer and an
+    expert; two gathered tensors."""
     router = 20 * 8
     dense = 2 * 20 * 32 + 2 * 20 * 16 + router + 2 * 20 + 20 / 12
     layer = dense / 2 + 8 * EXPERT / 4
-    gathered = 2 / 2 * 2 * 20 * 2048
+    gathered = 2 / 2 * 2 * 2 * 20 * 2048
     layouts = columns(tensor=2, data=4, context=2, expert=4, micro_batch=2, zero_stage=2)
-    assert parts(MIXED, layouts)["buffers"] == pytest.approx(4 * layer + gathered)
+    assert parts(MIXED, layouts)["buffers"] == pytest.approx(4 * layer + 2 * (dense / 2 + EXPERT + TABLE / 2) + gathered)
     # ZeRO 3: two layers' 16-bit weights, a layer's 16-bit gradients, and both tables gathered.
     full = replace(layouts, zero_stage=layouts.zero_stage + 1)
     assert parts(MIXED, full)["buffers"] == pytest.approx(6 * layer + gathered + 2 * 2 * TABLE / 2)
     some = replace(DENSE, experts=Experts(8, 2, 10, dense_layers=6))
     dense = 2 * 20 * 32 + 2 * 20 * 16 + (router + 3 * 20 * 40) / 2 + 2 * 20 + 20 / 12
-    assert parts(some, layouts)["buffers"] == pytest.approx(4 * (dense / 2 + 8 * EXPERT / 4) + gathered)
+    assert parts(some, layouts)["buffers"] == pytest.approx(
+        4 * (dense / 2 + 8 * EXPERT / 4) + 2 * (dense / 2 + EXPERT + TABLE / 2) + gathered
+    )
 
 
 def test_memory_of_other_networks() -> None:

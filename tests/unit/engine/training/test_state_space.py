@@ -85,11 +85,11 @@ def test_recurrences_pass_the_memory_bus() -> None:
 
 
 def test_kept_activations_of_a_hybrid() -> None:
-    """Projection, convolution, recurrence and gated output of a block, in place of queries, keys, values and output."""
+    """Projection, convolution, recurrence and gated output of a block, in place of queries, keys, values, output and joint projection."""
     layouts, chosen = Layouts.single(), training(seq_len=TOKENS)
     plain, hybrid = (memory_use(model, chosen, layouts).parts["activations"][0] for model in (LLAMA_7B, HYBRID))
     block = (2 * INNER + 2 * KEYS + 64) + (INNER + 2 * KEYS) + 2 * INNER
-    assert hybrid - plain == pytest.approx(2 * (block - 4 * HIDDEN) * 24 * TOKENS)
+    assert hybrid - plain == pytest.approx(2 * (block - 6 * HIDDEN) * 24 * TOKENS)
 
 
 def test_adapters_are_on_the_blocks_projections_too() -> None:

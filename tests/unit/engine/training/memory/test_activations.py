@@ -129,10 +129,29 @@ def test_an_encoder_decoder_keeps_both_stacks() -> None:
 
 
 def test_logits_are_the_vocabularys() -> None:
-    """Six bytes a vocabulary entry and token, over tensor ranks; an encoder-decoder's for its decoder's tokens alone, a ViT's one row."""
-    assert part("logits", LLAMA_7B, training(), tensor=4) == 6 * 2048 * 32_000 / 4
-    assert part("logits", T5_11B, training(seq_len=512, decoder_seq_len=114)) == 6 * 114 * 32_128
-    assert part("logits", VIT_L_16, training(seq_len=197)) == 6 * 1000
+    """Two bytes a vocabulary entry and token, over tensor ranks; an encoder-decoder's for its decoder's tokens alone, a ViT's one row."""
+    assert part("logits", LLAMA_7B, training(), tensor=4) == 2 * 2048 * 32_000 / 4
+    assert part("logits", T5_11B, training(seq_len=512, decoder_seq_len=114)) == 2 * 114 * 32_128
+    assert part("logits", VIT_L_16, training(seq_len=197)) == 2 * 1000
+
+
+def test_the_loss_of_sharded_parameters_keeps_a_full_copy() -> None:
+    """PyTorch's loss under FSDP has an fp32 copy beside the 16-bit logits: 6 bytes."""
+    assert part("logits", LLAMA_7B, training(), data=8, zero_stage=3) == 6 * 2048 * 32_000
+
+
+def test_values_keep_the_joint_projection() -> None:
+    """Beside rotated copies: queries and keys of Llama 3, keys of latent attention; not under FSDP, nor without rotation."""
+    for model, beside in ((LLAMA_3_8B, 32 * (4096 + 1024)), (DEEPSEEK_V3, 61 * 128 * 128), (GPT_22B, 0)):
+        joint, apart = (part("activations", model, training(), data=8, zero_stage=stage) for stage in (1, 3))
+        assert joint - apart == pytest.approx(2 * 2048 * beside)
+
+
+def test_layers_inputs_go_to_the_hosts_memory_where_the_software_can() -> None:
+    """Under XLA full recomputation holds the layer at work and two inputs, whatever the depth."""
+    chosen = training(footprint=replace(training().footprint, offloads_checkpoints=True))
+    here, there = (part("activations", GPT_22B, how, recompute=FULL) for how in (training(), chosen))
+    assert here - there == pytest.approx((48 - 2) * 2048 * 2 * 6144)
 
 
 @given(st.sampled_from([2, 4, 8]), st.sampled_from([2, 3, 6]))
@@ -155,14 +174,15 @@ def test_a_large_vocabulary_makes_the_last_stage_the_fullest() -> None:
     """With full recomputation a stage of the middle is small: the logits of the last one decide, and its embedding is elsewhere."""
     chosen = training(seq_len=8192, global_batch=512)
     last = part("logits", LLAMA_3_8B, chosen, pipeline=8, recompute=FULL)
-    assert last == 6 * 8192 * 128_256
+    assert last == 2 * 8192 * 128_256
     assert part("logits", LLAMA_3_405B, chosen, tensor=8, pipeline=16) == 0
 
 
 def test_a_short_first_stage_leaves_the_second_the_fullest() -> None:
     """126 layers in 16 stages of 8: the second has 15 micro-batches of 8 layers in flight (Llama 3, section 3.3.2)."""
     chosen = training(seq_len=8192, global_batch=4096)
-    per_layer = kept(LLAMA_3_405B, NONE, seq_len=8192) / 8
+    joint = 2 * (16_384 + 1024)
+    per_layer = (kept(LLAMA_3_405B, NONE, seq_len=8192) + joint) / 8
     assert part("activations", LLAMA_3_405B, chosen, tensor=8, pipeline=16) == pytest.approx(8192 * per_layer * 15 * 8)
 
 
@@ -215,9 +235,9 @@ def test_a_decoders_cross_attention_by_hand() -> None:
 
 
 def test_logits_of_a_decoder_and_of_a_teacher() -> None:
-    """6 bytes for each of 128 decoder tokens of two sequences and 32,128 words, on two tensor and two context ranks; a teacher besides."""
+    """2 bytes for each of 128 decoder tokens of two sequences and 32,128 words, on two tensor and two context ranks; a teacher besides."""
     chosen = training(seq_len=512, decoder_seq_len=128)
     found = part("logits", T5_11B, chosen, micro_batch=2, tensor=2, context=2)
-    assert found == pytest.approx(6 * 2 * 128 * 32_128 / 4)
+    assert found == pytest.approx(2 * 2 * 128 * 32_128 / 4)
     taught = training(method="distill", seq_len=512, auxiliary_models=AuxiliaryModels(teacher=LLAMA_3_8B))
-    assert part("logits", LLAMA_7B, taught, micro_batch=2) == pytest.approx(6 * 2 * 512 * (32_000 + 128_256))
+    assert part("logits", LLAMA_7B, taught, micro_batch=2) == pytest.approx(2 * 2 * 512 * (32_000 + 128_256))

@@ -195,7 +195,7 @@ def test_the_memory_that_would_do_does() -> None:
 
 def test_a_sequence_that_no_machine_holds_is_told_so() -> None:
     """Where doubling the machine never helps, the advice is memory and not a count."""
-    tiny = accelerator(name="tiny", usable_memory_bytes=1e9)
+    tiny = accelerator(name="tiny", usable_memory_bytes=7e8)
     advice = what_would_fit(LLAMA_65B, training(), cluster(2, tiny))
     assert advice[0].startswith("no machine that was tried, up to 131,072")
 
