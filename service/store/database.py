@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from service.domain.errors import StoreFull, StoreReadOnly, StoreUnavailable
+from service.store.hang_guard import HangGuard
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT_S = 5.0
 _POLL_RANGE_S = (0.001, 0.02)
 POOL_TIMEOUT_S = 5
-_POSTGRES = {"connect_timeout": 3, "tcp_user_timeout": 10_000}
+STATEMENT_TIMEOUT_S = 60
+_POSTGRES = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S}s"}
 _SYNCHRONOUS_FULL = 2
 _T = TypeVar("_T")
 
@@ -52,6 +55,15 @@ def make_engine(database_url: str) -> Engine:
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _connect_watched(guard: HangGuard, _dialect: object, _record: object, cargs: Any, cparams: dict[str, Any]) -> Any:
+    from service.store.watched_connection import WatchedConnection
+
+    guard.check()
+    connection = WatchedConnection.connect(*cargs, **cparams)
+    connection.guard = guard
+    return connection
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -100,8 +112,11 @@ class Database:
     """Short transactions on one engine."""
 
     def __init__(self, database_url: str) -> None:
-        self.engine = make_engine(database_url)
         self._ping = _Ping(self._select_one)
+        self._guard = HangGuard(self._ping.within)
+        self.engine = make_engine(database_url)
+        if self.engine.dialect.name == "postgresql":
+            event.listen(self.engine, "do_connect", partial(_connect_watched, self._guard))
 
     def close(self) -> None:
         """Close every pooled connection."""
@@ -116,26 +131,31 @@ class Database:
         return self._ping.within(timeout_s)
 
     def _select_one(self) -> None:
-        with self._read() as connection:
+        with translate_db_errors(), self.engine.connect() as connection:
             connection.execute(text("SELECT 1"))
+
+    def _connect(self) -> Connection:
+        """A connection of the pool. Raises StoreUnavailable at once while the database is known not to answer."""
+        self._guard.check()
+        return self.engine.connect()
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with translate_db_errors(), self.engine.connect() as connection, connection.begin():
+        with translate_db_errors(), self._connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
         """Several reads of one state; every SQLite transaction is one."""
         level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-        with translate_db_errors(), self.engine.connect() as plain:
+        with translate_db_errors(), self._connect() as plain:
             connection = plain.execution_options(**level)
             with connection.begin():
                 yield connection
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        with translate_db_errors(), self.engine.connect() as plain:
+        with translate_db_errors(), self._connect() as plain:
             connection = plain.execution_options(outlay_write=True)
             with connection.begin():
                 yield connection

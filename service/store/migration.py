@@ -26,6 +26,7 @@ def upgrade(engine: Engine) -> None:
     """Apply every missing migration. Several processes may call it at once."""
     config = alembic_config()
     with _migration_lock(engine), engine.connect().execution_options(outlay_write=True) as connection:
+        _allow_long_statements(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
@@ -39,11 +40,19 @@ def _migration_lock(engine: Engine) -> Iterator[None]:
             yield
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        _allow_long_statements(connection)
         _advise(connection, "pg_advisory_lock")
         try:
             yield
         finally:
             _advise(connection, "pg_advisory_unlock")
+
+
+def _allow_long_statements(connection: Connection) -> None:
+    """Let statements of this connection take as long as they take: another process's migration, or a large table's."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET statement_timeout = 0"))
+        connection.commit()
 
 
 def _advise(connection: Connection, function: str) -> None:
