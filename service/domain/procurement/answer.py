@@ -12,7 +12,7 @@ from service.domain.summary import Summary
 
 OptionKind = Literal["own", "reserved", "on_demand", "spot", "mix"]
 OPTION_KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
-MOST_OPTIONS = 200
+MOST_OPTIONS = 600
 MOST_YEARS = 20
 
 
@@ -69,6 +69,9 @@ class ProcurementOption:
     ]
     offer: Annotated[RentedOffer | None, Doc("Price that is paid for what is reserved or rented; null for owned fleets")]
     on_demand: Annotated[RentedOffer | None, Doc("Price that is paid for demand above what is owned or reserved; null: none is needed")]
+    ruled_out: Annotated[
+        str | None, Doc("Why it takes no part in the verdict, such as a stale price; null: it takes part", max_length=1000)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

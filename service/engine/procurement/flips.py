@@ -1,4 +1,4 @@
-"""What turns the verdict: one input at a time, utilisation and price together, and the length of the horizon."""
+"""What turns the verdict, one input at a time."""
 
 from __future__ import annotations
 
@@ -108,24 +108,3 @@ def _first_change(verdict: _Verdicts, value: FloatArray, end: FloatArray, base: 
 
 def _relative_change(flip: FlipValue) -> float:
     return abs(flip.flips_at - flip.value) / max(abs(flip.value), 1e-9)
-
-
-def saving_grid(utilisation: FloatArray, price_factor: FloatArray, evaluate: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-    """What owning saves at each utilisation and price.
-
-    Parameters
-    ----------
-    utilisation : (rows,) float array
-        Utilisations [1].
-    price_factor : (columns,) float array
-        Prices over today's [1].
-    evaluate : callable
-        Saving for utilisations and price factors of equal shape [USD].
-
-    Returns
-    -------
-    (rows, columns) float array
-        Saving [USD].
-    """
-    rows, columns = np.meshgrid(utilisation, price_factor, indexing="ij")
-    return evaluate(rows.ravel(), columns.ravel()).reshape(rows.shape)

@@ -70,6 +70,8 @@ class ProcurementInputs:
         Rented options.
     on_demand : OnDemandPrice or None
         Price of demand above what is owned or reserved.
+    mixes : bool
+        Whether that price is one at which capacity is sold on demand, so that it can be part of a mix.
     """
 
     count: int
@@ -84,11 +86,12 @@ class ProcurementInputs:
     fleets: tuple[OwnedFleet, ...]
     rents: tuple[RentedCapacity, ...]
     on_demand: OnDemandPrice | None
+    mixes: bool = True
 
     @property
     def reserved(self) -> tuple[RentedCapacity, ...]:
         """Rented options with a term; each has a mix where there is a price on demand."""
-        return tuple(rent for rent in self.rents if rent.terms.term_months) if self.on_demand is not None else ()
+        return tuple(rent for rent in self.rents if rent.terms.term_months) if self.on_demand is not None and self.mixes else ()
 
 
 def option_npvs(inputs: ProcurementInputs, values: Values = AS_STATED, mix_counts: Sequence[float] | None = None) -> FloatArray:
@@ -109,7 +112,7 @@ def option_npvs(inputs: ProcurementInputs, values: Values = AS_STATED, mix_count
         Cost [USD]: owned fleets, rented capacity, then a mix for each reserved price.
     """
     scenarios = make_scenarios(inputs, values)
-    discount = discount_factors(scenarios.cost_of_capital, _last_month(inputs))
+    discount = discount_factors(scenarios.cost_of_capital, last_month(inputs))
     rows = [streams_npv(fleet_streams(fleet_phases(fleet, values), inputs.on_demand, scenarios), discount) for fleet in inputs.fleets]
     rows += [streams_npv(rent_streams(rent.terms, rent.usd_per_hour, inputs.on_demand, scenarios), discount) for rent in inputs.rents]
     if mix_counts is not None:
@@ -139,9 +142,10 @@ def rent_npvs(terms: RentTerms, inputs: ProcurementInputs, values: Values = AS_S
         Cost for each dollar of price, and cost at a price of 0 [USD].
     """
     scenarios = make_scenarios(inputs, values)
-    discount = discount_factors(scenarios.cost_of_capital, _last_month(inputs))
-    free, dollar = (streams_npv(rent_streams(terms, usd, inputs.on_demand, scenarios), discount) for usd in (0.0, 1.0))
-    return np.atleast_2d(np.array(np.broadcast_arrays(dollar - free, free)).reshape(2, -1))
+    discount = discount_factors(scenarios.cost_of_capital, last_month(inputs))
+    dollar = streams_npv(rent_streams(terms, 1.0, None, scenarios), discount)
+    free = streams_npv(rent_streams(terms, 0.0, inputs.on_demand, scenarios), discount) if terms.term_months else np.zeros(())
+    return np.array(np.broadcast_arrays(dollar, free)).reshape(2, -1)
 
 
 def mix_npv(
@@ -225,6 +229,6 @@ def _peak_weights(on_demand: OnDemandPrice, scenarios: Scenarios, discount: Floa
     return np.asarray(usd * index * discount[..., 1 : scenarios.months + 1])
 
 
-def _last_month(inputs: ProcurementInputs) -> int:
+def last_month(inputs: ProcurementInputs) -> int:
     """Last month in which anything is paid."""
     return max((paid_months(rent.terms.term_months or 1, inputs.months) for rent in inputs.rents), default=inputs.months)

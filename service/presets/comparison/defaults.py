@@ -21,6 +21,11 @@ def default_horizon_days() -> Default:
     return Default(**load_document("compare")["horizon"])
 
 
+def plausible_inputs() -> dict[str, tuple[float, float]]:
+    """Bounds of inputs of owned hardware within which a verdict is tested, by field."""
+    return {name: (float(low), float(high)) for name, (low, high) in load_document("compare")["plausible"].items()}
+
+
 def is_plausible(name: str, value: float) -> bool:
     """Whether an input of owned hardware could have that value."""
     low, high = load_document("compare")["plausible"].get(name, (value, value))

@@ -20,6 +20,9 @@ from service.presets.documents import build, dated_source, load_document
 from service.presets.hardware.energy import electricity_price, find_power
 from service.presets.hardware.regions import load_regions
 
+# Inputs of 0 that forget no cost: a machine that is there already, and prices of others.
+LATER = ("lead_time_months", "cloud_price_decline_per_year")
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterDefault:
@@ -77,6 +80,15 @@ def input_ranges(cluster: OwnedCluster, stated: Mapping[str, Range] = MappingPro
         if bool(getattr(cluster, name)) == input_range.factors
     }
     return published | dict(stated)
+
+
+def forgotten_costs(cluster: OwnedCluster) -> tuple[str, ...]:
+    """Inputs that cost nothing here and something in published figures, with what is published."""
+    return tuple(
+        f"{name} (published: {default.typical:g})"
+        for name, default in _defaults().items()
+        if default.typical and not default.value and not getattr(cluster, name) and name not in LATER
+    )
 
 
 @functools.cache

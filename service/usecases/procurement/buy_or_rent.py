@@ -2,15 +2,231 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from service.context import AppContext
-from service.domain.procurement.answer import BuyOrRent
+from service.domain.errors import InvalidRequest, NoOffer, UnknownName
+from service.domain.procurement.answer import BuyOrRent, DemandYear, FleetDemand, MixPlan, ProcurementOption, YearFlow
+from service.engine.procurement.cash_flows import OnDemandPrice, rented_hours
+from service.engine.procurement.demand import mean_above
+from service.engine.procurement.options import ProcurementInputs, make_scenarios
+from service.engine.procurement.trials import range_around
+from service.presets.procurement.defaults import procurement_default
+from service.presets.procurement.ownership import cluster_defaults
+from service.presets.version import engine_version
+from service.prices.book import PriceBook
+from service.prices.offer_table import Floats
+from service.usecases.comparison.offer_selection import check_unique_names
+from service.usecases.procurement.demand import ResolvedDemand, resolve_demand
+from service.usecases.procurement.evaluation import Evaluation, Row, evaluate, rented_capacity
+from service.usecases.procurement.owned_fleets import FleetContext, resolve_fleets, resolve_tax_rate, spot_overhead
+from service.usecases.procurement.rented_offers import RentChoice, cheapest, rent_choices
+from service.usecases.procurement.summary import summarise_verdict
+from service.usecases.procurement.uncertainty import resolve_list_change, uncertain_inputs
+from service.usecases.procurement.verdict import fleet_break_even_month, make_verdict
+from service.usecases.procurement.verdict_warnings import warn_of_verdict
+from service.usecases.resolution.assumption_log import AssumptionLog
 
 Request = Mapping[str, Any]
+MONTHS_PER_YEAR = 12
+DEFAULT_LIMIT = 50
 
 
 def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
     """The answer to a validated request. Raises DomainErrors with pointers into it."""
-    raise NotImplementedError
+    notes, book = AssumptionLog(), _book(context, request)
+    _check_names(request)
+    demand = resolve_demand(context, request, notes)
+    choices = _with_spot_overhead(context, demand, rent_choices(request, demand, book, context.clock(), notes), notes)
+    list_change = resolve_list_change(request, notes)
+    inputs, on_demand = _inputs(context, request, demand, choices, notes)
+    inputs = replace(inputs, list_change_per_year=list_change.p50)
+    if not inputs.fleets and not inputs.rents:
+        text = f"nothing is known that {demand.accelerator.name} can be owned or rented at: state own, rent.quotes or other filters"
+        raise NoOffer(text, "/rent")
+    trials, seed = (int(_default(request, name, notes)) for name in ("trials", "seed"))
+    evaluation = evaluate(inputs, choices, on_demand, uncertain_inputs(inputs, list_change, notes), (trials, seed))
+    verdict = make_verdict(evaluation)
+    warn_of_verdict(evaluation, verdict, notes)
+    return BuyOrRent(
+        summary=summarise_verdict(evaluation, verdict),
+        demand=_describe_demand(demand, evaluation),
+        options=tuple(_make_options(evaluation, request.get("limit", DEFAULT_LIMIT))),
+        considered=len(evaluation.rows),
+        verdict=verdict,
+        mix=_make_mix(evaluation),
+        trials=trials,
+        seed=seed,
+        price_snapshot=book.name,
+        engine_version=engine_version(),
+        assumptions=notes.assumptions,
+        warnings=tuple(notes.warnings),
+    )
+
+
+def _book(context: AppContext, request: Request) -> PriceBook:
+    """The current prices, or those of the named snapshot."""
+    try:
+        return context.book(request.get("snapshot"))
+    except UnknownName as problem:
+        raise UnknownName(problem.message, "/snapshot", problem.near) from problem
+
+
+def _check_names(request: Request) -> None:
+    """Raises InvalidRequest where two fleets or quotes have the same name."""
+    own, quotes = request.get("own", ()), request.get("rent", {}).get("quotes", ())
+    check_unique_names(own, "/own")
+    check_unique_names(quotes, "/rent/quotes")
+    taken = {entry["name"] for entry in own}
+    for index, quote in enumerate(quotes):
+        if quote["name"] in taken:
+            raise InvalidRequest(f"an owned fleet has the name {quote['name']!r} too: names must differ", f"/rent/quotes/{index}/name")
+
+
+def _default(request: Request, name: str, notes: AssumptionLog) -> float:
+    usual = procurement_default(name)
+    return float(notes.take(request, name, usual.value, usual.source))
+
+
+def _with_spot_overhead(
+    context: AppContext, demand: ResolvedDemand, choices: Sequence[RentChoice], notes: AssumptionLog
+) -> list[RentChoice]:
+    """The choices; spot pays for the hours that interruptions lose."""
+    if all(choice.kind != "spot" for choice in choices):
+        return list(choices)
+    overhead = spot_overhead(context, demand.accelerator.name)
+    source = "hours on spot for each uninterrupted hour of the reference run: lost work and restarts, not the wait for capacity"
+    notes.assume("rent.spot_hours_factor", round(overhead, 4) if overhead else None, source)
+    return [replace(choice, overhead=overhead) if choice.kind == "spot" and overhead else choice for choice in choices]
+
+
+def _inputs(
+    context: AppContext, request: Request, demand: ResolvedDemand, choices: Sequence[RentChoice], notes: AssumptionLog
+) -> tuple[ProcurementInputs, RentChoice | None]:
+    """Demand, rates and options, and the price of demand above what is owned or reserved, where that is needed."""
+    tax_rate = resolve_tax_rate(request, notes)
+    usual = cluster_defaults(demand.accelerator, ())["cost_of_capital"]
+    cost_of_capital = float(notes.take(request, "cost_of_capital", usual.value, usual.source))
+    fleets = resolve_fleets(request, FleetContext(context, demand, cost_of_capital, notes))
+    sold = cheapest(choices, "on_demand")
+    peak = sold or cheapest(choices, "spot") or cheapest(choices, "reserved")
+    inputs = ProcurementInputs(
+        count=demand.count,
+        months=demand.months,
+        utilisation=demand.utilisation,
+        peak_utilisation=demand.peak_utilisation,
+        growth_per_year=demand.growth_per_year,
+        cost_of_capital=cost_of_capital,
+        list_change_per_year=0.0,
+        tax_rate=tax_rate,
+        plan=demand.plan,
+        fleets=fleets,
+        rents=rented_capacity(choices),
+        on_demand=OnDemandPrice(peak.usd_per_hour, peak.kind == "on_demand" and peak.terms.fixed) if peak else None,
+        mixes=sold is not None,
+    )
+    _note_peak(inputs, peak, notes, sold=sold is not None)
+    return inputs, peak
+
+
+def _note_peak(inputs: ProcurementInputs, peak: RentChoice | None, notes: AssumptionLog, *, sold: bool) -> None:
+    """Notes the price of what is rented besides owned and reserved capacity. Raises InvalidRequest where one is needed and none known."""
+    demand = make_scenarios(inputs).demand
+    bridged = any(rented_hours(fleet.phases, demand) > 0 and _needs_price(fleet.phases) for fleet in inputs.fleets)
+    if not bridged and float(demand.high.max()) <= inputs.count:
+        return
+    if peak is None:
+        text = "some demand has to be rented, in the lead time or above the fleet, and no price is known: state a quote on demand"
+        raise InvalidRequest(text, "/rent/quotes")
+    source = "the cheapest on demand" if sold else "no price on demand is known: the cheapest rent there is"
+    notes.assume("rent.on_demand", f"{peak.name} at {peak.usd_per_hour:.4f} USD", f"for lead times and demand above capacity: {source}")
+
+
+def _needs_price(phases: Sequence[Any]) -> bool:
+    return any(phase.cluster.bridge_usd_per_accelerator_hour is None for phase in phases)
+
+
+def _describe_demand(demand: ResolvedDemand, evaluation: Evaluation) -> FleetDemand:
+    hours, peak = evaluation.hours_by_month, make_scenarios(evaluation.inputs).demand.high
+    years = [slice(first, first + MONTHS_PER_YEAR) for first in range(0, demand.months, MONTHS_PER_YEAR)]
+    return FleetDemand(
+        accelerator=demand.accelerator.name,
+        count=demand.count,
+        start=demand.start,
+        months=demand.months,
+        utilisation=demand.utilisation,
+        years=tuple(DemandYear(at + 1, float(hours[year].sum()), float(peak[year].max())) for at, year in enumerate(years)),
+    )
+
+
+def _make_options(evaluation: Evaluation, limit: int) -> Iterator[ProcurementOption]:
+    """The first options up to the limit, every owned fleet, and every option that is the best in any trial."""
+    for rank, row in enumerate(evaluation.rows, 1):
+        if rank <= limit or row.owned or evaluation.probabilities.get(id(row)):
+            yield _make_option(rank, row, evaluation)
+
+
+def _make_option(rank: int, row: Row, evaluation: Evaluation) -> ProcurementOption:
+    peak, flows = evaluation.on_demand, evaluation.flows(row)
+    rents_peak = peak is not None and bool({"on demand", "bridge"} & flows.keys()) and row.kind in ("own", "reserved", "mix")
+    return ProcurementOption(
+        rank=rank,
+        name=row.name,
+        kind=row.kind,
+        count=_count(row, evaluation.inputs),
+        npv_usd=range_around(row.npv_usd, row.draws),
+        usd_per_used_accelerator_hour=row.npv_usd / evaluation.discounted_hours,
+        probability_best=evaluation.probabilities.get(id(row), 0.0),
+        years=tuple(_years(flows, evaluation)),
+        break_even_month=fleet_break_even_month(evaluation, row) if row.owned else None,
+        offer=row.choice.offer if row.choice else None,
+        on_demand=peak.offer if peak and rents_peak else None,
+        ruled_out=row.choice.ruled_out if row.choice else None,
+    )
+
+
+def _count(row: Row, inputs: ProcurementInputs) -> int:
+    """Accelerators owned or reserved at the start; of what is paid by the hour, the fleet's."""
+    if row.fleet is not None:
+        return row.fleet.phases[0].cluster.count
+    if row.kind == "mix":
+        return round(row.reserved_count)
+    return int(row.choice.terms.count) if row.kind == "reserved" and row.choice else inputs.count
+
+
+def _years(flows: Mapping[str, Floats], evaluation: Evaluation) -> Iterator[YearFlow]:
+    """Cash by year: what is paid at the start is of the first."""
+    months, hours, discount = max(len(flow) for flow in flows.values()) - 1, evaluation.hours_by_month, evaluation.discount
+    for year in range(-(-months // MONTHS_PER_YEAR)):
+        first, last = year * MONTHS_PER_YEAR, min((year + 1) * MONTHS_PER_YEAR, months)
+        at = slice(first + 1 if year else 0, last + 1)
+        lines = {line: float(flow[at].sum()) for line, flow in flows.items() if flow[at].any()}
+        yield YearFlow(
+            year=year + 1,
+            cash_usd=sum(lines.values()),
+            discounted_usd=float(sum(np.asarray(flow[at]) @ discount[at] for flow in flows.values())),
+            lines_usd=lines,
+            used_accelerator_hours=float(hours[first:last].sum()),
+        )
+
+
+def _make_mix(evaluation: Evaluation) -> MixPlan | None:
+    """The best mix, also where all of it is reserved or on demand."""
+    if not evaluation.mixes or evaluation.on_demand is None:
+        return None
+    best = evaluation.mixes[0]
+    assert best.choice is not None
+    demand = make_scenarios(evaluation.inputs).demand
+    above = float(np.clip(mean_above(demand, best.reserved_count).sum() / demand.mean.sum(), 0.0, 1.0))
+    return MixPlan(
+        reserved_count=round(best.reserved_count),
+        on_demand_share=above,
+        critical_ratio=best.critical_ratio,
+        reserved=best.choice.offer,
+        on_demand=evaluation.on_demand.offer,
+        npv_usd=best.npv_usd,
+    )

@@ -1,0 +1,1 @@
+"""Schemas of buying or renting a fleet."""

@@ -1,0 +1,8 @@
+"""Answer schema of buying or renting."""
+
+from __future__ import annotations
+
+from service.domain.procurement.answer import BuyOrRent
+from service.schemas.derive import derive
+
+BuyOrRentAnswerSchema = derive(BuyOrRent)

@@ -1,0 +1,185 @@
+"""All options of a request as rows: their cost at the medians, in the trials and under other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from service.domain.procurement.answer import OptionKind
+from service.engine.procurement.cash_flows import fleet_streams, rent_streams
+from service.engine.procurement.options import (
+    OwnedFleet,
+    ProcurementInputs,
+    RentedCapacity,
+    last_month,
+    make_scenarios,
+    mix_npv,
+    option_npvs,
+    rent_npvs,
+)
+from service.engine.procurement.present_value import discount_factors
+from service.engine.procurement.price_paths import HOURS_PER_MONTH
+from service.engine.procurement.streams import Stream, line_flows
+from service.engine.procurement.trials import UncertainInput, draw_inputs, probability_best
+from service.prices.offer_table import Floats
+from service.usecases.procurement.rented_offers import RentChoice
+
+
+@dataclass(frozen=True)
+class Row:
+    """One option: an owned fleet, a rented price, or a mix with so many accelerators reserved at a price.
+
+    `npv_usd` is its cost at the medians [USD], `draws` that of each trial, (trials,).
+    """
+
+    name: str
+    kind: OptionKind
+    npv_usd: float
+    draws: Floats
+    fleet: OwnedFleet | None = None
+    choice: RentChoice | None = None
+    reserved_count: float = 0.0
+    critical_ratio: float = 0.0
+
+    @property
+    def owned(self) -> bool:
+        """Whether it is an owned fleet."""
+        return self.fleet is not None
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it takes part in the verdict."""
+        return self.choice is None or self.choice.ruled_out is None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All rows of a request, the cheapest first, with what they were computed from.
+
+    `mixes` are those of every reserved price, also where all is reserved or nothing, which is no option of its own.
+    """
+
+    inputs: ProcurementInputs
+    rows: tuple[Row, ...]
+    mixes: tuple[Row, ...]
+    on_demand: RentChoice | None
+
+    @cached_property
+    def eligible(self) -> tuple[Row, ...]:
+        """Rows that take part in the verdict."""
+        return tuple(row for row in self.rows if row.eligible)
+
+    @cached_property
+    def probabilities(self) -> dict[int, float]:
+        """Probability that a row costs least, by the row's identity; 0 for those without."""
+        shares = probability_best(np.array([row.draws for row in self.eligible]))
+        return {id(row): float(share) for row, share in zip(self.eligible, shares, strict=True)}
+
+    def best(self, *, owned: bool) -> Row | None:
+        """The cheapest eligible owned fleet, or the cheapest eligible rent."""
+        return next((row for row in self.eligible if row.owned is owned), None)
+
+    @cached_property
+    def discount(self) -> Floats:
+        """Value at the start of a dollar at the end of each month."""
+        return discount_factors(self.inputs.cost_of_capital, last_month(self.inputs))
+
+    @cached_property
+    def hours_by_month(self) -> Floats:
+        """Accelerator-hours demanded in each month."""
+        return np.asarray(make_scenarios(self.inputs).demand.mean * HOURS_PER_MONTH)
+
+    @property
+    def discounted_hours(self) -> float:
+        """Accelerator-hours demanded, discounted as costs are."""
+        return float(self.hours_by_month @ self.discount[1 : self.inputs.months + 1])
+
+    def flows(self, row: Row) -> dict[str, Floats]:
+        """Cash flows of a row by line, at the medians, (months + 1,) each."""
+        scenarios = make_scenarios(self.inputs)
+        streams: list[Stream]
+        if row.fleet is not None:
+            streams = fleet_streams(row.fleet.phases, self.inputs.on_demand, scenarios)
+        else:
+            assert row.choice is not None
+            terms = replace(row.choice.terms, count=row.reserved_count) if row.kind == "mix" else row.choice.terms
+            streams = rent_streams(terms, row.choice.usd_per_hour, self.inputs.on_demand, scenarios)
+        return line_flows(streams, max(self.inputs.months, *(stream.pattern.shape[-1] - 1 for stream in streams)))
+
+
+def evaluate(
+    inputs: ProcurementInputs,
+    choices: Sequence[RentChoice],
+    on_demand: RentChoice | None,
+    uncertain: tuple[UncertainInput, ...],
+    trials: tuple[int, int],
+) -> Evaluation:
+    """All options; `trials` are their number and the seed. Prices of the same terms share what does not depend on the price."""
+    draws = draw_inputs(uncertain, *trials)
+    mixes = _mix_rows(inputs, choices, draws)
+    rows = [*_fleet_rows(inputs, draws), *_rent_rows(inputs, choices, draws), *(row for row in mixes if _is_proper(row))]
+    return Evaluation(inputs, _ordered(rows), _ordered(mixes), on_demand)
+
+
+def _ordered(rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple(sorted(rows, key=lambda row: row.npv_usd))
+
+
+def _is_proper(mix: Row) -> bool:
+    """Whether a part is reserved and a part on demand."""
+    return mix.choice is not None and 0 < mix.reserved_count < float(mix.choice.terms.count)
+
+
+def rented_capacity(choices: Sequence[RentChoice]) -> tuple[RentedCapacity, ...]:
+    """The cheapest eligible price of each kind of terms: no other of them can be the best."""
+    return tuple(RentedCapacity(each.terms, each.usd_per_hour, each.offer.accelerators_per_instance) for each in _cheapest(choices))
+
+
+def _cheapest(choices: Sequence[RentChoice]) -> list[RentChoice]:
+    found: dict[tuple[object, ...], RentChoice] = {}
+    for choice in sorted(choices, key=lambda choice: choice.usd_per_hour):
+        if choice.ruled_out is None:
+            found.setdefault(choice.group, choice)
+    return list(found.values())
+
+
+def _fleet_rows(inputs: ProcurementInputs, draws: dict[str, Floats]) -> list[Row]:
+    if not inputs.fleets:
+        return []
+    owned = replace(inputs, rents=())
+    base, drawn = option_npvs(owned)[:, 0], option_npvs(owned, draws)
+    return [Row(fleet.name, "own", float(npv), each, fleet=fleet) for fleet, npv, each in zip(inputs.fleets, base, drawn, strict=True)]
+
+
+def _rent_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: dict[str, Floats]) -> list[Row]:
+    """A row for each price; those of the same terms are proportional."""
+    by_terms = {choice.group: choice.terms for choice in choices}
+    base = {group: rent_npvs(terms, inputs)[:, 0] for group, terms in by_terms.items()}
+    drawn = {group: rent_npvs(terms, inputs, draws) for group, terms in by_terms.items()}
+    return [
+        Row(
+            choice.name,
+            choice.kind,
+            float(choice.usd_per_hour * base[choice.group][0] + base[choice.group][1]),
+            choice.usd_per_hour * drawn[choice.group][0] + drawn[choice.group][1],
+            choice=choice,
+        )
+        for choice in choices
+    ]
+
+
+def _mix_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: dict[str, Floats]) -> list[Row]:
+    """A mix for each reserved price; its base is decided at the medians."""
+    if not inputs.mixes or inputs.on_demand is None:
+        return []
+    scenarios, discount, rows = make_scenarios(inputs), discount_factors(inputs.cost_of_capital, last_month(inputs)), []
+    for choice in (each for each in _cheapest(choices) if each.kind == "reserved"):
+        rent = RentedCapacity(choice.terms, choice.usd_per_hour, choice.offer.accelerators_per_instance)
+        count, npv, ratio = (float(each) for each in mix_npv(rent, inputs.on_demand, scenarios, discount))
+        dollar, free = rent_npvs(replace(choice.terms, count=count), inputs, draws)
+        name = f"{choice.name} with peaks on demand"
+        rows.append(Row(name, "mix", npv, choice.usd_per_hour * dollar + free, None, choice, count, ratio))
+    return rows

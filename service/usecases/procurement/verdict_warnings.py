@@ -1,0 +1,73 @@
+"""What would mislead whoever reads the verdict alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from service.domain.procurement.answer import ProcurementVerdict
+from service.engine.procurement.cash_flows import rented_hours
+from service.engine.procurement.options import make_scenarios
+from service.engine.procurement.price_paths import paid_months
+from service.formats.headline import money
+from service.presets.procurement.ownership import forgotten_costs
+from service.usecases.procurement.evaluation import Evaluation, Row
+from service.usecases.resolution.assumption_log import AssumptionLog
+
+UNSURE = 0.5
+
+
+def warn_of_verdict(evaluation: Evaluation, verdict: ProcurementVerdict, notes: AssumptionLog) -> None:
+    """Adds what to check before relying on the verdict, the most important first."""
+    choice = evaluation.eligible[0]
+    notes.warnings[:0] = [*_of_choice(verdict, choice), *_of_stale(evaluation), *_of_terms(evaluation)]
+    notes.warn(*_of_fleets(evaluation))
+
+
+def _of_choice(verdict: ProcurementVerdict, choice: Row) -> Iterator[str]:
+    owning = verdict.probability_owning_best
+    if choice.owned and owning < UNSURE:
+        yield (
+            f"owning costs least at the medians, but in {1 - owning:.0%} of the trials something rented costs less:"
+            " prices, use and resale may well go the other way"
+        )
+    elif not choice.owned and owning > UNSURE:
+        yield f"renting costs least at the medians, but in {owning:.0%} of the trials owning does"
+    elif verdict.probability_best < UNSURE and verdict.against is not None:
+        yield f"{choice.name} is the best in only {verdict.probability_best:.0%} of the trials"
+    if choice.kind == "spot":
+        yield "spot capacity is taken back at any time and cannot be had at others: plan it for work that can wait, not for a fleet"
+
+
+def _of_stale(evaluation: Evaluation) -> Iterator[str]:
+    """The cheapest option that a stale price rules out, where it would be the best."""
+    best = evaluation.eligible[0]
+    stale = next((row for row in evaluation.rows if row.choice is not None and row.choice.offer.stale and not row.eligible), None)
+    if stale is not None and stale.npv_usd < best.npv_usd:
+        yield f"{stale.name} would cost {money(stale.npv_usd)}, less than the best, but its price is stale: ask for a quote"
+
+
+def _of_terms(evaluation: Evaluation) -> Iterator[str]:
+    """What is paid beyond the horizon, and when prices are renewed."""
+    months = evaluation.inputs.months
+    for row in evaluation.eligible:
+        if row.choice is None or row.kind != "reserved":
+            continue
+        term = row.choice.terms.term_months
+        unused = paid_months(term, months) - months
+        if unused:
+            yield f"{row.name} is paid for {unused} months after the demand ends: its last term is not used up, and its rest is in the cost"
+        if term < months:
+            yield f"{row.name} holds its price for {term} months; after that it is renewed at the list price of that day, which drifts"
+        return
+
+
+def _of_fleets(evaluation: Evaluation) -> Iterator[str]:
+    demand = make_scenarios(evaluation.inputs).demand
+    for fleet in evaluation.inputs.fleets:
+        hours = rented_hours(fleet.phases, demand)
+        if hours > 0:
+            share = hours / evaluation.hours_by_month.sum()
+            yield f"{fleet.name} leaves {share:.0%} of the demanded hours to be rented, in its lead time and above its capacity"
+        forgotten = forgotten_costs(fleet.phases[0].cluster)
+        if forgotten:
+            yield f"{fleet.name} counts nothing for {', '.join(forgotten)}: state them under own unless they are in its price"
