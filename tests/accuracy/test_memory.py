@@ -16,7 +16,7 @@ from service.domain.training.run import RECOMPUTES, TODAYS_SOFTWARE, Cluster, Me
 from service.engine.training.layouts import Layouts
 from service.engine.training.memory.memory_use import memory_use
 from service.presets.training.footprint import find_footprint
-from tools.calibration.cases import Row, build_cluster, find_or_build_model, parse_count, read_table
+from tools.calibration.cases import Row, build_cluster, find_or_build_model, parse_count, read_table, throughput_cases
 
 AXES = ("tensor", "pipeline", "data", "context", "expert")
 # What a source leaves open is tried: it ran with one of these.
@@ -89,6 +89,14 @@ def test_layouts_that_ran_fit() -> None:
     assert len(ran()) > 350
     too_large = {row["id"]: needed_over_usable(row) for row in (*ran(), *published()) if row.get("fits") != "0"}
     assert {name for name, share in too_large.items() if share > 1} == set(KNOWN_TOO_LARGE)
+
+
+def test_every_layout_of_vtrains_node_fits() -> None:
+    """1,080 layouts of small shapes on eight A100 of 40 GB, all timed."""
+    grids = [case for case in throughput_cases() if case.each]
+    assert sum(len(case.layouts) for case in grids) == 1080
+    for case in grids:
+        assert memory_use(case.model, case.training, case.layouts).total.max() < case.accelerator.usable_memory_bytes
 
 
 @pytest.mark.parametrize("row", [row for row in published() if row["fits"] == "0"], ids=lambda row: f"{row['id']}-{row['model']}")
