@@ -190,7 +190,7 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators(start: Start)
     for pipe in (server.folder / "entered", release):
         os.mkfifo(pipe)
     with ExitStack() as open_connections:
-        held = [open_connections.enter_context(server.connect()) for _ in range(1 + QUEUED_PER_THREAD)]
+        held = [open_connections.enter_context(server.connect()) for _ in range(1 + QUEUED_PER_THREAD // 2)]
         held[0].sendall(head("GET", "/v1/probe/hold"))
         assert (server.folder / "entered").read_text() == "here"
         for connection in held[1:]:

@@ -6,6 +6,7 @@ client holds a buffer and a file descriptor, for a limited time.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ MAX_BUFFERED_BODY_BYTES = request_body.MIB
 """Longer bodies are read by the thread that serves the request."""
 HEAD_END = b"\r\n\r\n"
 _CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,7})[ \t]*(?=\r\n)", re.IGNORECASE)
+_AUTHORIZATION = re.compile(rb"\r\nauthorization:[ \t]*([^\r\n]+)", re.IGNORECASE)
 _EXPECT = re.compile(rb"\r\nexpect:", re.IGNORECASE)
 
 
@@ -71,6 +73,12 @@ class ArrivingRequest:
         """Path of the request line, without its query; empty where there is none."""
         words = bytes(self.data[:256]).split(b" ", 2)
         return words[1].partition(b"?")[0] if len(words) == 3 else b""
+
+    @property
+    def client(self) -> str:
+        """A digest of the API key that is sent; empty where there is none."""
+        stated = _AUTHORIZATION.search(bytes(self.data[: self.length]))
+        return hashlib.sha256(stated[1]).hexdigest() if stated else ""
 
     def is_late(self, now_s: float) -> bool:
         """Whether the client has taken longer than it may."""

@@ -10,6 +10,7 @@ import selectors
 import socket
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from service.api.http.arriving_requests import ARRIVED_S, ArrivingRequest
 from service.api.http.errors import CONTENT_TYPE, problem_body
+from service.api.http.fair_queue import FairQueue
 from service.api.http.request_ids import HEADER, SECURITY_HEADERS, new_request_id
 from service.schemas import strict_json
 
@@ -35,8 +37,8 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 OPERATOR_PATHS = (b"/healthz", b"/readyz", b"/metrics")
 """Paths with a thread of their own each, so that supervisors are answered whatever the other threads do."""
-QUEUED_PER_THREAD = 4
-"""Requests that may wait for each thread; more are refused, for their answers would come too late to be of use."""
+QUEUED_PER_THREAD = 32
+"""Requests that may wait for each thread; more are refused, for their answers would come too late to be of use. Clients take turns."""
 RETRY_AFTER_S = 1
 MAX_SHARE_PER_ADDRESS = 0.5
 """Part of a worker's connections that one address may hold in the midst of sending requests."""
@@ -57,7 +59,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         super().__init__(*args, **kwargs)
         self._arriving: set[ArrivingRequest] = set()
         self._arriving_of: Counter[str] = Counter()
-        self._in_flight = 0
+        self._queue: FairQueue[Any] = FairQueue(self.cfg.threads, self.cfg.threads * QUEUED_PER_THREAD)
 
     def init_process(self) -> None:
         """Create the threads of the operator's paths, and run."""
@@ -66,7 +68,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def accept(self, listener: Any) -> None:
         """Accept a connection, unless a worker with an idle thread is there first."""
-        if self._in_flight >= self.cfg.threads and self.cfg.workers > 1:
+        if self._queue.is_busy and self.cfg.workers > 1:
             time.sleep(LEAVE_TO_OTHERS_S)
         super().accept(listener)
 
@@ -138,21 +140,31 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             self._refuse(arriving.connection, 431)
 
     def _serve(self, arriving: ArrivingRequest) -> None:
-        """Give a complete request to a thread, or refuse it where too many wait."""
-        connection, operator_thread = arriving.connection, self._operator_threads.get(arriving.path)
-        if operator_thread is None and self._in_flight >= self.cfg.threads * (1 + QUEUED_PER_THREAD):
-            self._refuse(connection, 503)
-            return
+        """Give a complete request to a thread, or let it wait for one, or refuse it where too many wait."""
+        connection = arriving.connection
         connection.parser.unreader.unread(bytes(arriving.data))
         connection.arrived_s = arriving.last_byte_s
-        takes_common_thread = operator_thread is None
-        self._in_flight += takes_common_thread
-        served = (operator_thread or self.tpool).submit(self.handle, connection)
-        served.add_done_callback(lambda done: self.method_queue.defer(self._finish, connection, done, takes_common_thread))
+        if operator_thread := self._operator_threads.get(arriving.path):
+            self._start(operator_thread, connection, self.finish_request)
+        elif self._queue.offer(arriving.client or _address(connection), connection):
+            self._serve_next()
+        else:
+            self._refuse(connection, 503)
 
-    def _finish(self, connection: Any, done: Future[Any], took_common_thread: bool) -> None:
-        self._in_flight -= took_common_thread
+    def _serve_next(self) -> None:
+        """Start requests that wait, as long as there are threads for them."""
+        while taken := self._queue.take():
+            client, connection = taken
+            self._start(self.tpool, connection, partial(self._finish, client))
+
+    def _start(self, threads: ThreadPoolExecutor, connection: Any, finish: Callable[[Any, Future[Any]], None]) -> None:
+        served = threads.submit(self.handle, connection)
+        served.add_done_callback(lambda done: self.method_queue.defer(finish, connection, done))
+
+    def _finish(self, client: str, connection: Any, done: Future[Any]) -> None:
+        self._queue.done(client)
         self.finish_request(connection, done)
+        self._serve_next()
 
     def _gives_up(self, arriving: ArrivingRequest, now_s: float) -> bool:
         """Whether a request is late, or its connection has sent nothing while the worker is stopping."""
