@@ -70,6 +70,7 @@ RUNS_OF_ONE_SHAPE: tuple[dict[str, Any], ...] = tuple(
 
 def main() -> None:
     """All benchmarks, the baselines in the same run."""
+    from bench.ask import reading
     from bench.compare import compare
     from bench.results import results
     from bench.scaling import fits
@@ -96,6 +97,7 @@ def main() -> None:
         report(f"estimate_{name}.p50_ms", result["p50_ms"], "ms, one client, never asked before")
         report(f"estimate_{name}.cpu_ms", result["cpu_ms"], "ms")
     layout_search()
+    reading()
     fits()
     scenarios()
     workers()

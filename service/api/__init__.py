@@ -18,6 +18,7 @@ RESOURCES: tuple[str, ...] = (
     "service.api.resources.programs",
     "service.api.resources.training.reprice",
     "service.api.resources.comparison",
+    "service.api.resources.ask",
     "service.api.resources.procurement",
     "service.api.resources.serving",
     "service.api.resources.scaling",

@@ -8,6 +8,7 @@ import sys
 import click
 
 from service.cli import (
+    ask,
     calibration,
     catalog,
     compare,
@@ -56,6 +57,7 @@ def openapi() -> None:
 
 
 for command in (
+    ask.ask,
     calibration.calibrate,
     catalog.accelerators,
     catalog.models,

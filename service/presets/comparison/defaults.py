@@ -32,6 +32,11 @@ def is_plausible(name: str, value: float) -> bool:
     return bool(low <= value <= high)
 
 
+def jurisdiction_groups() -> tuple[str, ...]:
+    """Names of groups of countries: EU, EEA, …"""
+    return tuple(load_document("compare")["jurisdictions"])
+
+
 def countries_of(jurisdiction: str) -> frozenset[str]:
     """ISO alpha-3 codes of a country (alpha-2 or alpha-3, case-blind) or of a group such as EU. Raises UnknownName."""
     groups = load_document("compare")["jurisdictions"]

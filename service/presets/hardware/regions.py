@@ -49,6 +49,16 @@ def find_region(key: str) -> Region:
     return found
 
 
+@functools.cache
+def country_names() -> Mapping[str, tuple[str, ...]]:
+    """Names and alpha-2 codes of each country with a known grid, by its alpha-3 code; what people call it too."""
+    document = load_document("regions")
+    also: Mapping[str, list[str]] = document["also_called"]
+    rows = document["country"]
+    named = {row["code"]: tuple(name for name in (row["name"], row.get("iso2")) if name) for row in rows}
+    return MappingProxyType({code: (*names, *also.get(code, ())) for code, names in named.items()})
+
+
 def region_of_offer(provider: str, region: str) -> Region:
     """The region of an offer. Never fails: a zone has its region's grid, an unknown place its country's or the world's.
 

@@ -1,0 +1,52 @@
+"""`outlay ask`: a question in words, what it was read as, and its answer in a sentence or as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import click
+
+from service.cli.context import member_of, opened_context, report_errors
+from service.cli.options import json_option, team_option
+from service.cli.tables import assumptions, warning_lines
+
+Body = dict[str, Any]
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--no-answer", is_flag=True, help="Only show what is read.")
+@team_option("The team whose programs and prices count.")
+@click.option("-v", "--verbose", is_flag=True, help="List what was assumed, and the request.")
+@json_option("Print the answer of POST /v1/ask.")
+def ask(words: tuple[str, ...], team: str, *, no_answer: bool, verbose: bool, as_json: bool) -> None:
+    """Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june"."""
+    from service.domain.teams import EVERYBODY
+    from service.schemas.ask import ask_body
+    from service.usecases.resolution.feedback import FeedbackCache, context_for_team
+
+    with opened_context() as context, report_errors():
+        who = EVERYBODY if context.store.absent() else member_of(context, team)
+        body = ask_body(context_for_team(context, FeedbackCache(context.store), who), who, " ".join(words), with_answer=not no_answer)
+    click.echo(json.dumps(body, indent=2) if as_json else _text(body, verbose=verbose))
+
+
+def _text(body: Body, *, verbose: bool) -> str:
+    """What was read, the answer, and what is asked back or could be read otherwise."""
+    lines = [body["understood"]["echo"], *map(_unclear_line, body["unclear"])]
+    if body["summary"] is not None:
+        lines += ["", body["summary"]["text"], *warning_lines({"warnings": (body["answer"] or {}).get("warnings", ())})]
+    if body["problem"] is not None:
+        lines += ["", body["problem"]["detail"]]
+    if verbose:
+        request = shlex.quote(json.dumps(body["understood"]["request"]))
+        lines += ["", f"{body['understood']['endpoint']} {request}", *assumptions(body, verbose=True)]
+    return "\n".join(lines)
+
+
+def _unclear_line(entry: Body) -> str:
+    said = f"{entry['text']!r}: " if entry["text"] else ""
+    among = f" ({'; '.join(entry['candidates'])})" if entry["candidates"] else ""
+    return f"{'?' if entry['blocking'] else '-'} {said}{entry['question']}{among}"

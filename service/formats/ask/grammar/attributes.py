@@ -1,0 +1,99 @@
+"""Attributes with their figures: seq len 8192, 8k context, 70% utilisation, MFU 0.4, batch of 4M tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.tokens import Piece
+
+SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability"})
+COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+DECIMALS = frozenset({"pue", "kw_per_accelerator", "usd_per_kwh", "max_tco2e"})
+K = 1024
+LONGEST_SEQ_LEN = 2**27
+LEAST_SEQ_LEN = 16
+LEAST_BATCH_TOKENS = 100_000
+"""Fewer than this are sequences, or samples, in some sentences and tokens in others."""
+
+
+def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """Each attribute with the figure before or after it: the one that fits, the later one where both do and none is glued to it."""
+    free = {at for at, piece in enumerate(pieces) if piece.kind in "npm"}
+    keys = [at for at, piece in enumerate(pieces) if piece.kind == "K"]
+    for key in keys:
+        choices = [at for at in (_after(pieces, key), key - 1) if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
+        if len(choices) == 2 and not any(other > choices[0] for other in keys[:0]):
+            choices = choices[::-1] if _belongs_to_next(pieces, choices[0], keys) else choices
+        if choices:
+            at = choices[0]
+            free.discard(at)
+            slot = _read(str(pieces[key].value), pieces[at])
+            if slot is not None:
+                first, last = min(key, at), max(key, at)
+                name, value, note = slot
+                yield Slot(name, value, pieces[first].first, pieces[last].last, note)
+
+
+def _after(pieces: Sequence[Piece], key: int) -> int:
+    """The figure after an attribute, a preposition between them or none; -1 where none follows."""
+    at = key + 1
+    while at < len(pieces) and pieces[at].kind in "tb=":
+        at += 1
+    return at if at < len(pieces) else -1
+
+
+def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> bool:
+    """Whether the next attribute follows right after the figure and fits it: of `8k context 4M batch`, the 4M."""
+    return any(key == at + 1 and _read(str(pieces[key].value), pieces[at]) is not None for key in keys)
+
+
+def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
+    """Name, value and note of a slot; None where the figure is none for the attribute."""
+    figure = piece.value
+    assert isinstance(figure, Figure)
+    if key in SHARES:
+        return _share(key, figure)
+    if key == "seq_len":
+        return None if figure.unit else _seq_len(figure)
+    if figure.unit == "usd":
+        return (key, plain(figure.value), "") if key == "usd_per_kwh" else None
+    whole = figure.value.denominator == 1
+    if key == "batch":
+        enough = figure.value >= LEAST_BATCH_TOKENS and whole
+        key, fits, note = ("batch_tokens", True, "read as tokens") if enough else ("batch_size", True, "")
+    else:
+        fits, note = (whole if key in COUNTS else figure.scale == 1 and (whole or key in DECIMALS)), ""
+    return (key, plain(figure.value), note) if fits and figure.unit != "percent" else None
+
+
+def _share(key: str, figure: Figure) -> tuple[str, object, str] | None:
+    if figure.unit == "percent":
+        return key, float(figure.value / 100), ""
+    if figure.value <= 1 and figure.scale == 1 and not figure.spoken:
+        return key, float(figure.value), ""
+    likely = figure.scale == 1 and 1 < figure.value <= 100 and key in ("mfu", "utilisation") and not figure.spoken
+    return (key, float(figure.value / 100), "read as a percentage") if likely else None
+
+
+def _seq_len(figure: Figure) -> tuple[str, object, str] | None:
+    """A plain number of tokens; 8k is 8192 of them, as models' contexts are."""
+    value, note = figure.value, ""
+    if figure.scale == 1000:
+        value, note = value / 1000 * K, f"its k read as {K:,}"
+    elif figure.scale == 10**6:
+        value, note = value / 10**6 * K * K, f"its M read as {K * K:,}"
+    elif figure.scale > 1:
+        return None
+    fits = value.denominator == 1 and LEAST_SEQ_LEN <= value <= LONGEST_SEQ_LEN
+    return ("seq_len", int(value), note) if fits else None
+
+
+def share(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """At 70%: a utilisation, where that is asked for."""
+    figure = pieces[-1].value
+    assert isinstance(figure, Figure)
+    if Fraction(0) < figure.value <= 100:
+        yield Slot("share", float(figure.value / 100), pieces[0].first, pieces[-1].last)

@@ -1,0 +1,76 @@
+"""What a sentence asks for, from its words and from what it says."""
+
+from __future__ import annotations
+
+from service.domain.ask import Kind
+from service.formats.ask.grammar.slots import Slots
+
+MONEY = ("budget_usd", "money", "money_at")
+MODEL = ("model", "doubtful_model", "quantity", "params")
+"""What names a model, or may."""
+
+
+def choose_kind(slots: Slots) -> Kind | None:
+    """The kind of question; None where nothing says one."""
+    asked = {slot.value for slot in slots.all if slot.name == "intent"}
+    if slots.has("program"):
+        return "chance" if "chance" in asked else "status"
+    if not slots.has(*SUBJECTS):
+        return _without_subject(asked)
+    has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples")
+    if "buy_or_rent" in asked and not (has_model and has_data):
+        return "buy_or_rent"
+    if _is_optimal(slots, asked):
+        return "optimal"
+    if not (has_model or has_data):
+        return "price" if slots.has("accelerator", "provider", "region") else "estimate"
+    return _of_run(slots, asked)
+
+
+SUBJECTS = (
+    *(
+        "model",
+        "doubtful_model",
+        "quantity",
+        "params",
+        "tokens",
+        "samples",
+        "accelerator",
+        "count",
+        "nodes",
+        "accelerator_hours",
+        "flops",
+        "provider",
+        "region",
+    ),
+    *MONEY,
+    *("capex", "price_per_hour", "max_price_per_hour", "pricing"),
+)
+
+
+def _without_subject(asked: set[object]) -> Kind | None:
+    order: tuple[Kind, ...] = ("status", "help", "buy_or_rent", "optimal", "chance", "price", "compare", "estimate")
+    return next((kind for kind in order if kind in asked), None)
+
+
+def _is_optimal(slots: Slots, asked: set[object]) -> bool:
+    """Whether a budget is given, of dollars, hours or arithmetic, and not both size and data."""
+    whole_run = slots.has(*MODEL) and slots.has("tokens", "samples")
+    means = slots.has(*MONEY, "accelerator_hours", "flops", "limit", "span", "deadline")
+    if whole_run or not means:
+        return "optimal" in asked and not whole_run and not slots.has(*MODEL, "samples")
+    return "optimal" in asked or (not slots.has(*MODEL, "tokens", "samples") and slots.has(*MONEY, "accelerator_hours", "flops"))
+
+
+def _of_run(slots: Slots, asked: set[object]) -> Kind:
+    """Of a question about a run: chances where a budget or that word is said, comparison where several ways are, else its estimate."""
+    if "chance" in asked:
+        return "chance"
+    several = any(
+        len({str(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
+    )
+    if "compare" in asked or several or slots.has("jurisdiction", "objective"):
+        return "compare"
+    if slots.has(*MONEY):
+        return "chance" if slots.has("accelerator") and slots.has("count", "nodes") else "compare"
+    return "estimate"

@@ -1,0 +1,239 @@
+"""Counts, prices and budgets: what figures with their units say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.names import Chosen
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.tokens import Piece
+
+Pieces = Sequence[Piece]
+MOST_PER_HOUR_USD = 200
+"""An accelerator-hour costs less than this, and an accelerator more [USD]."""
+LEAST_CAPEX_USD = 500
+BILLION = 10**9
+
+
+def figures(pieces: Pieces) -> list[Figure]:
+    """The figures among pieces."""
+    return [piece.value for piece in pieces if isinstance(piece.value, Figure)]
+
+
+def _span(pieces: Pieces) -> tuple[int, int]:
+    return pieces[0].first, pieces[-1].last
+
+
+def accelerator_hours(pieces: Pieces) -> Iterator[Slot]:
+    """100k GPU-hours, 100k H100 hours."""
+    hours = figures(pieces)[0]
+    if hours.value > 24 * 365 or len(pieces) == 3 or pieces[-1].last - pieces[-1].first > 1:
+        yield Slot("accelerator_hours", plain(hours.value), *_span(pieces))
+        yield from _accelerator_slots(pieces)
+
+
+def price_per_hour(pieces: Pieces) -> Iterator[Slot]:
+    """$2 an hour, 1.89/h, under $2 per GPU-hour."""
+    price = figures(pieces)[0]
+    if price.scale > 1 or price.value > MOST_PER_HOUR_USD:
+        return
+    limited = pieces[0].kind == "l"
+    name = "max_price_per_hour" if limited else "price_per_hour"
+    yield Slot(name, plain(price.value), *_span(pieces), note="" if price.unit else "read as dollars")
+    yield from _accelerator_slots(pieces)
+
+
+def capex(pieces: Pieces) -> Iterator[Slot]:
+    """$32k each: what one accelerator costs to buy, or an hour of one, by size."""
+    if pieces[0].kind == "K" and pieces[0].value != "capex":
+        return
+    money = figures(pieces)[0]
+    if money.value >= LEAST_CAPEX_USD:
+        yield Slot("capex", plain(money.value), *_span(pieces), note="" if money.unit else "read as dollars")
+    elif money.unit and pieces[0].kind != "K":
+        yield Slot("price_per_hour", plain(money.value), *_span(pieces), note="read as the price of an accelerator-hour")
+
+
+def tokens(pieces: Pieces) -> Iterator[Slot]:
+    """15T tokens; several numbers are several runs, of which an estimate has one."""
+    yield from _alternatives("tokens", pieces)
+
+
+def params(pieces: Pieces) -> Iterator[Slot]:
+    """7B parameters."""
+    yield from _alternatives("params", pieces)
+
+
+def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
+    """A slot for each of `1T or 2T tokens`; what stands before a comma has a meaning of its own."""
+    begin = max((at + 1 for at, piece in enumerate(pieces) if piece.value == "comma"), default=0)
+    for figure in figures(pieces[begin:]):
+        yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
+
+
+def mixture(pieces: Pieces) -> Iterator[Slot]:
+    """30B-A3B: all parameters, and those of a token."""
+    sizes = pieces[0].value
+    assert isinstance(sizes, tuple)
+    total, active = sizes
+    yield Slot("params", total, *_span(pieces))
+    yield Slot("active_params", active, *_span(pieces))
+
+
+def keyed(name: str) -> Callable[[Pieces], Iterator[Slot]]:
+    """A number after what it counts, of a size that the count may have."""
+
+    def make(pieces: Pieces) -> Iterator[Slot]:
+        if figures(pieces)[0].value >= 10**6:
+            yield Slot(name, plain(figures(pieces)[0].value), *_span(pieces))
+
+    return make
+
+
+def counted(name: str) -> Callable[[Pieces], Iterator[Slot]]:
+    """A number of what its unit says."""
+
+    def make(pieces: Pieces) -> Iterator[Slot]:
+        yield Slot(name, plain(figures(pieces)[0].value), *_span(pieces))
+
+    return make
+
+
+def nodes(pieces: Pieces) -> Iterator[Slot]:
+    """16 nodes of 8 H100, 16 DGX H100, 4 nodes: as many accelerators as they have."""
+    counts, chosen = figures(pieces), _chosen(pieces)
+    if any(count.value.denominator != 1 for count in counts):
+        return
+    if len(counts) == 2:
+        yield Slot("count", int(counts[0].value * counts[1].value), *_span(pieces))
+    elif chosen:
+        per_node = chosen[0].name.per_node
+        note = f"{int(counts[0].value):,} nodes of {per_node}, as is usual for {chosen[0].name.value}"
+        yield Slot("count", int(counts[0].value * per_node), *_span(pieces), note=note)
+    else:
+        yield Slot("nodes", int(counts[0].value), *_span(pieces))
+    yield from _accelerator_slots(pieces)
+
+
+def product(pieces: Pieces) -> Iterator[Slot]:
+    """64 x 8 H100."""
+    first, second = figures(pieces)
+    note = f"{plain(first.value):,} times {plain(second.value):,}"
+    yield Slot("count", int(first.value * second.value), *_span(pieces), note=note)
+
+
+def accelerators(pieces: Pieces) -> Iterator[Slot]:
+    """2k H100s, 64 or 128 H100, H100 and H200 x 64,128."""
+    found = _counts(pieces)
+    if found is None:
+        return
+    yield from found
+    yield from _accelerator_slots(pieces)
+
+
+def counts(pieces: Pieces) -> Iterator[Slot]:
+    """64 or 128 GPUs."""
+    yield from _counts(pieces) or ()
+
+
+def _counts(pieces: Pieces) -> list[Slot] | None:
+    """Numbers of accelerators; None where a figure can be none."""
+    found = []
+    for piece in pieces:
+        if not isinstance(piece.value, Figure):
+            continue
+        figure = piece.value
+        if figure.value.denominator != 1 or figure.scale > 10**6 or figure.value < 1:
+            return None
+        listed = figure.several and (any(other.kind in "x=" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1)
+        note = _comma_note(figure) if figure.several and not listed else ""
+        found += [Slot("count", int(value), *_span(pieces), note=note) for value in (figure.several if listed else (figure.value,))]
+    return found
+
+
+def _comma_note(figure: Figure) -> str:
+    return f"its comma could part a list ({', '.join(str(value) for value in figure.several)}) or thousands ({figure.value})"
+
+
+def _chosen(pieces: Pieces) -> list[Chosen]:
+    return [piece.value for piece in pieces if isinstance(piece.value, Chosen)]
+
+
+def _accelerator_slots(pieces: Pieces) -> Iterator[Slot]:
+    for piece in pieces:
+        if isinstance(piece.value, Chosen):
+            chosen = piece.value
+            yield Slot("accelerator", chosen.name, *_span(pieces), note=chosen.name.why, others=chosen.others)
+
+
+def budget(pieces: Pieces) -> Iterator[Slot]:
+    """Under $300k; under $3 is the price of an hour."""
+    money = figures(pieces)[0]
+    if money.value < MOST_PER_HOUR_USD and money.scale == 1:
+        limited = any(piece.kind == "l" for piece in pieces)
+        note = "read as the price of an accelerator-hour"
+        yield Slot("max_price_per_hour" if limited else "price_per_hour", plain(money.value), *_span(pieces), note=note)
+    else:
+        yield Slot("budget_usd", plain(money.value), *_span(pieces))
+
+
+def money(pieces: Pieces) -> Iterator[Slot]:
+    """$2M, at $2: a sum, or by its size the price of an accelerator-hour."""
+    value = figures(pieces)[0].value
+    if value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(value), *_span(pieces), note="read as the price of an accelerator-hour")
+    else:
+        yield Slot("money_at" if pieces[0].kind == "t" else "money", plain(value), *_span(pieces))
+
+
+def bare_price(pieces: Pieces) -> Iterator[Slot]:
+    """At 32k, at 1.89: dollars without a sign."""
+    figure = figures(pieces)[0]
+    if figure.value >= LEAST_CAPEX_USD and figure.scale <= 10**6:
+        yield Slot("money_at", plain(figure.value), *_span(pieces), note="read as dollars")
+    elif figure.scale == 1 and figure.value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def bare(pieces: Pieces) -> Iterator[Slot]:
+    """7B, 1T: what it counts follows from the rest of the sentence."""
+    figure = figures(pieces)[0]
+    if figure.scale >= 10**6:
+        yield Slot("quantity", figure.value, *_span(pieces))
+    elif figure.value == 1 and figure.spoken:
+        yield Slot("one", 1, *_span(pieces))
+
+
+def settle(slots: Sequence[Slot], *, model_known: bool) -> tuple[list[Slot], str]:
+    """Bare quantities as parameters and tokens; and why not, where they cannot be.
+
+    The first is the size where no model is named, the next the tokens. A size above the tokens, or more than two, is asked back.
+    """
+    bare_ones = [slot for slot in slots if slot.name == "quantity"]
+    if not bare_ones:
+        return list(slots), ""
+    known = {slot.name for slot in slots}
+    names = [name for name in ("params", "tokens") if name not in known and not (name == "params" and model_known)]
+    if "samples" in known and "tokens" in names:
+        names.remove("tokens")
+    values = [slot.value for slot in bare_ones]
+    if len(values) > len(names):
+        return list(slots), "is it the model's size, or the number of tokens?"
+    if len(values) == 2 and Fraction(str(values[0])) >= Fraction(str(values[1])):
+        return list(slots), "which is the model's size, and which the number of tokens?"
+    stated = {slot.name: Fraction(str(slot.value)) for slot in slots if slot.name in ("params", "tokens")}
+    sizes = stated | dict(zip(names, values, strict=False))
+    if not model_known and "params" in sizes and "tokens" in sizes and Fraction(str(sizes["params"])) >= Fraction(str(sizes["tokens"])):
+        return list(slots), "which is the model's size, and which the number of tokens?"
+    said = dict(zip((id(slot) for slot in bare_ones), names, strict=False))
+    text = {"params": "read as the model's size", "tokens": "read as the number of tokens"}
+    return [_as_count(slot, said[id(slot)], text) if id(slot) in said else slot for slot in slots], ""
+
+
+def _as_count(slot: Slot, name: str, text: dict[str, str]) -> Slot:
+    value = slot.value
+    assert isinstance(value, Fraction)
+    return replace(slot, name=name, value=plain(value), note=text[name])

@@ -1,0 +1,139 @@
+"""The grammar: patterns over the kinds of pieces, each with what it says.
+
+The kinds of a sentence's pieces, fillers left out, are a text of one letter each; a rule is a regular expression over it and a function
+that makes slots of the matched pieces, or nothing where they do not fit. Rules are tried in order, and what one has read is gone for the
+later ones. Letters are those of `data/words.toml` and of the names: M model, A accelerator, P provider, R region, J jurisdiction, G
+program, n number, m money, p percentage, D day or period, U duration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from service.formats.ask.grammar import attributes, quantities, times
+from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.names import Chosen
+from service.formats.ask.lexing.tokens import Piece
+
+Maker = Callable[[Sequence[Piece]], "Iterable[Slot] | None"]
+READ = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern of kinds and what it says."""
+
+    pattern: re.Pattern[str]
+    make: Maker
+
+
+def _rule(pattern: str, make: Maker) -> Rule:
+    return Rule(re.compile(pattern), make)
+
+
+def _single(name: str) -> Maker:
+    """A slot of the last piece's value."""
+
+    def make(pieces: Sequence[Piece]) -> Iterator[Slot]:
+        yield Slot(name, pieces[-1].value, pieces[0].first, pieces[-1].last)
+
+    return make
+
+
+def _named(name: str) -> Maker:
+    """A slot of the name in the last piece."""
+
+    def make(pieces: Sequence[Piece]) -> Iterator[Slot]:
+        chosen = pieces[-1].value
+        assert isinstance(chosen, Chosen)
+        yield Slot(name, chosen.name, pieces[0].first, pieces[-1].last, chosen.name.why, chosen.others)
+
+    return make
+
+
+RULES: tuple[Rule, ...] = (
+    # hours, prices
+    _rule("nA?h", quantities.accelerator_hours),
+    _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
+    _rule("K?t?[mn]E|Kt?m", quantities.capex),
+    # attributes before the counts, so that a figure is theirs
+    _rule("[npmK](?:[tb,=]?[npmK])*", attributes.attributes),
+    # key before value: tokens=1T, params 7B tokens 1T
+    _rule("T=n", quantities.keyed("tokens")),
+    _rule("Q=n", quantities.keyed("params")),
+    _rule("(?<!n)Qn(?=T=?n(?!T))|(?<=  )Qn(?!Q)", quantities.keyed("params")),
+    _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", quantities.keyed("tokens")),
+    _rule("g=n(?:,n)*", quantities.counts),
+    # counts of things
+    _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
+    _rule("n(?:,n)*Q(?:,n(?:,n)*Q)*", quantities.params),
+    _rule("B", quantities.mixture),
+    _rule("nV", quantities.counted("active_params")),
+    _rule("ns", quantities.counted("samples")),
+    _rule("ne", quantities.counted("epochs")),
+    _rule("nf", quantities.counted("flops")),
+    _rule("nN(?:t?n?x?A?(?:g?N)?)", quantities.nodes),
+    _rule("nxn(?=x?[Ag])", quantities.product),
+    _rule("nAN", quantities.nodes),
+    _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
+    _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
+    _rule("A(?:,A)*g?", quantities.accelerators),
+    _rule("n(?:,n)*x?g", quantities.counts),
+    # money
+    _rule("l[o]?m|ml|ol?m", quantities.budget),
+    _rule("t?m", quantities.money),
+    _rule("tn", quantities.bare_price),
+    _rule("tp", attributes.share),
+    # dates
+    _rule("a[tio]?D[ub,]?D", times.between),
+    _rule("[aq][tio]?D", times.start),
+    _rule("a[tio]?U", times.start_after),
+    _rule("[bwuilt]+D", times.deadline),
+    _rule("D", times.day),
+    _rule("[ilbw]+o?U|Ul|o[li]U", times.limit),
+    _rule("o?U", times.span),
+    # the rest
+    _rule("M", _named("model")),
+    _rule("P", _named("provider")),
+    _rule("R", _named("region")),
+    _rule("J", _named("jurisdiction")),
+    _rule("G", _named("program")),
+    _rule("Y", _single("method")),
+    _rule("y", _single("tuning")),
+    _rule("X", _single("precision")),
+    _rule("Z", _single("optimizer")),
+    _rule("S", _single("pricing")),
+    _rule("O", _single("objective")),
+    _rule("I", _single("intent")),
+    _rule("r", _single("rent")),
+    _rule("n", quantities.bare),
+)
+# Words that join others: alone they say nothing.
+JOINING = frozenset("biowatqul,xHEgNhTQ=")
+
+
+def apply_rules(pieces: Sequence[Piece]) -> tuple[list[Slot], list[Piece]]:
+    """Slots of the pieces (fillers left out), and the pieces that no rule reads."""
+    kinds = "".join(piece.kind for piece in pieces)
+    slots: list[Slot] = []
+    for rule in RULES:
+        at = 0
+        while (match := rule.pattern.search(kinds, at)) is not None:
+            first, last = match.span()
+            made = rule.make(pieces[first:last])
+            found = [] if made is None else list(made)
+            if found:
+                read = _read_of(found, pieces, first, last)
+                kinds = "".join(READ if index in read else kind for index, kind in enumerate(kinds))
+                slots += found
+            at = last if found else first + 1
+    slots.sort(key=lambda slot: slot.first)
+    return slots, [piece for piece, kind in zip(pieces, kinds, strict=True) if kind != READ and kind not in JOINING]
+
+
+def _read_of(slots: Iterable[Slot], pieces: Sequence[Piece], first: int, last: int) -> set[int]:
+    """Positions of the pieces that the slots are made of."""
+    spans = [(slot.first, slot.last) for slot in slots]
+    return {at for at in range(first, last) if any(begin <= pieces[at].first and pieces[at].last <= end for begin, end in spans)}

@@ -1,0 +1,84 @@
+"""Days, deadlines and durations: what the word before a date makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+
+from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.dates import CalendarPeriod, Duration
+from service.formats.ask.lexing.tokens import Piece
+
+Pieces = Sequence[Piece]
+DAY = timedelta(days=1)
+
+
+def _period(piece: Piece) -> CalendarPeriod:
+    assert isinstance(piece.value, CalendarPeriod)
+    return piece.value
+
+
+def _slot(name: str, day: date, pieces: Pieces, period: CalendarPeriod, note: str = "") -> Slot:
+    """A slot of a day; `others` are the days that it may be in another order of day and month."""
+    others = tuple(choice.isoformat() for choice in period.choices)
+    return Slot(name, day, pieces[0].first, pieces[-1].last, note or period.note, others)
+
+
+def between(pieces: Pieces) -> Iterator[Slot]:
+    """From March to June."""
+    dated = [piece for piece in pieces if piece.kind == "D"]
+    first, last = _period(dated[0]), _period(dated[1])
+    yield _slot("start", first.first, pieces, first)
+    yield _slot("deadline", last.last, pieces, last)
+
+
+def start(pieces: Pieces) -> Iterator[Slot]:
+    """From March: its first day. After March: the day after its last."""
+    period = _period(pieces[-1])
+    yield _slot("start", period.last + DAY if pieces[0].kind == "q" else period.first, pieces, period)
+
+
+def start_after(pieces: Pieces) -> Iterator[Slot]:
+    """Start in two weeks."""
+    duration = pieces[-1].value
+    assert isinstance(duration, Duration)
+    yield Slot("start", duration, pieces[0].first, pieces[-1].last)
+
+
+def deadline(pieces: Pieces) -> Iterator[Slot]:
+    """Before Q3: the day before it. By June: its first day, the stricter reading. In June, until June: its last day."""
+    period, words = _period(pieces[-1]), {piece.kind for piece in pieces[:-1]}
+    if "w" in words:
+        yield _slot("deadline", period.first if period.at_end else period.first - DAY, pieces, period)
+    elif words & {"i", "u"} and "b" not in words:
+        yield _slot("deadline", period.last, pieces, period)
+    else:
+        note = ""
+        if period.unit != "day":
+            note = f"the {period.unit}'s first day; by its end would be {period.last.isoformat()}"
+        yield _slot("deadline", period.first, pieces, period, note)
+
+
+def day(pieces: Pieces) -> Iterator[Slot]:
+    """A date without a word that says what for."""
+    period = _period(pieces[-1])
+    yield _slot("date", period.last, pieces, period)
+
+
+def limit(pieces: Pieces) -> Iterator[Slot]:
+    """Within 30 days, in 6 weeks: from today, or from the start where one is stated."""
+    duration = next(piece.value for piece in pieces if isinstance(piece.value, Duration))
+    if duration.of_calendar:
+        yield Slot("deadline", duration, pieces[0].first, pieces[-1].last)
+    else:
+        yield Slot("limit", duration, pieces[0].first, pieces[-1].last)
+
+
+def span(pieces: Pieces) -> Iterator[Slot]:
+    """For 3 years; 6 weeks from now is a deadline."""
+    duration = pieces[-1].value
+    assert isinstance(duration, Duration)
+    if duration.of_calendar:
+        yield Slot("deadline", duration, pieces[0].first, pieces[-1].last)
+    else:
+        yield Slot("span", duration, pieces[0].first, pieces[-1].last)

@@ -1,0 +1,359 @@
+"""Dates and durations in words, relative to a day that is passed in: 1 March, Q3 2027, next june, end of the year, in 6 weeks."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from fractions import Fraction
+
+from service.formats.ask.lexing.numbers import read_figure
+from service.formats.ask.lexing.tokens import Token
+
+_MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
+_MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
+_WEEKDAYS = {name.lower(): at for at, name in enumerate(calendar.day_name)}
+_WEEKDAYS |= {name[:3]: at for name, at in _WEEKDAYS.items() if name[:3] not in ("sun", "sat")} | {"tues": 1, "thurs": 3}
+_UNIT_WORDS = {
+    "hours": ("h", "hr", "hrs", "hour", "hours"),
+    "days": ("d", "day", "days"),
+    "weeks": ("w", "wk", "wks", "week", "weeks", "fortnight"),
+    "months": ("mo", "mos", "month", "months", "mth", "mths"),
+    "quarters": ("quarter", "quarters"),
+    "years": ("y", "yr", "yrs", "year", "years"),
+}
+_UNIT_OF = {word: unit for unit, words in _UNIT_WORDS.items() for word in words}
+_DAYS_OF = {"hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
+_MONTHS_OF = {"months": 1, "quarters": 3, "years": 12}
+DAYS_PER_MONTH = Fraction(36525, 1200)
+_ORDINALS = ("st", "nd", "rd", "th")
+# "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
+_WORDS_TOO = frozenset({"may", "march", "mar", "sun", "sat", "sec", "dec"})
+_BEFORE_MONTHS = frozenset(
+    (
+        "by",
+        "before",
+        "in",
+        "until",
+        "till",
+        "from",
+        "of",
+        "mid",
+        "since",
+        "after",
+        "during",
+        "end",
+        "early",
+        "late",
+        "start",
+        "starting",
+        "beginning",
+        "next",
+        "this",
+        "to",
+        "and",
+        "due",
+        "deadline",
+        "begin",
+    )
+)
+DATE_WORDS = frozenset({*_MONTHS, *_WEEKDAYS, *_UNIT_OF, "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"})
+_CALENDAR_UNITS = ("week", "month", "quarter", "year")
+_LEAST_YEAR, _MOST_YEAR = 2000, 2100
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarPeriod:
+    """A day, month, quarter or year by its first and last day. `choices`: other readings, where there are several. `at_end`: the
+    end of something, `note`: how else it could be meant."""
+
+    first: date
+    last: date
+    unit: str = "day"
+    choices: tuple[date, ...] = ()
+    at_end: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A number of hours, days, weeks, months, quarters or years; `of_calendar`: from today on (6 weeks from now)."""
+
+    value: Fraction
+    unit: str
+    of_calendar: bool = False
+
+    @property
+    def days(self) -> float:
+        """Its length, with months of 30.4375 days [days]."""
+        return float(self.value * (_DAYS_OF.get(self.unit) or _MONTHS_OF[self.unit] * DAYS_PER_MONTH))
+
+    @property
+    def years(self) -> float:
+        """Its length in years of 12 months; days count 365.25 a year [years]."""
+        months = _MONTHS_OF.get(self.unit)
+        return float(self.value * Fraction(months, 12)) if months else self.days / 365.25
+
+    def after(self, day: date) -> date:
+        """The day that is that much later; the last possible day where there is none."""
+        try:
+            if self.unit in _MONTHS_OF and (self.value * _MONTHS_OF[self.unit]).denominator == 1:
+                return add_months(day, int(self.value * _MONTHS_OF[self.unit]))
+            return day + timedelta(days=int(self.days))
+        except (OverflowError, ValueError):
+            return date.max
+
+
+def add_months(day: date, months: int) -> date:
+    """The same day of the month so many months later, or the month's last. Raises ValueError beyond the calendar."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | None:
+    """A number with a unit of time, and the token after it: 6 weeks, 3y, a year, 30d, half a year."""
+    article = tokens[at].text in ("a", "an", "one", "per") and at + 1 < len(tokens) and tokens[at + 1].text in _UNIT_OF
+    if article and tokens[at].text != "per" and len(tokens[at + 1].text) > 1 and tokens[at + 1].text not in ("hour", "hr"):
+        return at + 2, Duration(Fraction(2 if tokens[at + 1].text == "fortnight" else 1), _UNIT_OF[tokens[at + 1].text])
+    if tokens[at].text == "half" and at + 2 < len(tokens) and tokens[at + 1].text == "a" and tokens[at + 2].text in ("year", "month"):
+        return at + 3, Duration(Fraction(1, 2), _UNIT_OF[tokens[at + 2].text])
+    read = read_figure(tokens, at)
+    if read is None:
+        return None
+    end, figure = read
+    if figure.unit or figure.scale > 1000 or end >= len(tokens) or tokens[end].text not in _UNIT_OF:
+        return None
+    word = tokens[end].text
+    if len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end)):
+        return None
+    end += 1
+    calendar_words = [token.text for token in tokens[end : end + 2]]
+    of_calendar = calendar_words in (["from", "now"], ["from", "today"])
+    return end + 2 * of_calendar, Duration(figure.value, _UNIT_OF[word], of_calendar)
+
+
+def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """The day or period that begins at a token, and the token after it."""
+    words = [token.text for token in tokens[at : at + 8]]
+    edge = _read_edge(words)
+    if edge is not None:
+        length, which = edge
+        found = _read_plain(tokens, at + length, today)
+        if found is None:
+            return None
+        end, period = found
+        return end, _cut(period, which)
+    return _read_plain(tokens, at, today)
+
+
+def _read_edge(words: Sequence[str]) -> tuple[int, str] | None:
+    """`end of`, `start of the`, `mid`: how many words, and which part of the period."""
+    parts = {"end": "end", "beginning": "start", "start": "start", "mid": "mid", "middle": "mid", "close": "end"}
+    at = 1 if words[0] == "the" and len(words) > 1 else 0
+    which = parts.get(words[at])
+    if which is None or len(words) < at + 2:
+        return None
+    length = at + 1
+    if words[length] == "of":
+        length += 1
+    elif which == "start":
+        return None
+    return (length + (words[length : length + 1] == ["the"]), which) if length < len(words) else None
+
+
+def _cut(period: CalendarPeriod, which: str) -> CalendarPeriod:
+    middle = period.first + (period.last - period.first) // 2
+    day = {"end": period.last, "start": period.first, "mid": middle}[which]
+    return CalendarPeriod(day, day, "day", period.choices, at_end=which == "end")
+
+
+def _read_plain(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    if at >= len(tokens):
+        return None
+    absolute = _read_iso(tokens, at) or _read_slashed(tokens, at)
+    if absolute is not None:
+        return absolute
+    for read in (_read_named_day, _read_quarter, _read_relative, _read_weekday, _read_month):
+        found = read(tokens, at, today)
+        if found is not None:
+            return found
+    return _read_year(tokens, at)
+
+
+def _read_iso(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
+    parts = tokens[at].text.split("-")
+    if len(parts) == 3 and parts[0].isdigit():
+        day = _day(int(parts[0]), int(parts[1]), int(parts[2]))
+        return None if day is None else (at + 1, CalendarPeriod(day, day))
+    if (
+        _is_year(tokens[at].text)
+        and at + 1 < len(tokens)
+        and tokens[at + 1].glued
+        and tokens[at + 1].text in {f"{m:02d}" for m in range(1, 13)}
+    ):
+        return at + 2, _month(int(tokens[at].text), int(tokens[at + 1].text))
+    return None
+
+
+def _read_slashed(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
+    """3/15/2027, 15.3.2027; of 1/3/2027 both readings."""
+    texts = [token.text for token in tokens[at : at + 5]]
+    if len(texts) == 5 and texts[1] == texts[3] == "/" and all(texts[index].isdigit() for index in (0, 2, 4)):
+        first, second, year = int(texts[0]), int(texts[2]), int(texts[4])
+        if _is_year(texts[0]):
+            day = _day(first, second, year)
+            return None if day is None else (at + 5, CalendarPeriod(day, day))
+        both = [day for day in (_day(year, first, second), _day(year, second, first)) if day is not None and _is_year(texts[4])]
+        if both:
+            return at + 5, CalendarPeriod(both[0], both[0], choices=tuple(dict.fromkeys(both)) if len(set(both)) > 1 else ())
+    return None
+
+
+def _read_named_day(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """1 March, 1st of March 2027, March 1st, March 1, 2027."""
+    end, number = _read_ordinal(tokens, at)
+    if number and end < len(tokens):
+        end += tokens[end].text == "of"
+        if end < len(tokens) and tokens[end].text in _MONTHS:
+            return _with_year(tokens, end + 1, today, _MONTHS[tokens[end].text], number)
+    if tokens[at].text in _MONTHS and at + 1 < len(tokens):
+        end, number = _read_ordinal(tokens, at + 1)
+        if number and not (end < len(tokens) and tokens[end].glued and tokens[end].text[0].isalpha()):
+            return _with_year(tokens, end, today, _MONTHS[tokens[at].text], number)
+    return None
+
+
+def _read_ordinal(tokens: Sequence[Token], at: int) -> tuple[int, int]:
+    """A day of a month, and the token after it; (at, 0) where there is none."""
+    text = tokens[at].text if at < len(tokens) else ""
+    if not (text.isdigit() and len(text) <= 2 and 1 <= int(text) <= 31):
+        return at, 0
+    ordinal = at + 1 < len(tokens) and tokens[at + 1].glued and tokens[at + 1].text in _ORDINALS
+    return at + 1 + ordinal, int(text)
+
+
+def _with_year(tokens: Sequence[Token], end: int, today: date, month: int, number: int) -> tuple[int, CalendarPeriod] | None:
+    """The day of a month; the next one to come where no year follows."""
+    stated = end + (end < len(tokens) and tokens[end].text == ",")
+    if stated < len(tokens) and _is_year(tokens[stated].text) and not _goes_on(tokens, stated):
+        day = _day(int(tokens[stated].text), month, number)
+        return None if day is None else (stated + 1, CalendarPeriod(day, day))
+    end += tokens[end].text == "next" if end < len(tokens) else 0
+    days = [day for year in range(today.year, today.year + 9) if (day := _day(year, month, number)) is not None and day >= today]
+    return (end, CalendarPeriod(days[0], days[0])) if days else None
+
+
+def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """Q3, Q3 2027, 2027 Q3, H1 2027."""
+    words = [token.text for token in tokens[at : at + 5]]
+    year, begin = (int(words[0]), 1) if _is_year(words[0]) else (None, 0)
+    if words[begin : begin + 1] == ["next"]:
+        return None
+    letter, number = [*words[begin : begin + 2], "", ""][:2]
+    months = {"q": 3, "h": 6}.get(letter)
+    if months is None or not number.isdigit() or not 1 <= int(number) <= 12 // months or not tokens[at + begin + 1].glued:
+        return None
+    end = at + begin + 2
+    if year is None:
+        following = end + (end < len(tokens) and tokens[end].text == "of")
+        if following < len(tokens) and _is_year(tokens[following].text):
+            year, end = int(tokens[following].text), following + 1
+    first_month = (int(number) - 1) * months + 1
+    if year is None:
+        year = today.year if date(today.year, first_month, 1) > today else today.year + 1
+    return end, _months(year, first_month, months, "quarter" if months == 3 else "half year")
+
+
+_DAYS_AHEAD = {"today": 0, "now": 0, "tomorrow": 1}
+_END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
+_NEXT = ("next", "nxt")
+
+
+def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """Today, tomorrow, next month, this quarter, year end, eoy."""
+    first, second = [*(token.text for token in tokens[at : at + 2]), ""][:2]
+    if first in _DAYS_AHEAD:
+        day = today + timedelta(days=_DAYS_AHEAD[first])
+        return at + 1, CalendarPeriod(day, day)
+    if first in _END_CODES:
+        return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
+    if first in _CALENDAR_UNITS and second == "end":
+        return at + 2, _cut(_period_of(today, _UNIT_OF[first], 0), "end")
+    if first in (*_NEXT, "this", "current") and second in _CALENDAR_UNITS:
+        return at + 2, _period_of(today, _UNIT_OF[second], int(first in _NEXT))
+    after_edge = at > 0 and tokens[at - 1].text in ("of", "the")
+    return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in _CALENDAR_UNITS else None
+
+
+def _period_of(today: date, unit: str, ahead: int) -> CalendarPeriod:
+    """The week, month, quarter or year of today, or one so many later."""
+    if unit == "weeks":
+        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=ahead)
+        return CalendarPeriod(monday, monday + timedelta(days=6), "week")
+    months = _MONTHS_OF[unit]
+    begin = add_months(date(today.year, (today.month - 1) // months * months + 1, 1), ahead * months)
+    return _months(begin.year, begin.month, months, unit.removesuffix("s"))
+
+
+def _read_weekday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """The day of that name that is next to come."""
+    named = tokens[at].text in (*_NEXT, "this", "coming")
+    begin = at + named
+    if begin >= len(tokens) or tokens[begin].text not in _WEEKDAYS:
+        return None
+    ahead = (_WEEKDAYS[tokens[begin].text] - today.weekday() - 1) % 7 + 1
+    day = today + timedelta(days=ahead)
+    note = f"the first to come; a week later is {day + timedelta(weeks=1)}" if tokens[at].text in _NEXT else ""
+    return begin + 1, CalendarPeriod(day, day, note=note)
+
+
+def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """June, next june, June 2027, june next year."""
+    begin = at + (tokens[at].text in (*_NEXT, "this", "coming"))
+    word = tokens[begin].text if begin < len(tokens) else ""
+    if word not in _MONTHS:
+        return None
+    month, end = _MONTHS[word], begin + 1
+    following = [token.text for token in tokens[end : end + 2]]
+    if following and _is_year(following[0]) and not _goes_on(tokens, end):
+        return end + 1, _month(int(following[0]), month)
+    if following in (["next", "year"], ["this", "year"]):
+        return end + 2, _month(today.year + (following[0] == "next"), month)
+    if word in _WORDS_TOO and begin == at and (at == 0 or tokens[at - 1].text not in _BEFORE_MONTHS):
+        return None
+    year = today.year if month > today.month or (month == today.month and tokens[at].text not in _NEXT) else today.year + 1
+    return end, _month(year, month)
+
+
+def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
+    """A year, where a word before it asks for a date; else it may as well be a count."""
+    asked = at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"}
+    if not (asked and _is_year(tokens[at].text)) or _goes_on(tokens, at):
+        return None
+    return at + 1, _months(int(tokens[at].text), 1, 12, "year")
+
+
+def _is_year(text: str) -> bool:
+    return len(text) == 4 and text.isdigit() and _LEAST_YEAR <= int(text) < _MOST_YEAR
+
+
+def _goes_on(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the token runs into the next one: of `2027b`, the year."""
+    return at + 1 < len(tokens) and tokens[at + 1].glued and tokens[at + 1].text[0].isalnum()
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _month(year: int, month: int) -> CalendarPeriod:
+    return _months(year, month, 1, "month")
+
+
+def _months(year: int, month: int, count: int, unit: str) -> CalendarPeriod:
+    first = date(year, month, 1)
+    return CalendarPeriod(first, add_months(first, count) - timedelta(days=1), unit)

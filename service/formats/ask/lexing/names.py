@@ -1,0 +1,220 @@
+"""Names in a sentence: exact ones, and doubtful ones with candidates."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
+
+from service.formats.ask.lexing.numbers import Figure, read_figure
+from service.formats.ask.lexing.tokens import Piece, Token
+from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon
+
+SAME_SIZE = 0.12
+"""Relative difference of a size as people round it from the published count: Gemma 7B has 8.5 billion."""
+MOST_CANDIDATES = 5
+LONGEST_CODE = 5
+RELEASE_SUFFIXES = frozenset({"hf", "base", "instruct", "chat", "it", "pt"})
+SHORTEST_CORRECTED, LONG_WORD = 5, 8
+_TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
+_VERSION = re.compile(r"v?\d{1,2}(?:\.\d)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """A name that may be one of several, or none."""
+
+    text: str
+    what: str
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A name that is known, as it was written; `others` are what it could mean too."""
+
+    name: Name
+    written: str
+    others: tuple[str, ...] = ()
+    plural: bool = False
+
+
+def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:
+    """The longest name that begins at a token, or a doubtful one."""
+    slash = next((here for here in range(at + 1, min(at + 5, len(tokens) - 1)) if not tokens[here].glued or tokens[here].text == "/"), None)
+    if slash is not None and tokens[slash].text == "/" and tokens[slash + 1].start == tokens[slash].end and tokens[at].text.isalpha():
+        owned = read_name(tokens, slash + 1, vocabulary)  # meta-llama/Llama-3.1-8B
+        if owned is not None and owned.kind in ("M", "F") and tokens[slash].glued:
+            return Piece(owned.kind, owned.value, at, owned.last)
+    found = next(_exact(tokens, at, vocabulary), None)
+    if found is not None and found.kind == "M":
+        return _with_release(tokens, _with_size(tokens, found, vocabulary))
+    return found or _family_name(tokens, at, vocabulary)
+
+
+def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator[Piece]:
+    for end in range(min(len(tokens), at + vocabulary.longest), at, -1):
+        window = tokens[at:end]
+        names = vocabulary.names.get("".join(token.text for token in window if token.text != "/"))
+        if names is None or "/" in (window[0].text, window[-1].text):
+            continue
+        last, plural = _past_plural(tokens, end)
+        if last < 0 or not _is_meant(tokens, at, end, names[0]):
+            continue
+        written = _written(tokens, at, end)
+        as_written = [name for name in names if name.value.casefold() == written.casefold()]
+        if names[0].kind == "R" and as_written:
+            yield Piece("R", Chosen(as_written[0], written), at, last)
+        elif names[0].kind == "R" and len({name.value for name in names}) > 1:
+            yield Piece("F", Doubtful(written, "region", tuple(dict.fromkeys(name.value for name in names))[:MOST_CANDIDATES]), at, last)
+        elif names[0].kind == "G" and len(names) > 1:
+            yield Piece("F", Doubtful(written, "program", tuple(name.id for name in names[:MOST_CANDIDATES])), at, last)
+        else:
+            yield Piece(names[0].kind, Chosen(names[0], written, names[0].also, plural), at, last)
+
+
+def _past_plural(tokens: Sequence[Token], end: int) -> tuple[int, bool]:
+    """The token after a name and its plural s; -1 where the name is only a part of a word."""
+    if end < len(tokens) and tokens[end].start == tokens[end - 1].end:
+        if tokens[end].text == "s":
+            return end + 1, True
+        if tokens[end].text == "'" and end + 1 < len(tokens) and tokens[end + 1].text == "s":
+            return end + 2, True
+        counted = tokens[end].text == "x" and end + 1 < len(tokens) and tokens[end + 1].text[0].isdigit()
+        if tokens[end].text[0].isalnum() and not counted:
+            return -1, False
+    return end, False
+
+
+def _is_meant(tokens: Sequence[Token], at: int, end: int, name: Name) -> bool:
+    """Whether a short code is one: US and DE in capitals, no pronoun and no preposition; of names that are words nothing else."""
+    word = tokens[at]
+    if end - at > 1:
+        return True
+    if name.kind == "J" and len(word.text) <= 3:
+        if word.text in ("eu", "uk", "usa", "eea", "uae"):
+            return True
+        if word.text == "us" and at > 0 and tokens[at - 1].text in ("in", "the"):
+            return True
+        placed = at > 0 and tokens[at - 1].text in ("in", "or", "and", ",", "/") and any(token.written.islower() for token in tokens)
+        return word.written.isupper() and (word.text not in load_lexicon().words or placed)
+    if name.kind == "R" and word.text.isalpha():
+        return len(word.text) > LONGEST_CODE
+    return not (name.kind == "M" and word.text in load_lexicon().words)
+
+
+def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:
+    """A model whose name has no size, with a size behind it: the same model, or a doubtful one."""
+    chosen = found.value
+    assert isinstance(chosen, Chosen)
+    size = _read_size(tokens, found.last)
+    if size is None or (chosen.name.has_size and chosen.name.value.split("-")[-1] in compact(chosen.written)):
+        return _same_size(found, vocabulary)
+    end, figure = size
+    if abs(float(figure.value) - chosen.name.params) <= SAME_SIZE * chosen.name.params:
+        return Piece("M", Chosen(chosen.name, f"{chosen.written} {_written(tokens, found.last, end)}"), found.first, end)
+    family = vocabulary.families.get(tokens[found.first].text, (chosen.name,))
+    return _doubtful(tokens, found.first, end, family, float(figure.value), "")
+
+
+def _with_release(tokens: Sequence[Token], found: Piece) -> Piece:
+    """The model with the suffixes of tuned releases, which have its shape."""
+    end = found.last
+    while end < len(tokens) and tokens[end].glued and tokens[end].text in RELEASE_SUFFIXES:
+        end += 1
+    versioned = [token.text for token in tokens[end : end + 2] if token.glued]
+    if len(versioned) == 2 and versioned[0] == "v" and _VERSION.fullmatch(versioned[1]):
+        end += 2
+    return Piece(found.kind, found.value, found.first, end)
+
+
+def _same_size(found: Piece, vocabulary: Vocabulary) -> Piece:
+    """An exact name without a version, with what other versions of its size are called: llama-7b, and llama-2-7b."""
+    chosen = found.value
+    assert isinstance(chosen, Chosen)
+    name, written = chosen.name, compact(chosen.written)
+    family = re.match(r"[a-z]+", written)
+    size = re.search(r"\d+(?:\.\d+)?[bm]$", written)
+    if family is None or size is None or family.end() != size.start():
+        return found
+    alike = [
+        other.value
+        for other in vocabulary.families.get(family.group(), ())
+        if other is not name and compact(other.value).endswith(size.group()) and compact(other.value)[: -len(size.group())][-1:] != "."
+    ]
+    alike = [value for value in alike if re.search(rf"(?<![\d.]){re.escape(size.group())}$", value)]
+    return Piece("M", Chosen(name, chosen.written, tuple(alike[:MOST_CANDIDATES])), found.first, found.last)
+
+
+def _read_size(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
+    """A bare size such as 70B; None where it counts tokens or something else."""
+    if at >= len(tokens):
+        return None
+    read = read_figure(tokens, at)
+    if read is None or read[1].unit or read[1].spoken or read[1].scale not in (10**6, 10**9):
+        return None
+    end, figure = read
+    after = tokens[end].text if end < len(tokens) else ""
+    return None if after in _TOKEN_WORDS or after == "x" else (end, figure)
+
+
+def _family_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:
+    """A family with a version or size that no model has exactly."""
+    word = tokens[at].text
+    family = vocabulary.families.get(word)
+    if family is None:
+        return None
+    end, version = at + 1, ""
+    here = end + (end < len(tokens) and tokens[end].text == "v")
+    bare = here < len(tokens) and _VERSION.fullmatch(tokens[here].text) and _read_size(tokens, here) is None
+    if bare and not (read_figure(tokens, here) or (0, Figure(0)))[1].scale > 1:  # type: ignore[arg-type]  # a whole number is a fraction
+        end, version = here + 1, tokens[here].text
+    size = _read_size(tokens, end)
+    if size is not None:
+        end = size[0]
+    if end == at + 1 and (word in WORDS_TOO or word in load_lexicon().words):
+        return None
+    return _doubtful(tokens, at, end, family, 0.0 if size is None else float(size[1].value), version)
+
+
+def _doubtful(tokens: Sequence[Token], at: int, end: int, family: Sequence[Name], params: float, version: str) -> Piece:
+    """The only model of a family, version and size; else what it may be."""
+    written = _written(tokens, at, end)
+    near = [name for name in family if params and abs(name.params - params) <= SAME_SIZE * params]
+    versions = re.compile(rf"{re.escape(tokens[at].text)}-?v?{re.escape(version.removeprefix('v'))}(?![\db])")
+    versioned = [name for name in (near or family) if version and versions.match(name.value)]
+    if len(near) == 1 and (versioned or not version):
+        return Piece("M", Chosen(near[0], written), at, end)
+    among = versioned or near or family
+    ranked = process.extract(compact(written), [name.value for name in among], scorer=fuzz.ratio, processor=compact, limit=MOST_CANDIDATES)
+    return Piece("F", Doubtful(written, "model", tuple(value for value, _, _ in ranked)), at, end)
+
+
+def _written(tokens: Sequence[Token], first: int, last: int) -> str:
+    """Tokens as they were written."""
+    parts = [tokens[first].written]
+    for before, token in itertools.pairwise(tokens[first:last]):
+        parts += ["" if token.start == before.end else "-" if token.glued else " ", token.written]
+    return "".join(parts)
+
+
+def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Known words that a misspelt one may be: as few letters away as any, one in short words and two in long ones."""
+    if word in vocabulary.known_words or not word.isalpha() or len(word) < SHORTEST_CORRECTED - 1:
+        return ()
+    most = 2 if len(word) >= LONG_WORD else 1
+    found = process.extract(word, vocabulary.spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
+    found = [entry for entry in found if max(len(entry[0]), len(word)) >= SHORTEST_CORRECTED]
+    least = min((distance for _, distance, _ in found), default=0)
+    near = tuple(entry for entry, distance, _ in found if distance == least)
+    return near[:1] if len({_meaning(entry) for entry in near}) == 1 else near
+
+
+def _meaning(word: str) -> object:
+    """What a word of the lexicon stands for alone; itself where it is none: token and tokens mean the same."""
+    alone = (row for row in load_lexicon().by_first.get(word, ()) if row[0] == (word,))
+    return next(((kind, value) for _, kind, value in alone if kind != "_"), word)

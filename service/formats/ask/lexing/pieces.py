@@ -1,0 +1,120 @@
+"""From tokens to typed pieces: at each token the longest of a name, a date, a duration, a figure and a phrase of the lexicon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from service.formats.ask.lexing.dates import read_duration, read_period
+from service.formats.ask.lexing.names import correct_spelling, read_name
+from service.formats.ask.lexing.numbers import Figure, read_figure
+from service.formats.ask.lexing.tokens import Piece, Token
+from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
+
+FIGURE_KINDS = {"": "n", "usd": "m", "percent": "p", "foreign": "€"}
+UNKNOWN, FILLER = "?", "_"
+_Reader = Callable[[], "tuple[int, str, object] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A misspelt word and what it is read as."""
+
+    written: str
+    read: str
+
+
+def correct_words(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[tuple[Token, ...], tuple[Correction, ...]]:
+    """The tokens with misspelt words replaced, where one known word alone is near, and the corrections."""
+    corrected, corrections = [], []
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1] if index + 1 < len(tokens) and tokens[index + 1].start == token.end else None
+        follows = after is not None and (after.text[0].isdigit() or after.text == "/")
+        near = () if follows else correct_spelling(token.text, vocabulary)
+        if len(near) == 1:
+            corrections.append(Correction(token.written, near[0]))
+            corrected.append(replace(token, text=near[0]))
+        else:
+            corrected.append(token)
+    return tuple(corrected), tuple(corrections)
+
+
+def read_pieces(tokens: Sequence[Token], vocabulary: Vocabulary, today: date) -> list[Piece]:
+    """The pieces of a sentence, in order, so that each token is in one."""
+    pieces, at = [], 0
+    while at < len(tokens):
+        piece = max(_readings(tokens, at, vocabulary, today), key=lambda found: found.last, default=None)
+        pieces.append(piece or Piece(UNKNOWN, tokens[at].written, at, _end_of_word(tokens, at)))
+        at = pieces[-1].last
+    return pieces
+
+
+def _end_of_word(tokens: Sequence[Token], at: int) -> int:
+    """The token after what is written as one word with a token that is not understood."""
+    end = at + 1
+    while end < len(tokens) and tokens[end].start == tokens[end - 1].end and tokens[end].text[0].isalnum() and tokens[at].text[0].isalnum():
+        end += 1
+    return end
+
+
+def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: date) -> Iterator[Piece]:
+    """What may begin at a token; of several that are as long, the first counts."""
+    named = read_name(tokens, at, vocabulary)
+    if named is not None:
+        yield named
+    period = read_period(tokens, at, today)
+    if period is not None:
+        yield Piece("D", period[1], at, period[0])
+    duration = read_duration(tokens, at)
+    if duration is not None:
+        yield Piece("U", duration[1], at, duration[0])
+    phrase = _read_phrase(tokens, at)
+    if phrase is not None:
+        yield phrase
+    mixture = _read_mixture(tokens, at)
+    if mixture is not None:
+        yield mixture
+    figure = read_figure(tokens, at)
+    if figure is not None and not _runs_on(tokens, figure[0]):
+        yield Piece(FIGURE_KINDS[figure[1].unit], figure[1], at, figure[0])
+
+
+def _read_mixture(tokens: Sequence[Token], at: int) -> Piece | None:
+    """30B-A3B: the size of a mixture of experts, and what of it works on a token."""
+    texts = [token.text for token in tokens[at : at + 5]]
+    if len(texts) < 5 or texts[1:3] != ["b", "a"] or texts[4] != "b" or not all(token.glued for token in tokens[at + 1 : at + 5]):
+        return None
+    sizes = [read_figure(tokens, begin) for begin in (at, at + 3)]
+    if any(size is None for size in sizes):
+        return None
+    return Piece("B", tuple(int(size[1].value) for size in sizes if size), at, at + 5)
+
+
+def _runs_on(tokens: Sequence[Token], end: int) -> bool:
+    """Whether a figure runs into letters that are none of its own: 47q."""
+    return end < len(tokens) and tokens[end].start == tokens[end - 1].end and _is_loose_letter(tokens[end], tokens, end)
+
+
+def _is_loose_letter(token: Token, tokens: Sequence[Token], at: int) -> bool:
+    return token.text.isalpha() and token.text != "x" and _read_phrase(tokens, at) is None and read_duration(tokens, at - 1) is None
+
+
+def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
+    for words, kind, value in load_lexicon().by_first.get(tokens[at].text, ()):
+        end = at + len(words)
+        if tuple(token.text for token in tokens[at:end]) == words and (kind == "K" or _ends_word(tokens, end)):
+            return Piece(kind, value, at, end)
+    return None
+
+
+def _ends_word(tokens: Sequence[Token], end: int) -> bool:
+    """Whether a phrase ends with a word and not within one: `use`, not the beginning of `use2`."""
+    if end >= len(tokens) or tokens[end].start != tokens[end - 1].end:
+        return True
+    return not (tokens[end].text[0].isdigit() and tokens[end - 1].text[-1].isalpha() and tokens[end - 1].text not in ("x", "v"))
+
+
+def has_scale(piece: Piece) -> bool:
+    """Whether a figure has a suffix of thousands and more."""
+    return isinstance(piece.value, Figure) and piece.value.scale > 1

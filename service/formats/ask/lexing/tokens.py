@@ -1,0 +1,58 @@
+"""Tokens of a sentence, and the typed pieces that they are read into."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}(?!\d)"  # a day of ISO 8601
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)"  # thousands
+    r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
+    r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
+    r"|[^\W\d_]+(?:'[^\W\d_]+)?"
+    r"|\S",
+    re.IGNORECASE,
+)
+_HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A number, word or sign: in lower case, as written, and where it stands. `glued`: nothing or a hyphen stands before it."""
+
+    text: str
+    written: str
+    start: int
+    end: int
+    glued: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Tokens `first` to before `last` as one typed phrase. `kind` is the letter that rules know it by."""
+
+    kind: str
+    value: object
+    first: int
+    last: int
+
+
+def normalise(text: str) -> str:
+    """The text in one form of Unicode, its hyphens and quotes in one form each, blanks as single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).translate(_HYPHENS).split())
+
+
+def tokenise(text: str) -> tuple[Token, ...]:
+    """Tokens of a normalised text. A hyphen between two of them is dropped; one before a figure alone stays, as a minus."""
+    found: list[Token] = []
+    matches = list(_TOKEN.finditer(text))
+    for index, match in enumerate(matches):
+        start, end = match.span()
+        follows = index + 1 < len(matches) and matches[index + 1].start() == end
+        if match.group() == "-" and (not follows or (found and found[-1].end == start)):
+            continue
+        glued = start > 0 and not text[start - 1].isspace()
+        found.append(Token(match.group().lower(), match.group(), start, end, glued))
+    return tuple(found)

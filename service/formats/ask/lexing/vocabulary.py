@@ -1,0 +1,165 @@
+"""The names that a sentence may hold: models, accelerators, providers, regions, jurisdictions, programs; and the words around them.
+
+Names are passed in, the words are in `data/words.toml`. A vocabulary is prepared once and used for many sentences.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from service.formats.ask.lexing.dates import DATE_WORDS
+from service.formats.ask.lexing.numbers import NUMBER_WORDS
+from service.formats.ask.lexing.tokens import normalise, tokenise
+
+Kind = Literal["M", "A", "P", "R", "J", "G"]
+WORDS = Path(__file__).parent / "data" / "words.toml"
+Phrase = tuple[str, ...]
+# Families of models that are words of their own: only with a figure after them.
+WORDS_TOO = frozenset(
+    (
+        "bloom",
+        "command",
+        "falcon",
+        "granite",
+        "inception",
+        "mobile",
+        "nemo",
+        "opt",
+        "palm",
+        "phi",
+        "poro",
+        "stable",
+        "vit",
+        "whisper",
+        "wide",
+        "yi",
+    )
+)
+SHORTEST_LIKE = 3
+"""Letters of the shortest name that a word may be like."""
+MOST_TOKENS = 12
+"""Tokens of the longest name that is looked for."""
+_SIZED = re.compile(r"\d(?:\.\d+)?[bmt](?:-|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a name stands for, as requests have it.
+
+    `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, of accelerators `per_node` (accelerators of a
+    usual node), of regions `provider`, of programs `id`.
+    """
+
+    kind: Kind
+    value: str
+    labels: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    why: str = ""
+    params: float = 0.0
+    per_node: int = 0
+    provider: str = ""
+    id: str = ""
+
+    @property
+    def has_size(self) -> bool:
+        """Whether the name of a model says its size."""
+        return _SIZED.search(self.value) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be."""
+
+    names: Mapping[str, tuple[Name, ...]]
+    families: Mapping[str, tuple[Name, ...]]
+    programs: tuple[Name, ...]
+    labels: tuple[str, ...]
+    spellings: tuple[str, ...]
+    known_words: frozenset[str]
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Phrases by their first word: the longest first, each with its kind and value. Fillers have the kind `_`."""
+
+    by_first: Mapping[str, tuple[tuple[Phrase, str, str], ...]]
+    words: frozenset[str]
+
+
+def compact(label: str) -> str:
+    """A name without what its spellings differ in: `Llama-3 70B` and `llama3-70b` are the same."""
+    return re.sub(r"[\s\-_/()]+", "", normalise(label).lower())
+
+
+def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
+    """The vocabulary of names, with the first of several that share a label and a kind; regions and programs keep all."""
+    index: dict[str, list[Name]] = {}
+    families: dict[str, list[Name]] = {}
+    programs, words, longest = [], {*load_lexicon().words, *NUMBER_WORDS, *DATE_WORDS}, 1
+    for name in names:
+        for label in name.labels:
+            tokens = tokenise(normalise(label))
+            longest = max(longest, len(tokens))
+            entries = index.setdefault(compact(label), [])
+            if name.kind in ("R", "G") or not entries:
+                entries.append(name)
+            words.update(token.text for token in tokens if token.text.isalpha() and name.kind != "R")
+        if name.kind == "M":
+            families.setdefault(_family(name.value), []).append(name)
+        elif name.kind == "G":
+            programs.append(name)
+    return Vocabulary(
+        names={label: tuple(found) for label, found in index.items() if label},
+        families={family: tuple(found) for family, found in families.items() if family},
+        programs=tuple(programs),
+        labels=tuple(label for label, found in index.items() if len(label) >= SHORTEST_LIKE and found[0].kind != "J"),
+        spellings=tuple(sorted(word for word in words if len(word) >= 4)),
+        known_words=frozenset(words),
+        longest=min(longest, MOST_TOKENS),
+    )
+
+
+def add_programs(vocabulary: Vocabulary, programs: Iterable[Name]) -> Vocabulary:
+    """The vocabulary with names of programs, before all others of the same words."""
+    found = tuple(programs)
+    names, longest = dict(vocabulary.names), vocabulary.longest
+    for name in found:
+        label = compact(name.value)
+        same = tuple(other for other in names.get(label, ()) if other.kind == "G")
+        names[label] = (*same, name)
+        longest = max(longest, len(tokenise(normalise(name.value))))
+    return replace(vocabulary, names=names, programs=found, longest=min(longest, MOST_TOKENS))
+
+
+def _family(model: str) -> str:
+    first = tokenise(normalise(model))[0].text
+    return first if first.isalpha() else ""
+
+
+@cache
+def load_lexicon() -> Lexicon:
+    """The words of `data/words.toml`."""
+    document = tomllib.loads(WORDS.read_text(encoding="utf-8"))
+    rows: list[tuple[Phrase, str, str]] = [(_phrase(words), "_", "") for words in document["filler"]]
+    rows += [(_phrase(words), row["kind"], row["value"]) for row in document["phrase"] for words in row["words"]]
+    by_first: dict[str, dict[Phrase, tuple[Phrase, str, str]]] = {}
+    for row in rows:  # a word that means something comes after the fillers, and in their place
+        by_first.setdefault(row[0][0], {})[row[0]] = row
+    words = frozenset(word for row in rows for word in row[0] if word.isalpha())
+    ordered = {first: tuple(sorted(found.values(), key=_length, reverse=True)) for first, found in by_first.items()}
+    return Lexicon(ordered, words)
+
+
+def _length(row: Sequence[Phrase | str]) -> int:
+    return len(row[0])
+
+
+def _phrase(words: str) -> Phrase:
+    return tuple(token.text for token in tokenise(normalise(words)))

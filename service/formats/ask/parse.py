@@ -1,0 +1,281 @@
+"""Reads a sentence: tokens, pieces, slots, kind of question, request, echo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import pairwise
+
+from rapidfuzz import fuzz, process
+
+from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
+from service.formats.ask.grammar.intents import choose_kind
+from service.formats.ask.grammar.quantities import settle
+from service.formats.ask.grammar.rules import apply_rules
+from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.lexing.dates import CalendarPeriod, Duration
+from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen, Doubtful
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
+from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
+from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
+from service.formats.ask.requests.draft import Draft
+from service.formats.ask.requests.echo import echo
+
+# Words that say what is asked and add nothing where another question is answered.
+SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
+# Attributes that are words of other senses too: alone they say nothing.
+_WEAK = frozenset(
+    (
+        "use",
+        "used",
+        "usage",
+        "sure",
+        "certain",
+        "load",
+        "batch",
+        "context",
+        "seq",
+        "growing",
+        "discount",
+        "interest",
+        "inference",
+        "rank",
+        "confident",
+        "in",
+    )
+)
+GOVERNING = frozenset("bwauqlt!")
+"""Words that make what follows a date, a limit or a price."""
+FITTING = 82.0
+"""Likeness of a program's name from which it is a candidate [%]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in tokens."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def part(self, first: int, last: int) -> str:
+        """Tokens as they were written."""
+        return self.text[self.tokens[first].start : self.tokens[last - 1].end]
+
+
+def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
+    """The request that a sentence is read as, with all that is not understood; None where nothing of it is."""
+    written = normalise(text)
+    tokens, corrections = correct_words(tokenise(written), vocabulary)
+    sentence = Sentence(written, tokens)
+    if not tokens:
+        return None
+    pieces = read_pieces(tokens, vocabulary, today)
+    asked_of = _read_program(sentence, pieces, vocabulary)
+    pieces, denied = _split_denied(asked_of[0])
+    slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
+    names = {slot.name for slot in slots}
+    left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
+    slots, question = settle(
+        [_dated(slot, today) for slot in slots],
+        model_known=any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left),
+    )
+    doubts = [
+        *asked_of[1],
+        *_denied_doubts(sentence, denied),
+        *_piece_doubts(sentence, pieces, left, vocabulary),
+        *_slot_doubts(sentence, slots),
+        *_group_doubts(sentence, slots),
+    ]
+    doubts += [Doubt(sentence.part(slot.first, slot.last), (), question) for slot in slots if slot.name == "quantity"]
+    slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
+    said = Slots(tuple(slots), {"quantity", "one", "intent", "doubtful_model"})
+    kind = choose_kind(said)
+    if kind is None:
+        return None
+    draft = Draft(said, today, doubts)
+    request = BUILDERS[kind](draft)
+    draft.doubts += _unused_doubts(sentence, said, kind)
+    notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
+    return _reading(kind, request, said, draft.doubts, notes)
+
+
+def _dated(slot: Slot, today: date) -> Slot:
+    """The slot with a day in place of a time from today on."""
+    if slot.name in ("start", "deadline") and isinstance(slot.value, Duration):
+        return replace(slot, value=slot.value.after(today))
+    return slot
+
+
+def _reading(kind: Kind, request: dict[str, object], said: Slots, doubts: Iterable[Doubt], notes: Sequence[ReadingNote]) -> Reading:
+    program = said.peek("program")
+    name = program.value if isinstance(program, Name) else ""
+    endpoint = ENDPOINTS["status"] if kind == "chance" and name else ENDPOINTS[kind]
+    unclear = dict.fromkeys(UnclearText(doubt.text, doubt.candidates, doubt.question, doubt.blocking) for doubt in doubts)
+    return Reading(Understanding(kind, endpoint, request, echo(kind, request, name)), tuple(unclear), tuple(notes))
+
+
+def _doubts_model(piece: Piece) -> bool:
+    return isinstance(piece.value, Doubtful) and piece.value.what == "model"
+
+
+def _read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with what follows `status` read as a program's name, whatever it is made of; and its candidates, where it is none."""
+    at = next((at for at, piece in enumerate(pieces) if piece.kind != FILLER), None)
+    if at is None or pieces[at].kind != "I" or pieces[at].value != "status" or any(piece.kind == "G" for piece in pieces):
+        return list(pieces), []
+    begin, end = at + 1, len(pieces)
+    while begin < end and pieces[begin].kind in (FILLER, "I", "o", "b", ",", "i"):
+        begin += 1
+    dated = next((here for here in range(begin, end - 1) if pieces[here].kind in "abiwut" and pieces[here + 1].kind == "D"), end)
+    stop = dated
+    while stop > begin and pieces[stop - 1].kind in (FILLER, "I", ","):
+        stop -= 1
+    if begin >= stop:
+        return list(pieces), []
+    first, last = pieces[begin].first, pieces[stop - 1].last
+    asked = sentence.part(first, last)
+    found = _programs_like(asked, vocabulary)
+    before, after = list(pieces[:begin]), list(pieces[stop:])
+    if len(found) == 1 and (compact(asked) in compact(found[0].value)):
+        return [*before, Piece("G", Chosen(found[0], asked), first, last), *after], []
+    names = tuple(name.value for name in found) or tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
+    if len({*names}) < len(names):
+        names = tuple(f"{name.value} ({name.id})" for name in found)
+    which = "which program?" if names else "no program of this name is tracked; POST /v1/track/programs starts one"
+    return [*before, *after], [Doubt(asked, names, which)]
+
+
+def _programs_like(asked: str, vocabulary: Vocabulary) -> list[Name]:
+    """Programs of a name, else whose name contains it, else whose name is like it."""
+    key = compact(asked)
+    exact = [name for name in vocabulary.programs if key in (compact(name.value), compact(name.id))]
+    within = [name for name in vocabulary.programs if key and key in compact(name.value)]
+    if exact or within:
+        return (exact or within)[:MOST_CANDIDATES]
+    values = [name.value for name in vocabulary.programs]
+    near = process.extract(asked, values, scorer=fuzz.WRatio, processor=compact, score_cutoff=FITTING, limit=MOST_CANDIDATES)
+    return [vocabulary.programs[index] for _, _, index in near]
+
+
+def _split_denied(pieces: Sequence[Piece]) -> tuple[list[Piece], list[list[Piece]]]:
+    """The pieces without what a `not` or `without` denies, and those: up to the next piece that says something."""
+    kept: list[Piece] = []
+    denied: list[list[Piece]] = []
+    at = 0
+    while at < len(pieces):
+        if pieces[at].kind != "!":
+            kept.append(pieces[at])
+            at += 1
+            continue
+        end = at + 1
+        while end < len(pieces) and pieces[end].kind in "_biotawu,":
+            end += 1
+        denied.append(list(pieces[at : end + 1]))
+        at = end + 1
+    return kept, denied
+
+
+def _denied_doubts(sentence: Sentence, denied: Iterable[Sequence[Piece]]) -> Iterator[Doubt]:
+    for pieces in denied:
+        text = sentence.part(pieces[0].first, pieces[-1].last)
+        yield Doubt(text, (), "what is left out is not understood: say what is wanted instead")
+
+
+def _piece_doubts(sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], vocabulary: Vocabulary) -> Iterator[Doubt]:
+    """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
+    governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING}
+    run: list[Piece] = []
+    for piece in left:
+        if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
+            run.append(piece)
+            continue
+        yield from _unknown(sentence, run, vocabulary, governed)
+        run = [piece] if piece.kind == UNKNOWN else []
+        if not run:
+            doubt = _piece_doubt(sentence.part(piece.first, piece.last), piece)
+            if doubt is not None:
+                yield doubt
+    yield from _unknown(sentence, run, vocabulary, governed)
+
+
+def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, governed: Set[int]) -> Iterator[Doubt]:
+    if not run:
+        return
+    text = sentence.part(run[0].first, run[-1].last)
+    near = process.extract(compact(text), vocabulary.labels, scorer=fuzz.ratio, score_cutoff=FITTING, limit=MOST_CANDIDATES)
+    candidates = tuple(dict.fromkeys(vocabulary.names[label][0].value for label, _, _ in near))
+    signs = any(character.isdigit() or character in "-+<>" for character in text)
+    blocking = signs or bool(candidates) or run[0].first in governed
+    yield Doubt(text, candidates, "one of these?" if candidates else "not understood", blocking)
+
+
+def _piece_doubt(text: str, piece: Piece) -> Doubt | None:
+    value = piece.value
+    if isinstance(value, Doubtful):
+        what = f"which {value.what}: one of these?" if value.candidates else f"which {value.what}?"
+        return Doubt(text, value.candidates, what)
+    if piece.kind == "K":
+        return None if text.lower() in _WEAK else Doubt(text, (), f"how much {text}?")
+    if piece.kind == "€":
+        return Doubt(text, (), "amounts are in US dollars: how many of them?")
+    if piece.kind == "p":
+        return Doubt(text, (f"{text} utilisation", f"{text} MFU"), "a percentage of what?")
+    if isinstance(value, Duration | CalendarPeriod):
+        return Doubt(text, (), "what of this time: by it, from it, or for it?")
+    return Doubt(text, (), "what is this number of?") if piece.kind in "nm" else Doubt(text, (), "not understood", blocking=False)
+
+
+def _slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
+    """Counts whose comma may part a list, and days whose order of day and month is not known."""
+    for slot in slots:
+        text = sentence.part(slot.first, slot.last)
+        if slot.name == "count" and slot.note.startswith("its comma"):
+            listed = slot.note[slot.note.index("(") + 1 : slot.note.index(")")].replace(", ", " or ")
+            yield Doubt(text, (listed, text.replace(",", "")), "one number, or several?")
+        elif slot.name in ("start", "deadline", "date") and slot.others:
+            yield Doubt(text, slot.others, "which day?")
+
+
+def _group_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
+    """Several accelerators, each with a count of its own: a comparison would cross them."""
+    counted = {(slot.first, slot.last) for slot in slots if slot.name == "count"}
+    groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
+    if len(groups) > 1:
+        texts = tuple(sentence.part(first, last) for first, last in groups)
+        yield Doubt(
+            sentence.part(groups[0][0], groups[-1][1]), texts, "each number is weighed on each accelerator: ask for one of these at a time"
+        )
+
+
+def _unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:
+    """What was understood and has no place in the request, so that nothing is dropped in silence."""
+    for slot in said.left():
+        if slot.name == "rent":
+            continue
+        text = sentence.part(slot.first, slot.last)
+        if kind == "price" and slot.name in ("count", "nodes"):
+            yield Doubt(text, (), "prices are of one accelerator, whatever their number", blocking=False)
+        else:
+            yield _unused(text, slot, kind)
+    for slot in said.all:
+        if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
+            yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
+
+
+def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
+    question = f"has no place in a request of kind {kind}"
+    if slot.name == "batch_size":
+        return Doubt(
+            text,
+            (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch"),
+            "a batch is stated in tokens: how many?",
+        )
+    if slot.name == "date":
+        return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
+    if slot.name == "span":
+        return Doubt(text, (f"within {text.removeprefix('for ')}",), f"{question}: is it a limit?")
+    if slot.name == "share":
+        return Doubt(text, (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?")
+    return Doubt(text, (), question)

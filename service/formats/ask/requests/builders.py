@@ -1,0 +1,174 @@
+"""Requests of the endpoints, by kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from service.domain.ask import Kind
+from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.ownership import buy_or_rent_request
+from service.formats.ask.requests.sections import (
+    accelerator_counts,
+    accelerator_names,
+    check_future,
+    data_section,
+    dollars,
+    hardware_section,
+    many_pricings,
+    model_section,
+    one_pricing,
+    price_section,
+    schedule_section,
+    training_section,
+)
+
+ENDPOINTS: Mapping[Kind, str] = {
+    "estimate": "POST /v1/estimate",
+    "compare": "POST /v1/compare",
+    "optimal": "POST /v1/optimal",
+    "buy_or_rent": "POST /v1/buy-or-rent",
+    "chance": "POST /v1/scenarios",
+    "price": "GET /v1/offers",
+    "status": "GET /v1/track/programs/{id}/status",
+    "help": "POST /v1/ask",
+}
+
+
+def estimate_request(draft: Draft) -> Request:
+    """POST /v1/estimate."""
+    mfu = draft.one("mfu", "efficiency.mfu")
+    return stated(
+        model=model_section(draft),
+        data=data_section(draft),
+        training=training_section(draft),
+        hardware=hardware_section(draft),
+        efficiency=stated(mfu=mfu),
+        price=price_section(draft),
+        schedule=schedule_section(draft),
+    )
+
+
+def chance_request(draft: Draft) -> Request:
+    """POST /v1/scenarios of kind monte_carlo; of a program, the id of its status."""
+    program = draft.one("program", "id")
+    if program is not None:
+        draft.slots.taken.update({"deadline", *MONEY} if not draft.slots.has("deadline", *MONEY) else ())
+        return {"id": program.id}
+    budget = dollars(draft, "budget_usd")
+    base = estimate_request(draft)
+    if budget is None and "deadline" not in base.get("schedule", {}) and not draft.doubts:
+        draft.missing("the chance of what: a deadline (by 2027-06-30) or a budget (under $2M)?")
+    return stated(kind="monte_carlo", base=base, budget_usd=budget)
+
+
+def compare_request(draft: Draft) -> Request:
+    """POST /v1/compare."""
+    mfu, limit = draft.one("mfu", "workload.efficiency.mfu"), draft.one("limit", "constraints.max_wall_clock_days")
+    start, deadline = draft.one("start", "constraints.start"), draft.one("deadline", "constraints.deadline")
+    check_future(draft, start, deadline)
+    candidates = stated(
+        accelerators=accelerator_names(draft, "candidates.accelerators"),
+        counts=accelerator_counts(draft, "candidates.counts"),
+        providers=[name.value for name in draft.many("provider", "candidates.providers")],
+        regions=[name.value for name in draft.many("region", "candidates.regions")],
+        pricing=many_pricings(draft, "candidates.pricing"),
+    )
+    constraints = stated(
+        start=start and start.isoformat(),
+        deadline=deadline and deadline.isoformat(),
+        min_deadline_probability=draft.one("probability", "constraints.min_deadline_probability") if deadline else None,
+        max_cost_usd=dollars(draft, "constraints.max_cost_usd"),
+        max_wall_clock_days=None if limit is None else limit.days,
+        max_tco2e=draft.one("max_tco2e", "constraints.max_tco2e"),
+        jurisdictions=[name.value for name in draft.many("jurisdiction", "constraints.jurisdictions")],
+    )
+    workload = stated(model=model_section(draft), data=data_section(draft), training=training_section(draft), efficiency=stated(mfu=mfu))
+    objective = draft.one("objective", "objective")
+    return stated(workload=workload, candidates=candidates, constraints=constraints, objective=objective)
+
+
+def optimal_request(draft: Draft) -> Request:
+    """POST /v1/optimal."""
+    days = _days(draft)
+    deadline = draft.one("deadline", "budget.deadline")
+    budget = stated(
+        usd=dollars(draft, "budget.usd"),
+        flops=draft.one("flops", "budget.flops"),
+        accelerator_hours=draft.one("accelerator_hours", "budget.accelerator_hours"),
+        days=days,
+        deadline=deadline and deadline.isoformat(),
+    )
+    if len(budget) > 1:
+        draft.doubts.append(Doubt(", ".join(budget), tuple(budget), "which of these is the budget?"))
+    elif not budget:
+        draft.missing("with what: dollars ($1M), accelerator-hours, days, or FLOPs (1e24 flops)?")
+    machine = draft.slots.has("accelerator", "count", "nodes")
+    start = draft.one("start", "schedule.start")
+    return stated(
+        budget=budget,
+        hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget)),
+        training=training_section(draft),
+        price=price_section(draft),
+        schedule=stated(start=start and start.isoformat()),
+        lifetime_inference_tokens=draft.one("lifetime_inference_tokens", "lifetime_inference_tokens"),
+        max_unique_tokens=draft.one("max_unique_tokens", "max_unique_tokens"),
+    )
+
+
+def _days(draft: Draft) -> float | None:
+    limit, span = draft.one("limit", "budget.days"), draft.one("span", "budget.days")
+    duration = limit or span
+    return None if duration is None else duration.days
+
+
+def price_request(draft: Draft) -> Request:
+    """GET /v1/offers: its filters."""
+    names = accelerator_names(draft, "accelerator")
+    if len(names) > 1:
+        draft.doubts.append(
+            Doubt(", ".join(names), tuple(f"price {name}" for name in names), "prices are listed of one accelerator: which?")
+        )
+    if all(slot.implied for slot in draft.slots.all if slot.name == "count"):
+        draft.slots.each("count")
+    draft.slots.taken.update({"rent"})
+    provider, region = draft.one("provider", "provider"), draft.one("region", "region")
+    limit = draft.one("max_price_per_hour", "max_usd_per_accelerator_hour")
+    if not names and provider is None and region is None:
+        draft.missing("the price of which accelerator, such as H100?")
+    return stated(
+        accelerator=names[0] if len(names) == 1 else None,
+        provider=provider and provider.value,
+        region=region and region.value,
+        pricing=one_pricing(draft, "pricing"),
+        max_usd_per_accelerator_hour=limit,
+    )
+
+
+def status_request(draft: Draft) -> Request:
+    """GET /v1/track/programs/{id}/status."""
+    program = draft.one("program", "id")
+    as_of = draft.one("start", "as_of") or draft.one("date", "as_of") or draft.one("deadline", "as_of")
+    if program is None and not draft.doubts:
+        draft.missing("of which program?")
+    end = None if as_of is None else f"{as_of.isoformat()}T23:59:59Z"
+    return stated(id=program and program.id, as_of=end)
+
+
+def help_request(draft: Draft) -> Request:
+    """Nothing: the answer shows what can be asked."""
+    del draft
+    return {}
+
+
+BUILDERS: Mapping[Kind, Callable[[Draft], Request]] = {
+    "estimate": estimate_request,
+    "compare": compare_request,
+    "optimal": optimal_request,
+    "buy_or_rent": buy_or_rent_request,
+    "chance": chance_request,
+    "price": price_request,
+    "status": status_request,
+    "help": help_request,
+}

@@ -1,0 +1,75 @@
+"""A request in the making: values of slots, what is missing, and what could be read otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from service.domain.ask import ReadingNote
+from service.formats.ask.grammar.slots import Doubt, Slots
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.vocabulary import Name
+
+Request = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A request in the making: what is missing of it, and what was read where it could be read otherwise."""
+
+    slots: Slots
+    today: date
+    doubts: list[Doubt] = field(default_factory=list)
+    notes: list[ReadingNote] = field(default_factory=list)
+
+    def one(self, name: str, path: str) -> Any:
+        """The value of a name, None where nothing is said; several different ones are asked back."""
+        found = self.slots.each(name)
+        values = list(dict.fromkeys(slot.value for slot in found))
+        if len(values) > 1:
+            what = name.replace("_", " ")
+            shown = tuple(_shown(value) for value in values)
+            self.doubts.append(Doubt(", ".join(shown), shown, f"which {what}: one of these?"))
+            return None
+        if found and found[0].note and values:
+            self.note(path, found[0].value, found[0].note)
+        return values[0] if values else None
+
+    def many(self, name: str, path: str) -> list[Any]:
+        """All values of a name."""
+        found = self.slots.each(name)
+        for slot in found:
+            if slot.note:
+                self.note(path, slot.value, slot.note)
+        return list(dict.fromkeys(slot.value for slot in found))
+
+    def note(self, path: str, value: object, source: str) -> None:
+        """Record how something was read."""
+        entry = ReadingNote(path, _jsonable(value), source)
+        if entry not in self.notes:
+            self.notes.append(entry)
+
+    def missing(self, question: str, candidates: Iterable[str] = ()) -> None:
+        """Ask for what the request lacks."""
+        self.doubts.append(Doubt("", tuple(candidates), question))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Name):
+        return value.value
+    return value.isoformat() if isinstance(value, date) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _jsonable(value: object) -> object:
+    if isinstance(value, Name):
+        return value.value
+    if isinstance(value, Duration):
+        return f"{float(value.value):g} {value.unit}"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def stated(**members: Any) -> Request:
+    """The members that have a value."""
+    return {name: value for name, value in members.items() if value not in (None, {}, [])}

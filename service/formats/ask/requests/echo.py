@@ -1,0 +1,221 @@
+"""What was read, in words that read as the same request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from service.domain.ask import Kind
+
+Body = Mapping[str, Any]
+PREFIX = "I read: "
+_SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
+_MOST_DIGITS = 5
+_METHODS = {
+    "pretrain": "pretraining",
+    "continued_pretrain": "continued pretraining",
+    "full_finetune": "full fine-tuning",
+    "lora": "LoRA",
+    "qlora": "QLoRA",
+    "distill": "distillation",
+    "dpo": "DPO",
+    "rl": "RL",
+}
+_PRICINGS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
+_OPTIMIZERS = {"adamw_8bit": "8-bit AdamW"}
+_SETTINGS = {"lora_rank": "LoRA rank", "zero_stage": "ZeRO stage", "micro_batch": "micro-batch"}
+_OBJECTIVES = {"cost": "ordered by cost", "time": "ordered by time", "carbon": "ordered by carbon"}
+
+
+def echo(kind: Kind, request: Body, program: str = "") -> str:
+    """The request in words, every number and name in full."""
+    subject, *parts = _WRITERS[kind]({**request, "program": program})
+    return f"{PREFIX}{subject} {', '.join(part for part in parts if part)}".rstrip(" ,") + "."
+
+
+def count_text(value: float) -> str:
+    """A count: 15 trillion, 2,000, 4,194,304. No comma where it could part a list."""
+    for scale, word in _SCALES:
+        if (
+            value >= scale
+            and len(f"{value / scale:.12g}".replace(".", "")) <= _MOST_DIGITS
+            and float(f"{value / scale:.12g}") * scale == value
+        ):
+            return f"{value / scale:.12g} {word}"
+    if value != int(value):
+        return f"{value:.12g}"
+    parts = f"{int(value):,}".split(",")
+    zeros = any(part.startswith("0") for part in parts)
+    numbers = [int(part) for part in parts]
+    listed = len(parts) > 1 and not zeros and all(low < high <= 8 * low for low, high in pairwise(numbers))
+    return str(int(value)) if listed else ",".join(parts)
+
+
+def _usd(value: float) -> str:
+    return f"${value:,.2f}" if value != int(value) and round(value, 2) == value else f"${value:,.12g}"
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.10g}%"
+
+
+def _join(values: Any, text: Callable[[Any], str] = str) -> str:
+    return " or ".join(text(value) for value in values or ())
+
+
+def _run(request: Body) -> Iterator[str]:
+    """Model, data and training of a run."""
+    model, data = request.get("model", {}), request.get("data", {})
+    yield model.get("preset", "")
+    yield _counted(model, "params", "parameters")
+    yield _counted(model, "active_params", "active")
+    yield _counted(data, "tokens", "tokens")
+    yield _counted(data, "samples", "samples")
+    yield _counted(data, "epochs", "epochs")
+    yield from _training(request.get("training", {}))
+    mfu = request.get("efficiency", {}).get("mfu")
+    yield "" if mfu is None else f"MFU {_percent(mfu)}"
+
+
+def _counted(section: Body, name: str, unit: str) -> str:
+    value = section.get(name)
+    return "" if value is None else f"{count_text(value)} {unit}"
+
+
+def _training(training: Body) -> Iterator[str]:
+    yield _METHODS.get(training.get("method", ""), "")
+    yield f"in {training['precision']}" if "precision" in training else ""
+    optimizer: str = training.get("optimizer", "")
+    yield _OPTIMIZERS.get(optimizer, optimizer)
+    yield f"sequence length {count_text(training['seq_len'])}" if "seq_len" in training else ""
+    yield _counted(training, "global_batch_tokens", "tokens per batch")
+    for name, text in _SETTINGS.items():
+        yield f"{text} {training[name]}" if name in training else ""
+    for axis, size in training.get("parallelism", {}).items():
+        yield f"{axis} parallel {size}"
+
+
+def _machine(hardware: Body) -> str:
+    name, count = hardware.get("accelerator"), hardware.get("count")
+    if count is None:
+        return f"on {name}" if name else ""
+    return f"on {count_text(count)} {name or 'GPUs'}"
+
+
+def _price(price: Body) -> Iterator[str]:
+    usd = price.get("usd_per_accelerator_hour")
+    yield "" if usd is None else f"at {_usd(usd)} per hour"
+    yield f"on {price['provider']}" if "provider" in price else ""
+    yield f"in {price['region']}" if "region" in price else ""
+    yield _PRICINGS.get(price.get("pricing", ""), "")
+
+
+def _dates(schedule: Body) -> Iterator[str]:
+    yield f"from {schedule['start']}" if schedule.get("start") else ""
+    yield f"by {schedule['deadline']}" if schedule.get("deadline") else ""
+
+
+def _estimate(request: Body) -> Iterator[str]:
+    yield "an estimate of"
+    yield from _run(request)
+    yield _machine(request.get("hardware", {}))
+    yield from _price(request.get("price", {}))
+    yield from _dates(request.get("schedule", {}))
+
+
+def _chance(request: Body) -> Iterator[str]:
+    if request["program"]:
+        yield f"the chance of {request['program']}"
+        return
+    yield "the chance of"
+    parts = list(_estimate(request.get("base", {})))
+    yield from parts[1:]
+    if request.get("budget_usd") is not None:
+        yield f"under {_usd(request['budget_usd'])}"
+
+
+def _compare(request: Body) -> Iterator[str]:
+    yield "a comparison of"
+    yield from _run(request.get("workload", {}))
+    candidates, constraints = request.get("candidates", {}), request.get("constraints", {})
+    counts, names = _join(candidates.get("counts"), count_text), _join(candidates.get("accelerators"))
+    machine: str = f"{counts} {names or 'GPUs'}" if counts else names
+    yield f"on {machine}" if machine else ""
+    yield _join(candidates.get("providers"))
+    yield _join(candidates.get("regions"))
+    yield _join(candidates.get("pricing"), lambda pricing: _PRICINGS[pricing])
+    yield _join(constraints.get("jurisdictions"))
+    yield from _dates(constraints)
+    yield f"within {constraints['max_wall_clock_days']:.10g} days" if "max_wall_clock_days" in constraints else ""
+    yield f"{_percent(constraints['min_deadline_probability'])} sure" if "min_deadline_probability" in constraints else ""
+    yield f"under {_usd(constraints['max_cost_usd'])}" if "max_cost_usd" in constraints else ""
+    yield f"{constraints['max_tco2e']:.10g} tCO2e" if "max_tco2e" in constraints else ""
+    yield _OBJECTIVES.get(request.get("objective", ""), "")
+
+
+def _optimal(request: Body) -> Iterator[str]:
+    budget = request.get("budget", {})
+    yield "the optimal model"
+    yield f"under {_usd(budget['usd'])}" if "usd" in budget else ""
+    yield f"{budget['flops']:.12g} FLOPs".replace("+", "") if "flops" in budget else ""
+    yield _counted(budget, "accelerator_hours", "GPU-hours")
+    yield f"within {budget['days']:.10g} days" if "days" in budget else ""
+    yield f"by {budget['deadline']}" if "deadline" in budget else ""
+    yield _machine(request.get("hardware", {}))
+    yield from _training(request.get("training", {}))
+    yield from _price(request.get("price", {}))
+    yield from _dates(request.get("schedule", {}))
+    yield _counted(request, "lifetime_inference_tokens", "tokens served")
+    yield _counted(request, "max_unique_tokens", "unique tokens")
+
+
+def _buy_or_rent(request: Body) -> Iterator[str]:
+    demand, rent = request.get("demand", {}), request.get("rent", {})
+    yield "whether to buy or rent"
+    yield _machine(demand).removeprefix("on ")
+    for own in request.get("own", ()):
+        yield f"{_usd(own['capex_usd_per_accelerator'])} each" if "capex_usd_per_accelerator" in own else ""
+        yield f"residual value {_percent(own['residual_share'])}" if "residual_share" in own else ""
+        yield f"{own['kw_per_accelerator']:.10g} kW" if "kw_per_accelerator" in own else ""
+        yield f"PUE {own['pue']:.10g}" if "pue" in own else ""
+        yield f"electricity {_usd(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
+    yield f"from {demand['start']}" if "start" in demand else ""
+    yield f"for {demand['years']:.10g} years" if "years" in demand else ""
+    yield f"utilisation {_percent(demand['utilisation'])}" if "utilisation" in demand else ""
+    yield f"growth {_percent(demand['growth_per_year'])}" if "growth_per_year" in demand else ""
+    quotes = rent.get("quotes", ())
+    yield ", ".join(f"at {_usd(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes)
+    yield _join(rent.get("pricing") or dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: _PRICINGS[pricing])
+    yield _join(rent.get("providers"))
+    yield _join(rent.get("regions"))
+    yield f"cost of capital {_percent(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
+
+
+def _offers(request: Body) -> Iterator[str]:
+    yield f"the price of {request.get('accelerator', 'accelerators')}"
+    yield from _price({name: value for name, value in request.items() if name in ("provider", "region", "pricing")})
+    limit = request.get("max_usd_per_accelerator_hour")
+    yield "" if limit is None else f"under {_usd(limit)} per hour"
+
+
+def _status(request: Body) -> Iterator[str]:
+    yield f"the status of {request['program'] or 'a program'}"
+    yield f"as of {request['as_of'][:10]}" if "as_of" in request else ""
+
+
+def _help(request: Body) -> Iterator[str]:
+    del request
+    yield "help"
+
+
+_WRITERS: Mapping[Kind, Callable[[Body], Iterator[str]]] = {
+    "estimate": _estimate,
+    "compare": _compare,
+    "optimal": _optimal,
+    "buy_or_rent": _buy_or_rent,
+    "chance": _chance,
+    "price": _offers,
+    "status": _status,
+    "help": _help,
+}

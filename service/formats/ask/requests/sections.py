@@ -1,0 +1,176 @@
+"""Sections that several requests have: model, data, training, hardware, price, schedule, budget."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.vocabulary import Name
+from service.formats.ask.requests.draft import Draft, Request, stated
+
+AXES = ("tensor", "pipeline", "expert")
+RESERVED = ("reserved_1y", "reserved_3y")
+WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
+HOW_MANY_TOKENS = "on how many tokens, such as 1T tokens?"
+WHICH_MACHINE = "on which accelerators, such as 256 H100? (`compare …` weighs all there are)"
+
+
+def model_section(draft: Draft) -> Request:
+    """The model, by name or size."""
+    preset = draft.one("model", "model.preset")
+    params, active = draft.one("params", "model.params"), draft.one("active_params", "model.active_params")
+    if preset is not None and params is not None:
+        draft.doubts.append(
+            Doubt(f"{preset.value}, {params:,} parameters", (preset.value, f"{params:,} parameters"), "which model of the two?")
+        )
+        return {}
+    if preset is None and params is None and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
+        draft.missing(WHICH_MODEL)
+    return stated(preset=preset and preset.value, params=params, active_params=active)
+
+
+def data_section(draft: Draft) -> Request:
+    """What it is trained on."""
+    tokens, samples = draft.one("tokens", "data.tokens"), draft.one("samples", "data.samples")
+    if not draft.slots.has("tokens", "samples"):
+        draft.missing(HOW_MANY_TOKENS)
+    if tokens is not None and samples is not None:
+        draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
+    return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
+
+
+def training_section(draft: Draft) -> Request:
+    """How it is trained."""
+    batch = draft.one("batch_tokens", "training.global_batch_tokens")
+    return stated(
+        method=_method(draft),
+        seq_len=draft.one("seq_len", "training.seq_len"),
+        global_batch_tokens=batch,
+        precision=draft.one("precision", "training.precision"),
+        optimizer=draft.one("optimizer", "training.optimizer"),
+        lora_rank=draft.one("lora_rank", "training.lora_rank"),
+        zero_stage=draft.one("zero_stage", "training.zero_stage"),
+        micro_batch=draft.one("micro_batch", "training.micro_batch"),
+        parallelism=stated(**{axis: draft.one(axis, f"training.parallelism.{axis}") for axis in AXES}),
+    )
+
+
+def _method(draft: Draft) -> str | None:
+    """The method; fine-tuning alone is of all weights, beside adapters or preferences it adds nothing."""
+    method, tuned = draft.one("method", "training.method"), draft.slots.values("tuning")
+    if method is None and tuned and not draft.slots.has("method"):
+        draft.note("training.method", "full_finetune", "fine-tuning read as of all weights; say lora or qlora for adapters")
+        return str(tuned[0])
+    return None if method is None else str(method)
+
+
+def accelerator_names(draft: Draft, path: str) -> list[str]:
+    """Names of the accelerators as they were written, with what they could mean too in the notes."""
+    found: list[str] = []
+    for slot in draft.slots.each("accelerator"):
+        name = slot.value
+        assert isinstance(name, Name)
+        if name.value in found:
+            continue
+        if slot.others:
+            draft.note(path, name.value, f"{slot.note}; could also be {', '.join(slot.others)}")
+        found.append(name.value)
+    return found
+
+
+def accelerator_counts(draft: Draft, path: str) -> list[int]:
+    """Numbers of accelerators; nodes count as many as the one accelerator's usual node has."""
+    counts = [int(value) for value in draft.many("count", path)]
+    nodes, machines = draft.many("nodes", path), [slot.value for slot in draft.slots.all if slot.name == "accelerator"]
+    for number in nodes:
+        if len(set(machines)) == 1 and isinstance(machines[0], Name):
+            draft.note(
+                path, number * machines[0].per_node, f"{number:,} nodes of {machines[0].per_node}, as is usual for {machines[0].value}"
+            )
+            counts.append(number * machines[0].per_node)
+        else:
+            draft.doubts.append(Doubt(f"{number:,} nodes", (), "of how many accelerators, and which?"))
+    return list(dict.fromkeys(counts))
+
+
+def hardware_section(draft: Draft, *, required: bool = True) -> Request:
+    """The accelerator and their number; several are asked back."""
+    names, counts = accelerator_names(draft, "hardware.accelerator"), accelerator_counts(draft, "hardware.count")
+    for values, what in ((names, "accelerator"), (counts, "number of accelerators")):
+        if len(values) > 1:
+            shown = tuple(str(value) for value in values)
+            draft.doubts.append(Doubt(", ".join(shown), shown, f"which {what}: one of these?"))
+    if required and not names:
+        draft.missing(WHICH_MACHINE)
+    elif required and not counts and not any("how many" in doubt.question for doubt in draft.doubts):
+        draft.missing(f"on how many {names[0]}?" if names else "on how many accelerators?")
+    return stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)
+
+
+def price_section(draft: Draft) -> Request:
+    """A stated price, or which offers may be taken."""
+    usd = draft.one("price_per_hour", "price.usd_per_accelerator_hour")
+    provider, region = draft.one("provider", "price.provider"), draft.one("region", "price.region")
+    return stated(
+        usd_per_accelerator_hour=usd,
+        provider=provider and provider.value,
+        region=region and region.value,
+        pricing=one_pricing(draft, "price.pricing"),
+    )
+
+
+def one_pricing(draft: Draft, path: str) -> str | None:
+    """One kind of pricing; `reserved` alone is asked back."""
+    pricing = draft.one("pricing", path)
+    if pricing == "reserved":
+        draft.doubts.append(Doubt("reserved", ("reserved 1 year", "reserved 3 years"), "reserved for one year or for three?"))
+        return None
+    return None if pricing is None else str(pricing)
+
+
+def many_pricings(draft: Draft, path: str) -> list[str]:
+    """Kinds of pricing; `reserved` alone is of every term."""
+    found = [str(value) for value in draft.many("pricing", path)]
+    if "reserved" in found:
+        draft.note(path, list(RESERVED), "reserved read as for one year and for three")
+        found = list(dict.fromkeys(each for value in found for each in (RESERVED if value == "reserved" else (value,))))
+    return found
+
+
+def schedule_section(draft: Draft) -> Request:
+    """Start and deadline; a limit of days counts from the start, or from today."""
+    start, deadline = draft.one("start", "schedule.start"), draft.one("deadline", "schedule.deadline")
+    limit = draft.one("limit", "schedule.deadline")
+    if limit is not None and deadline is None:
+        deadline = limit.after(start or draft.today)
+        draft.note("schedule.deadline", deadline, f"{float(limit.value):g} {limit.unit} from {'the start' if start else 'today'}")
+    elif limit is not None:
+        draft.doubts.append(Doubt(f"{float(limit.value):g} {limit.unit}", (), "there is a deadline too: which of the two holds?"))
+    check_future(draft, start, deadline)
+    if deadline is not None and start is None:
+        start = draft.today
+        draft.note("schedule.start", start, "no start is said: today")
+    return stated(start=start and start.isoformat(), deadline=deadline and deadline.isoformat())
+
+
+def check_future(draft: Draft, start: date | None, deadline: date | None) -> None:
+    """Ask for a deadline after the start and today."""
+    first = start or draft.today
+    if deadline is not None and deadline < first:
+        what = f"the start, {start.isoformat()}" if start else f"today, {draft.today.isoformat()}"
+        draft.doubts.append(Doubt(deadline.isoformat(), (), f"the deadline lies before {what}: which day is meant?"))
+
+
+def dollars(draft: Draft, path: str) -> Any:
+    """Dollars that may be spent, however they are said."""
+    said = [slot for name in MONEY for slot in draft.slots.each(name)]
+    values = list(dict.fromkeys(slot.value for slot in said))
+    if len(values) > 1:
+        shown = tuple(f"${value:,}" for value in values)
+        draft.doubts.append(Doubt(", ".join(shown), shown, "which of these is the budget?"))
+        return None
+    if values and said[0].name != "budget_usd":
+        draft.note(path, values[0], "read as the budget")
+    return values[0] if values else None

@@ -1,0 +1,82 @@
+"""The names that a question may hold, from presets, prices and the team's programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from providers.offer import Offer
+from service.context import AppContext
+from service.domain.prices import PROVIDER_SYNONYMS
+from service.domain.teams import Principal
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs, make_vocabulary
+from service.presets.comparison.defaults import jurisdiction_groups
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.hardware.regions import country_names
+from service.presets.training.models import load_models
+
+NODE_NAMES = ("dgx", "hgx")
+"""Names of whole machines: a number before them counts machines."""
+MOST_PROGRAMS = 1000
+EUROPE = "EU"
+
+
+def vocabulary_of(context: AppContext) -> Vocabulary:
+    """Models, accelerators, sellers, regions and jurisdictions, prepared once for a state of the prices."""
+    book = context.book()
+    return _vocabulary(tuple(sorted({offer.provider for offer in book.offers})), tuple(sorted(set(map(_place, book.offers)))))
+
+
+def with_programs(context: AppContext, who: Principal, vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary with the team's programs, the first thousand of them. Raises StoreUnavailable."""
+    if context.store.absent():
+        return vocabulary
+    found = context.store.programs(who.team, 0, MOST_PROGRAMS)
+    return add_programs(
+        vocabulary, [Name("G", str(program.body["name"]), (str(program.body["name"]),), id=program.id) for program in found]
+    )
+
+
+def _place(offer: Offer) -> tuple[str, str]:
+    return offer.provider, offer.region
+
+
+@functools.lru_cache(maxsize=4)
+def _vocabulary(providers: tuple[str, ...], places: tuple[tuple[str, str], ...]) -> Vocabulary:
+    return make_vocabulary((*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions()))
+
+
+def _models() -> Iterator[Name]:
+    for preset in load_models().values():
+        yield Name("M", preset.name, (preset.name, *preset.aliases), params=preset.params)
+
+
+def _accelerators() -> Iterator[Name]:
+    """A name for each way to call a part: requests keep the caller's, so that its doubt is the endpoint's too."""
+    for accelerator in load_accelerators().values():
+        for label in dict.fromkeys((accelerator.name, *accelerator.aliases)):
+            if not label.lower().startswith(NODE_NAMES):
+                found = find_accelerator(label)
+                yield Name("A", label, (label,), found.ambiguous_with, found.why, per_node=found.accelerator.accelerators_per_node)
+
+
+def _providers(names: tuple[str, ...]) -> Iterator[Name]:
+    synonyms: dict[str, list[str]] = {}
+    for other, name in PROVIDER_SYNONYMS.items():
+        synonyms.setdefault(name, []).append(other)
+    for name in names:
+        yield Name("P", name, (name, *synonyms.get(name, ())))
+
+
+def _regions(places: tuple[tuple[str, str], ...]) -> Iterator[Name]:
+    for provider, region in places:
+        if any(character.isdigit() for character in region) or region.islower():
+            yield Name("R", region, (region,), provider=provider)
+
+
+def _jurisdictions() -> Iterator[Name]:
+    for group in jurisdiction_groups():
+        yield Name("J", group, (group, "European Union") if group == EUROPE else (group,))
+    yield Name("J", EUROPE, ("Europe",), why=f"Europe read as the {EUROPE}")
+    for code, names in country_names().items():
+        yield Name("J", code, (code, *names))

@@ -1,0 +1,160 @@
+"""POST /v1/ask: what is read, answered, asked back and refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service.api.resources.ask import EXAMPLE
+from service.domain.ask import EXAMPLES
+from service.schemas.ask import LONGEST_QUESTION, AskAnswerSchema
+from service.schemas.base import ProblemSchema
+
+
+def ask(client: FlaskClient, text: str, *, answer: bool = False) -> dict[str, Any]:
+    response = client.post("/v1/ask", json={"text": text, "answer": answer})
+    assert response.status_code == 200, response.get_data(as_text=True)
+    body: dict[str, Any] = response.get_json()
+    assert AskAnswerSchema().validate(body) == {}
+    return body
+
+
+def test_a_question_is_read_as_the_request_that_its_endpoint_takes(client: FlaskClient) -> None:
+    body = ask(client, "llama 3 8b, 1 trillion tokens on 512 h100s at $2")
+    understood = body["understood"]
+    assert understood["kind"] == "estimate"
+    assert understood["echo"] == "I read: an estimate of llama-3-8b, 1 trillion tokens, on 512 H100, at $2 per hour."
+    assert body["answer"] is None
+    method, path = understood["endpoint"].split()
+    assert client.open(path, method=method, json=understood["request"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EXAMPLE["text"],
+        "lora on qwen3 8b, 50M tokens, one a100",
+        "compare 7B 1T on h100,h200 x 64,128 in EU under $300k",
+        "what can $1M train on 256 h100",
+        "biggest model for 1e22 flops",
+    ],
+)
+def test_the_answer_is_that_of_the_endpoint(client: FlaskClient, text: str) -> None:
+    body = ask(client, text, answer=True)
+    method, path = body["understood"]["endpoint"].split()
+    direct = client.open(path, method=method, json=body["understood"]["request"]).get_json()
+    assert body["problem"] is None
+    assert body["answer"] == direct
+    assert body["summary"] == direct["summary"]
+    assert body["price_snapshot"] == direct["price_snapshot"]
+
+
+def test_a_chance_is_the_probability_of_deadline_and_budget(client: FlaskClient) -> None:
+    body = ask(client, "chance llama-3-8b 1T tokens on 512 h100 at $2 starting 2027-01-04 by 2027-03-01 under $80k", answer=True)
+    assert body["problem"] is None
+    assert 0 <= body["answer"]["deadline_probability"] <= 1
+    assert 0 < body["answer"]["budget_probability"] < 1
+    assert body["summary"]["text"]
+
+
+def test_the_request_of_a_chance_is_that_of_a_scenario(tracking_app: Flask) -> None:
+    client = tracking_app.test_client()
+    understood = ask(client, "chance llama-3-8b 1T tokens on 512 h100 under $600k")["understood"]
+    assert understood["endpoint"] == "POST /v1/scenarios"
+    assert client.post("/v1/scenarios", json=understood["request"]).status_code == 202
+
+
+def test_prices_are_answered_the_cheapest_first_in_a_sentence(client: FlaskClient) -> None:
+    body = ask(client, "price h100 on demand on aws", answer=True)
+    assert body["understood"]["request"] == {"accelerator": "H100", "provider": "aws", "pricing": "on_demand"}
+    items = body["answer"]["items"]
+    assert {item["provider"] for item in items} == {"aws"}
+    assert "H100 on demand aws: from $" in body["summary"]["text"]
+    page = client.get("/v1/offers", query_string={**body["understood"]["request"], "limit": 1000}).get_json()
+    assert body["answer"]["found"] == len(page["items"])
+
+
+def test_a_program_is_found_by_a_part_of_its_name(tracking_app: Flask) -> None:
+    client = tracking_app.test_client()
+    made = client.post("/v1/track/programs", json={"name": "support-assistant 7B", "budget_usd": 100_000, "start": "2026-01-05"}).get_json()
+    body = ask(client, "status 7B", answer=True)
+    assert body["understood"]["request"] == {"id": made["id"]}
+    assert body["answer"]["spend"]["usd"] == 0
+    assert body["understood"]["echo"] == "I read: the status of support-assistant 7B."
+    other = client.post("/v1/track/programs", json={"name": "vision 7B", "budget_usd": 100_000}).get_json()
+    asked = ask(client, "status 7B", answer=True)
+    assert asked["answer"] is None
+    assert asked["unclear"][0]["candidates"] == ["support-assistant 7B", "vision 7B"]
+    assert ask(client, "chance of vision 7B", answer=True)["understood"]["request"] == {"id": other["id"]}
+
+
+def test_what_is_in_doubt_is_asked_back_and_not_answered(client: FlaskClient) -> None:
+    body = ask(client, "llama 70b on 1T tokens, 64 h100", answer=True)
+    assert body["answer"] is None
+    (entry,) = body["unclear"]
+    assert entry["text"] == "llama 70b"
+    assert {"llama-2-70b", "llama-3-70b", "llama-3.1-70b"} <= {*entry["candidates"]}
+    assert entry["blocking"] is True
+
+
+def test_a_name_that_means_several_parts_is_said(client: FlaskClient) -> None:
+    notes = {entry["field"]: entry["source"] for entry in ask(client, "7B on 1T tokens, 64 h100")["assumptions"]}
+    assert "NVIDIA-H100-80GB-PCIe" in notes["hardware.accelerator"]
+
+
+def test_a_word_without_meaning_is_named_and_the_rest_is_answered(client: FlaskClient) -> None:
+    body = ask(client, "7B on 1T tokens, 64 h100 for bob", answer=True)
+    assert [(entry["text"], entry["blocking"]) for entry in body["unclear"]] == [("bob", False)]
+    assert body["summary"]["text"]
+
+
+def test_a_refusal_of_the_endpoint_stands_beside_what_was_read(client: FlaskClient) -> None:
+    body = ask(client, "llama 3.1 405b full fine-tune on 1B tokens on 1 h100", answer=True)
+    assert body["answer"] is None
+    assert body["problem"]["status"] == 422
+    assert body["problem"]["detail"]
+
+
+def test_a_figure_beyond_the_endpoint_is_its_problem(client: FlaskClient) -> None:
+    body = ask(client, "7B on 1T tokens on 900 million h100", answer=True)
+    assert body["problem"]["errors"][0]["pointer"] == "/hardware/count"
+
+
+@pytest.mark.parametrize("text", ["hello there", "?", "  ", "…"])
+def test_nothing_understood_is_refused_with_examples(client: FlaskClient, text: str) -> None:
+    response = client.post("/v1/ask", json={"text": text})
+    assert response.status_code == 422
+    problem = response.get_json()
+    assert ProblemSchema().validate(problem) == {}
+    assert problem["errors"][0]["pointer"] == "/text"
+    assert EXAMPLES[0] in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [({}, "/text"), ({"text": 7}, "/text"), ({"text": "x" * (LONGEST_QUESTION + 1)}, "/text"), ({"text": "7B", "ask": 1}, "/ask")],
+)
+def test_a_body_that_is_no_question_is_refused(client: FlaskClient, body: object, pointer: str) -> None:
+    response = client.post("/v1/ask", json=body)
+    assert response.status_code == 422
+    assert pointer in [entry["pointer"] for entry in response.get_json()["errors"]]
+
+
+def test_help_shows_what_can_be_asked(client: FlaskClient) -> None:
+    assert ask(client, "help", answer=True)["answer"]["examples"] == list(EXAMPLES)
+
+
+@pytest.mark.parametrize("text", EXAMPLES[:-1])
+def test_every_example_is_read_without_a_question(client: FlaskClient, text: str) -> None:
+    assert ask(client, text)["unclear"] == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(text=st.text(min_size=1, max_size=300))
+def test_no_text_makes_an_error_of_the_service(client: FlaskClient, text: str) -> None:
+    assert client.post("/v1/ask", json={"text": text, "answer": False}).status_code in (200, 422)
