@@ -77,7 +77,7 @@ class OptionThroughput:
 class OptionTime:
     """Time with interruptions, lost work and restarts; `finish` and `deadline_probability` where start and deadline are stated."""
 
-    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
+    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions and the wait for spot capacity included", "h")]
     accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
     goodput: Annotated[float, Doc("Part of the wall clock that ends in progress", "1")]
     expected_interruptions: Annotated[float, Doc("Interruptions in the median hours, mean", "count")]

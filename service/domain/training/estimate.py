@@ -152,7 +152,7 @@ class TimeBlock:
     """Duration of the run."""
 
     accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
-    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions included", "h")]
+    wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions and the wait for spot capacity included", "h")]
     steps: Annotated[float, Doc("Optimizer steps of the run", "count", maximum=1e40)]
     finish: Annotated[FinishDates | None, Doc("Day on which it ends; null without a start")]
     deadline_probability: Annotated[

@@ -277,6 +277,8 @@ class Failures:
         That rate over its median [1].
     spare_share : float
         Spare accelerators over those at work [1].
+    capacity_share : float
+        Share of the time in which all of the job's capacity can be had [1]; the rest is waited for and not paid.
     """
 
     mttf_hours_per_accelerator: Range
@@ -288,6 +290,7 @@ class Failures:
     preemptions_per_node_hour: float
     spare_share: float
     preemption_spread: Range = AS_STATED
+    capacity_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

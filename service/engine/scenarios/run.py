@@ -50,7 +50,8 @@ class CauseScore:
 class RunTrials:
     """A run in each trial, shape (trials,).
 
-    `hours`: all repeats one after another; `elapsed_hours`: with their concurrency; `queue_hours`: before them. `usd`: all repeats.
+    `hours`: all repeats one after another; `elapsed_hours`: with their concurrency and the wait for capacity;
+    `queue_hours`: before them. `usd`: all repeats.
     `causes`: what adds hours to all repeats, for the attribution.
     """
 
@@ -104,10 +105,11 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
     lost, expected_lost = draw_lost_hours(useful, rate, policy, scores["failures"], rng)
     open_share = 1 - model.run.schedule.maintenance_hours_per_week / HOURS_PER_WEEK
     hours = (useful + lost) / open_share
-    factor = None if model.regimes is None else draw_price_factor(model.regimes, hours / model.concurrency, rng)
+    elapsed = hours / model.concurrency / model.run.failures.capacity_share
+    factor = None if model.regimes is None else draw_price_factor(model.regimes, elapsed, rng)
     return RunTrials(
         hours=hours,
-        elapsed_hours=hours / model.concurrency,
+        elapsed_hours=elapsed,
         queue_hours=_queue_hours(model, scores, own, hours.shape),
         usd=_usd(model, hours, own, factor),
         price_factor=factor,

@@ -33,7 +33,7 @@ class Bill:
     run : Run
         Prices and settings.
     hours : float
-        Wall-clock hours of the run [h].
+        Hours in which the run holds its accelerators [h].
     energy_mwh : float
         Electricity [MWh].
     checkpoint_tb : float
@@ -54,17 +54,15 @@ class Bill:
         return self.hours * self.run.billing.counted_usd_per_hour * self.run.cluster.count
 
 
-def cost_lines(
-    run: Run, wall_clock_hours: float, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float
-) -> list[LineBlock]:
+def cost_lines(run: Run, held_hours: float, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float) -> list[LineBlock]:
     """All lines of one run's cost, without those of 0 but compute; without a price those that need none.
 
     Parameters
     ----------
     run : Run
         Prices and settings.
-    wall_clock_hours : float
-        Wall-clock hours of the run [h].
+    held_hours : float
+        Hours in which the run holds its accelerators [h].
     energy_mwh : float
         Electricity of these hours [MWh].
     checkpoint_tb : float
@@ -77,21 +75,21 @@ def cost_lines(
     list of LineBlock
         Amounts in whole cents [USD].
     """
-    bill = Bill(run, wall_clock_hours, energy_mwh, checkpoint_tb, checkpoint_interval_hours)
+    bill = Bill(run, held_hours, energy_mwh, checkpoint_tb, checkpoint_interval_hours)
     amounts = [(line, cents(usd(bill)), basis) for line, usd, basis in LINES]
     shown = COMPUTE_LINE if run.billing.usd_per_accelerator_hour is not None else ""
     return [LineBlock(line, usd, basis(bill)) for line, usd, basis in amounts if usd or line == shown]
 
 
-def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float) -> Range:
+def total_usd(run: Run, held_hours: Range, energy_mwh: float, checkpoint_tb: float, checkpoint_interval_hours: float) -> Range:
     """Sum of the lines at the p10, p50 and p90 of hours; without a price of those that need none.
 
     Parameters
     ----------
     run : Run
         Prices and settings.
-    wall_clock_hours : Range
-        Wall-clock hours of the run [h].
+    held_hours : Range
+        Hours in which the run holds its accelerators [h].
     energy_mwh : float
         Electricity at the p50 of hours [MWh].
     checkpoint_tb : float
@@ -106,10 +104,10 @@ def total_usd(run: Run, wall_clock_hours: Range, energy_mwh: float, checkpoint_t
     """
 
     def total(hours: float) -> float:
-        bill = Bill(run, hours, energy_mwh * hours / wall_clock_hours.p50, checkpoint_tb, checkpoint_interval_hours)
+        bill = Bill(run, hours, energy_mwh * hours / held_hours.p50, checkpoint_tb, checkpoint_interval_hours)
         return float(sum((cents(usd(bill)) for _, usd, _ in LINES), Decimal(0)))
 
-    low, middle, high = (total(hours) for hours in (wall_clock_hours.p10, wall_clock_hours.p50, wall_clock_hours.p90))
+    low, middle, high = (total(hours) for hours in (held_hours.p10, held_hours.p50, held_hours.p90))
     return Range(min(low, middle), middle, max(middle, high))
 
 

@@ -70,7 +70,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
         The request contradicts itself.
     """
     timed = predict_run_time(run, utilisation, planning)
-    flops, choice, reliable, hours = timed.flops, timed.choice, timed.reliable, timed.wall_clock_hours
+    flops, choice, reliable, hours = timed.flops, timed.choice, timed.reliable, timed.held_hours
     accelerator_hours = hours.scaled(run.cluster.count)
     mwh = energy_mwh(accelerator_hours.p50, run.energy)
     checkpoint = checkpoint_tb(run)
@@ -94,10 +94,10 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
         ),
         time=TimeBlock(
             accelerator_hours=accelerator_hours,
-            wall_clock_hours=hours,
+            wall_clock_hours=timed.wall_clock_hours,
             steps=run.data.trained_tokens / (run.training.seq_len * float(choice.steps.batch[0])),
-            finish=_finish(run, hours),
-            deadline_probability=_deadline_probability(run, hours),
+            finish=_finish(run, timed.wall_clock_hours),
+            deadline_probability=_deadline_probability(run, timed.wall_clock_hours),
         ),
         cost=CostBlock(
             total_usd=total,
@@ -124,9 +124,12 @@ def _spread_causes(run: Run, timed: RunTime, planning: PlanCalibration, total: R
         "planning": loss_spread(run, planning),
         "failures": failure_spread(run, timed.reliable),
     }
-    whole = timed.wall_clock_hours
+    whole = timed.held_hours
     alone = {cause: product(whole.p50, (factor,)) for cause, factor in factors.items() if factor.p10 < factor.p90}
-    return tuple(CauseOfSpread(cause, hours, None if total is None else _cost_in(hours, whole, total)) for cause, hours in alone.items())
+    return tuple(
+        CauseOfSpread(cause, hours.scaled(1 / timed.capacity_share), None if total is None else _cost_in(hours, whole, total))
+        for cause, hours in alone.items()
+    )
 
 
 def _cost_in(hours: Range, whole: Range, total: Range) -> Range:

@@ -56,8 +56,10 @@ class RunTime:
         Throughput of the whole run over that of its steps, interruptions apart [1].
     reliable : Reliability
         Failures, checkpoints and goodput.
-    wall_clock_hours : Range
-        Duration [h].
+    held_hours : Range
+        Time in which the accelerators are held, and paid [h].
+    capacity_share : float
+        Share of the time in which they can be had [1].
     """
 
     flops: TrainingFlops
@@ -65,12 +67,18 @@ class RunTime:
     speed: Throughput
     run_over_step_speed: float
     reliable: Reliability
-    wall_clock_hours: Range
+    held_hours: Range
+    capacity_share: float
+
+    @property
+    def wall_clock_hours(self) -> Range:
+        """Duration [h]: the hours held, and the wait for capacity."""
+        return self.held_hours.scaled(1 / self.capacity_share)
 
     @property
     def run_over_wall_clock(self) -> float:
-        """Speed of the whole run over that of its steps, interruptions included [1]."""
-        return self.run_over_step_speed * self.reliable.goodput
+        """Speed of the whole run over that of its steps, interruptions and the wait for capacity included [1]."""
+        return self.run_over_step_speed * self.reliable.goodput * self.capacity_share
 
 
 def predict_run_time(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> RunTime:
@@ -112,7 +120,9 @@ def _interrupted(
     ratio = run_over_step_speed(run, planning)
     spreads = [failure_spread(run, reliable), loss_spread(run, planning)]
     return [
-        RunTime(flops, choice, speed, ratio, reliable, _wall_clock_hours(run, speed, ratio * reliable.goodput, spreads))
+        RunTime(
+            flops, choice, speed, ratio, reliable, _held_hours(run, speed, ratio * reliable.goodput, spreads), run.failures.capacity_share
+        )
         for choice, speed in timed_layouts
     ]
 
@@ -238,6 +248,6 @@ def _check_goodput(reliable: Reliability) -> None:
         )
 
 
-def _wall_clock_hours(run: Run, speed: Throughput, useful_share: float, spreads: Sequence[Range]) -> Range:
+def _held_hours(run: Run, speed: Throughput, useful_share: float, spreads: Sequence[Range]) -> Range:
     useful_s = run.data.trained_tokens / (speed.tokens_per_s_per_accelerator.p50 * run.cluster.count)
     return product(useful_s / 3600 / useful_share, (inverse(speed.tokens_per_s_per_accelerator), *spreads))

@@ -47,6 +47,21 @@ def spot_preemptions() -> SpotPreemptions:
     return SpotPreemptions(build(Range, row), row["source"])
 
 
+@dataclass(frozen=True, slots=True)
+class SpotCapacity:
+    """Share of the time in which spot capacity can be had [1], and who says so."""
+
+    share_of_time: Range
+    source: str
+
+
+@functools.cache
+def spot_capacity() -> SpotCapacity:
+    """Share of the time where the caller states none."""
+    row = load_document("spot")["share_of_time"]
+    return SpotCapacity(build(Range, row), row["source"])
+
+
 @functools.cache
 def spot_sets() -> tuple[SpotSet, ...]:
     """Traced sets, the smallest first."""

@@ -287,6 +287,7 @@ class FailuresSchema(Schema):
     checkpoint_interval_minutes = OrWord(_above_zero(1e7), "auto", description="Time between checkpoints; left out: the best one [min]")
     checkpoint_blocking_share = _above_zero(1.0, description="Part of the write training waits for; near 0: asynchronous")
     preemptions_per_node_hour = NotNegative(maximum=1000, description="Rate at which a node is taken away [per node-hour]")
+    capacity_share = _above_zero(1.0, description="Share of the time in which all capacity can be had; the rest is waited for [1]")
     spare_share = Share(description="Spare accelerators over those of the job [1]")
 
 

@@ -195,7 +195,7 @@ def _cost_approach(task: ApproachTask, approach: Approach) -> CostedApproach:
         people_usd=people_usd,
         serving=serving,
         pays_back_at_tokens=None,
-        needs=_needs(approach, run and run[0]),
+        needs=_needs(approach, run),
         gives=approach.gives,
         risk=approach.risk,
         source=approach.source,
@@ -279,8 +279,8 @@ def _sum(first: Range, second: Range) -> Range:
     return Range(first.p10 + second.p10, first.p50 + second.p50, first.p90 + second.p90)
 
 
-def _needs(approach: Approach, answer: EstimateAnswer | None) -> ApproachNeeds:
-    count = 0 if answer is None else round(answer.estimate.time.accelerator_hours.p50 / answer.estimate.time.wall_clock_hours.p50)
+def _needs(approach: Approach, run: tuple[EstimateAnswer, dict[str, Any]] | None) -> ApproachNeeds:
+    answer, count = (None, 0) if run is None else (run[0], run[1]["hardware"]["count"])
     return ApproachNeeds(
         data=approach.data,
         accelerators=approach.accelerators,

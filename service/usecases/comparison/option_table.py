@@ -147,7 +147,7 @@ def evaluate_offers(configurations: Sequence[Sequence[TimedConfiguration]], firs
         configuration=at,
         row=row,
         cost=OfferCosts(cost.p10.ravel(), cost.p50.ravel(), cost.p90.ravel()),
-        finish_hours=p50.ravel() + runs[0].schedule.queue_hours,
+        finish_hours=p50.ravel() / runs[0].failures.capacity_share + runs[0].schedule.queue_hours,
         mwh=mwh.ravel(),
         tco2e=tco2e.ravel(),
         ruled_out=ruled_out | {"cannot_run": cannot_run, "splits_nodes": splits_nodes.ravel() & ~cannot_run},
@@ -155,10 +155,10 @@ def evaluate_offers(configurations: Sequence[Sequence[TimedConfiguration]], firs
 
 
 def _percentiles(configuration: TimedConfiguration) -> tuple[float, float, float]:
-    """10th, 50th and 90th percentile of the wall clock [h], NaN where the configuration cannot run."""
+    """10th, 50th and 90th percentile of the hours held [h], NaN where the configuration cannot run."""
     if configuration.timing is None:
         return np.nan, np.nan, np.nan
-    hours = configuration.timing.wall_clock_hours
+    hours = configuration.timing.held_hours
     return hours.p10, hours.p50, hours.p90
 
 

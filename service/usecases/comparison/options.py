@@ -195,9 +195,9 @@ def _figures(configuration: TimedConfiguration, finish_hours: float, constraints
         ),
         OptionTime(
             wall_clock_hours=hours,
-            accelerator_hours=hours.scaled(configuration.count),
+            accelerator_hours=timing.held_hours.scaled(configuration.count),
             goodput=reliability.goodput,
-            expected_interruptions=hours.p50 / reliability.mttf_hours,
+            expected_interruptions=timing.held_hours.p50 / reliability.mttf_hours,
             finish=_finish(constraints, waiting_hours, hours),
             deadline_probability=None if available is None else probability_below(available - waiting_hours, hours),
         ),

@@ -84,7 +84,7 @@ def evaluate_owned(configuration: TimedConfiguration, at: int, hardware: OwnedHa
     positions, row = np.array([at]), np.array([-1 - position])
     if configuration.run is None or configuration.timing is None:
         return infeasible_options(positions, row, {})
-    stated, hours = configuration.workload.request.get("energy", {}), configuration.timing.wall_clock_hours
+    stated, hours = configuration.workload.request.get("energy", {}), configuration.timing.held_hours
     run = replace(configuration.run, energy=_own_energy(configuration.run.energy, stated, hardware))
     accelerator_hours = hours.p50 * run.cluster.count
     mwh = mwh_at(accelerator_hours, run.energy, np.array([run.energy.pue]))
@@ -212,7 +212,7 @@ def _make_sensitivity(flip: VerdictFlip) -> InputSensitivity:
 
 def _paid_hours(option: Option) -> float:
     """Accelerator-hours of the workload that are paid for: whole instances where it is rented, and spares."""
-    hours, instance = option.time.wall_clock_hours.p50 if option.time else np.nan, option.offer.accelerators_per_instance
+    hours, instance = option.time.accelerator_hours.p50 / option.count if option.time else np.nan, option.offer.accelerators_per_instance
     accelerators = option.count if option.offer.pricing == OWNED else option.nodes * instance
     return hours * (accelerators + option.spare_accelerators)
 

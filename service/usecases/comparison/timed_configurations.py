@@ -34,8 +34,8 @@ Request = Mapping[str, Any]
 OFFER_FIELDS = ("energy.region", "energy.grid_gco2_per_kwh", "energy.pue", "hardware.inter_node_gbps")
 # Pointers of valid requests that an accelerator cannot run.
 ACCELERATOR_POINTERS = ("/training/precision", "/training/rl/generation/precision")
-# Applies to interruptible capacity only.
-SPOT_FIELD = "preemptions_per_node_hour"
+# Apply to interruptible capacity only.
+SPOT_FIELDS = ("preemptions_per_node_hour", "capacity_share")
 # Replaces the accelerator's name in a warning, so that equal warnings about several accelerators merge.
 ACCELERATOR = "<accelerator>"
 # Accelerators with borrowed rates are listed up to this many, of more the first ones are named.
@@ -241,13 +241,13 @@ def _with_count(on_accelerator: WorkloadOnAccelerator, run: Run, count: int, not
 
 
 def _without_spot_and_deadline(request: Request) -> Request:
-    """The request without its preemption rate, and without the deadline, which is a constraint of the comparison."""
-    excluded = (("failures", SPOT_FIELD), ("schedule", "deadline"))
-    return {**request, **{section: _without_field(request.get(section, {}), field) for section, field in excluded}}
+    """The request without preemptions and waits for capacity, and without the deadline, which is a constraint of the comparison."""
+    excluded = {"failures": SPOT_FIELDS, "schedule": ("deadline",)}
+    return {**request, **{section: _without_fields(request.get(section, {}), fields) for section, fields in excluded.items()}}
 
 
-def _without_field(section: Request, field: str) -> Request:
-    return {name: value for name, value in section.items() if name != field}
+def _without_fields(section: Request, fields: Sequence[str]) -> Request:
+    return {name: value for name, value in section.items() if name not in fields}
 
 
 def _outcomes(run: Run, timings: Callable[[], Sequence[RunTime]]) -> Iterable[tuple[RunTime | None, str]]:

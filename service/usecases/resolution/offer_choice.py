@@ -143,7 +143,7 @@ def _price(context: AppContext, run: Run, offers: Sequence[Offer], stated_gbps: 
     if infeasible(run, choices[0]):
         return None
     timed = predict_run_times_in(run, choices, utilisation, plan_calibration())
-    hours = np.array([[[getattr(each.wall_clock_hours, name) for each in timed]] for name in ("p10", "p50", "p90")])
+    hours = np.array([[[getattr(each.held_hours, name) for each in timed]] for name in ("p10", "p50", "p90")])
     prices = OfferPrices(
         usd_per_accelerator_hour=np.array([float(offer.usd_per_accelerator_hour) for offer in offers]),
         accelerators_per_instance=np.array([offer.accelerator_count for offer in offers]),

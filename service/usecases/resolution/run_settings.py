@@ -16,7 +16,7 @@ from service.presets.hardware.energy import find_power, usual_load_factor
 from service.presets.hardware.power_limits import find_power_limit
 from service.presets.hardware.regions import Region, find_region, region_of_offer
 from service.presets.training.reliability import RecoveryDefault, find_failure_rate, recovery_defaults
-from service.presets.training.spot import spot_preemptions, spot_sets
+from service.presets.training.spot import spot_capacity, spot_preemptions
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import power_share
 from service.usecases.resolution.feedback import apply_request_feedback
@@ -88,6 +88,7 @@ def resolve_failures(given: Section, accelerator: Accelerator, pricing: str | No
         checkpoint_interval_minutes=None if interval == "auto" else interval,
         preemptions_per_node_hour=preemptions,
         preemption_spread=spread,
+        capacity_share=_capacity_share(given, pricing, notes),
         **recovery,
     )
 
@@ -96,14 +97,25 @@ def _preemptions(given: Section, pricing: str | None, notes: AssumptionLog) -> t
     """Preemptions of a node [1/h], and that rate over its median [1]: the caller's; else none, or the published range of spot capacity."""
     if pricing != "spot" or given.get("preemptions_per_node_hour") is not None:
         return float(notes.choose(given, "failures.preemptions_per_node_hour")), AS_STATED
-    usual, largest = spot_preemptions(), spot_sets()[-1]
-    notes.warn(
-        "spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it; hours until it can be had again"
-        f" are not in the answer: sets of {largest.instances} V100 instances were there {largest.share_of_time:.0%} of the time in 2023"
-    )
+    usual = spot_preemptions()
+    notes.warn("spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it")
     rate = usual.per_node_hour
     notes.assume("failures.preemptions_per_node_hour", rate.p50, f"{rate.p10:g} to {rate.p90:g}: {usual.source}")
     return rate.p50, rate.scaled(1 / rate.p50)
+
+
+def _capacity_share(given: Section, pricing: str | None, notes: AssumptionLog) -> float:
+    """Share of the time in which the capacity can be had [1]: the caller's; else all of it, or what traces of spot capacity show."""
+    if pricing != "spot" or given.get("capacity_share") is not None:
+        return float(given.get("capacity_share") or default("failures.capacity_share").value)
+    usual = spot_capacity()
+    share = usual.share_of_time
+    notes.warn(
+        f"spot capacity is waited for: it is taken to be there {share.p50:.0%} of the time, and the time on the clock holds the wait,"
+        " which is not paid; state failures.capacity_share as you see it"
+    )
+    notes.assume("failures.capacity_share", share.p50, f"{share.p10:g} to {share.p90:g}: {usual.source}")
+    return share.p50
 
 
 def _recovery(given: Section, name: str, software_year: int, notes: AssumptionLog) -> float:

@@ -173,7 +173,7 @@ def _tokens_bought(resolved: OptimumRequest, params: float, cost: SizeCost | Non
         case "accelerator_hours":
             tokens = amount / (cost.hours_per_token * count)
         case _:
-            tokens = amount / cost.hours_per_token
+            tokens = amount * cost.capacity_share / cost.hours_per_token
     return max(1.0, tokens)
 
 

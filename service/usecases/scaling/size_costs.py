@@ -74,12 +74,16 @@ class TrainingSetup:
 
 @dataclass(frozen=True, slots=True)
 class SizeCost:
-    """Cost of one size: wall-clock hours per token, fixed USD, and USD per token; paid accelerator-hours for USD without a price."""
+    """Cost of one size: hours held per token, fixed USD, and USD per token; paid accelerator-hours for USD without a price.
+
+    `capacity_share`: of the wall clock in which the capacity can be had [1].
+    """
 
     params: float
     hours_per_token: float
     usd_fixed: float
     usd_per_token: float
+    capacity_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +99,20 @@ class SizeCostTable:
     hours_per_token: PowerSum
     usd_fixed: PowerSum
     usd_per_token: PowerSum
+    capacity_share: float = 1.0
 
     def usd(self) -> Cost:
         """Cost function of training [USD]."""
         return self._where_it_fits(lambda params, tokens: self.usd_fixed.at(params) + self.usd_per_token.at(params) * tokens)
 
     def wall_clock_hours(self) -> Cost:
-        """Cost function of the wall clock [h]."""
-        return self._where_it_fits(lambda params, tokens: self.hours_per_token.at(params) * tokens)
+        """Cost function of the wall clock, the wait for capacity included [h]."""
+        return self._where_it_fits(lambda params, tokens: self.hours_per_token.at(params) * tokens / self.capacity_share)
 
     def accelerator_hours(self) -> Cost:
         """Cost function of all accelerators [h]."""
         hours = self.wall_clock_hours()
-        return lambda params, tokens: hours(params, tokens) * self.count
+        return lambda params, tokens: hours(params, tokens) * self.capacity_share * self.count
 
     def through(self, known: SizeCost) -> SizeCostTable:
         """The table scaled to what a size costs that was timed."""
@@ -118,6 +123,7 @@ class SizeCostTable:
             self.hours_per_token.through(known.params, known.hours_per_token),
             self.usd_fixed.through(known.params, known.usd_fixed),
             self.usd_per_token.through(known.params, known.usd_per_token),
+            self.capacity_share,
         )
 
     def _where_it_fits(self, cost: Cost) -> Cost:
@@ -204,20 +210,20 @@ def cost_size(setup: TrainingSetup, params: float, model: Transformer) -> SizeCo
     if not choice.fits:
         raise DoesNotFit(f"{params:.3g} parameters do not fit on {setup.cluster.count:,} x {setup.cluster.accelerator.name}", "/hardware")
     timed = predict_run_time_in(run, choice, utilisation, plan_calibration())
-    hours, checkpoint, interval_hours = timed.wall_clock_hours.p50, checkpoint_tb(run), timed.reliable.checkpoint_interval_minutes / 60
+    hours, checkpoint, interval_hours = timed.held_hours.p50, checkpoint_tb(run), timed.reliable.checkpoint_interval_minutes / 60
 
     if setup.price is None:
         paid = setup.cluster.count * (1 + overhead_share(run)) + idle_accelerators(run)
-        return SizeCost(params, hours / TIMED_TOKENS, 0.0, hours / TIMED_TOKENS * paid)
+        return SizeCost(params, hours / TIMED_TOKENS, 0.0, hours / TIMED_TOKENS * paid, timed.capacity_share)
 
-    def total_cost_usd(wall_clock_hours: float) -> float:
-        mwh = energy_mwh(wall_clock_hours * setup.cluster.count, run.energy)
-        return total_usd(run, Range.exactly(wall_clock_hours), mwh, checkpoint, interval_hours).p50
+    def total_cost_usd(held_hours: float) -> float:
+        mwh = energy_mwh(held_hours * setup.cluster.count, run.energy)
+        return total_usd(run, Range.exactly(held_hours), mwh, checkpoint, interval_hours).p50
 
     # Both are long, since a short run writes fewer checkpoints than it keeps.
     usd_short, usd_long = total_cost_usd(MEASURED_HOURS), total_cost_usd(2 * MEASURED_HOURS)
     usd_per_hour = (usd_long - usd_short) / MEASURED_HOURS
-    return SizeCost(params, hours / TIMED_TOKENS, 2 * usd_short - usd_long, usd_per_hour * hours / TIMED_TOKENS)
+    return SizeCost(params, hours / TIMED_TOKENS, 2 * usd_short - usd_long, usd_per_hour * hours / TIMED_TOKENS, timed.capacity_share)
 
 
 def size_cost_table(setup: TrainingSetup) -> SizeCostTable:
@@ -238,6 +244,7 @@ def size_cost_table(setup: TrainingSetup) -> SizeCostTable:
         fit_power_sum(params, hours),
         fit_power_sum(params, fixed),
         fit_power_sum(params, per_token),
+        rows[0].capacity_share,
     )
 
 

@@ -226,9 +226,8 @@ def _cost_at_start(option: Option, goal: Goal, days: int) -> Range:
     if cost is None or time is None or not days:
         return cost or Range.exactly(0.0)
     change = (1 + goal.price_change_per_year) ** (days * 24 / HOURS_PER_YEAR) - 1
-    return Range(
-        *(getattr(cost, name) + change * _machine_usd(option, getattr(time.wall_clock_hours, name), goal) for name in cost.__slots__)
-    )
+    held = time.accelerator_hours.scaled(1 / option.count)
+    return Range(*(getattr(cost, name) + change * _machine_usd(option, getattr(held, name), goal) for name in cost.__slots__))
 
 
 def _machine_usd(option: Option, hours: float, goal: Goal) -> float:

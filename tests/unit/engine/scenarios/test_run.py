@@ -48,6 +48,16 @@ def test_hours_follow_speed_tokens_and_maintenance() -> None:
     assert found.elapsed_hours == pytest.approx(found.hours)
 
 
+def test_waiting_for_capacity_is_on_the_clock_and_not_on_the_bill() -> None:
+    """Capacity that is there half of the time takes twice as long for the same hours and dollars."""
+    always = certain_run(hours=100.0)
+    sometimes = replace(always, run=replace(always.run, failures=replace(always.run.failures, capacity_share=0.5)))
+    one, other = simulated(always), simulated(sometimes)
+    assert other.elapsed_hours == pytest.approx(2 * one.elapsed_hours)
+    assert other.hours == pytest.approx(one.hours)
+    assert other.usd == pytest.approx(one.usd)
+
+
 def test_repeats_share_lanes_and_prices_see_the_elapsed_time() -> None:
     """Three repeats of 100 hours on two lanes are over after 150; with equal regimes the price is theirs for certain."""
     model = certain_run(hours=100.0, run_equivalents=3.0, concurrency=2.0, regimes=Regimes(1.5, 1.5, 30.0, 10.0))

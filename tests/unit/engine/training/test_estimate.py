@@ -383,6 +383,25 @@ def test_on_one_node_teams_reach_what_is_found() -> None:
     assert estimate(asked, replace(plain, layout_loss=0.2), PLANNERS) == estimate(asked, plain, PLANNERS)
 
 
+@given(st.floats(0.05, 1.0))
+def test_waiting_for_capacity_takes_time_and_no_money(share: float) -> None:
+    """The clock goes on while none can be had; hours held, bill, energy and interruptions are those of capacity that is always there."""
+    always, sometimes = (
+        answer(run(failures=failures(preemptions_per_node_hour=0.01, capacity_share=part), schedule=Schedule(date(2027, 1, 4), None, 0, 0)))
+        for part in (1.0, share)
+    )
+    for name in ("p10", "p50", "p90"):
+        waited = getattr(sometimes.time.wall_clock_hours, name)
+        assert waited == pytest.approx(getattr(always.time.wall_clock_hours, name) / share)
+    assert sometimes.time.accelerator_hours == always.time.accelerator_hours
+    assert (sometimes.cost, sometimes.energy, sometimes.reliability) == (always.cost, always.energy, always.reliability)
+    assert sometimes.time.finish is not None
+    assert always.time.finish is not None
+    assert sometimes.time.finish.p50 >= always.time.finish.p50
+    trained = sometimes.throughput.effective_tokens_per_s * sometimes.time.wall_clock_hours.p50 * 3600
+    assert trained == pytest.approx(sometimes.tokens.trained)
+
+
 def test_queues_move_the_finish_and_not_the_bill() -> None:
     """Ten days in the queue end the run ten days later and cost nothing."""
     start = date(2027, 1, 4)

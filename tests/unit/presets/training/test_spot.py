@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.presets.training.spot import spot_preemptions, spot_sets
+from service.presets.training.spot import spot_capacity, spot_preemptions, spot_sets
 
 
 def test_the_default_lies_between_what_is_published_and_what_was_traced() -> None:
@@ -14,6 +14,14 @@ def test_the_default_lies_between_what_is_published_and_what_was_traced() -> Non
     several = [one.losses_per_hour / one.instances for one in spot_sets() if one.instances > 1]
     assert min(several) < found.per_node_hour.p90 < max(several)
     assert found.per_node_hour.p50 == pytest.approx((found.per_node_hour.p10 * found.per_node_hour.p90) ** 0.5, rel=0.05)
+    assert "skypilot" in found.source
+
+
+def test_the_share_of_time_is_that_of_traces() -> None:
+    """From the zones that have least to those that have most; the traced sets lie between."""
+    found = spot_capacity()
+    assert found.share_of_time.p10 < found.share_of_time.p50 < found.share_of_time.p90 < 1
+    assert all(found.share_of_time.p10 < one.share_of_time < found.share_of_time.p90 for one in spot_sets())
     assert "skypilot" in found.source
 
 

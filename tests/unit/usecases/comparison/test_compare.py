@@ -261,7 +261,7 @@ def test_warnings_are_of_what_can_run_and_name_few(settings: Settings) -> None:
     assert not any("T4" in text for text in borrowed)
     assert all(len(text) < 300 for text in found.warnings)
     assert sum(text.startswith("no overhead is stated") for text in found.warnings) == 1
-    assert sum(text.startswith("spot: spot capacity") for text in found.warnings) == 1
+    assert sum(text.startswith("spot: spot capacity is taken back") for text in found.warnings) == 1
     assert set(noted_of(found.assumptions)["failures.preemptions_per_node_hour"]) == {"spot", "not spot"}
 
 

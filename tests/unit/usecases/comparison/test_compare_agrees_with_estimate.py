@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
 from service.usecases.comparison.compare import compare
-from service.usecases.resolution.price import find_eligible_offers
+from service.usecases.resolution.price import find_eligible_offers, require_priced
 from service.usecases.training.estimate import estimate
 
 ACCELERATORS = ["H100", "A100-80GB", "tpu-v5p"]
@@ -90,6 +93,34 @@ def test_an_option_is_what_an_estimate_of_its_offer_says(context: AppContext, wo
         assert (option.energy.mwh, option.energy.tco2e) == pytest.approx((alone.energy.mwh, alone.energy.tco2e))
         assert option.throughput.parallelism == alone.throughput.parallelism
         assert option.throughput.mfu == alone.throughput.mfu
+
+
+@hypothesis.settings(max_examples=12)
+@given(
+    count=st.one_of(st.none(), st.sampled_from((1, 7, 32, 63))),
+    tensor=st.sampled_from((None, 1, 2)),
+    lag=st.integers(0, 2),
+    responses=st.sampled_from((4, 16)),
+)
+def test_a_step_of_rl_is_the_same_in_both(context: AppContext, count: int | None, tensor: int | None, lag: int, responses: int) -> None:
+    """Seconds of a step and dollars, whether the sampler has no accelerators of its own, one, some, or all but one."""
+    pool = {name: value for name, value in (("count", count), ("tensor", tensor if count != 1 else None)) if value}
+    lengths = {"prompt_tokens": 300.0, "response_tokens": {"p50": 700.0, "max": 2048.0}}
+    rl = {"prompts_per_step": 64, "responses_per_prompt": responses, "asynchronous_steps": lag, "generation": pool, **lengths}
+    workload = {
+        "model": {"preset": "llama-3.2-1b"},
+        "data": {"samples": 100_000},
+        "training": {"method": "rl", "seq_len": 4096, "rl": rl},
+    }
+    candidates = {"accelerators": ["H100"], "counts": [64], "pricing": ["on_demand"]}
+    found = compare(context, {"workload": workload, "candidates": candidates, "limit": 1000})
+    option, price = next(estimable(list(found.options), context, "on_demand"))
+    alone = estimate(context, {**workload, "hardware": {"accelerator": "H100", "count": 64}, "price": price}).estimate
+    assert option.throughput is not None
+    assert option.cost_usd is not None
+    assert option.throughput.step_time_s == alone.throughput.step_time_s
+    assert option.throughput.parallelism == alone.throughput.parallelism
+    assert option.cost_usd.p50 == pytest.approx(require_priced(alone.cost.total_usd).p50, abs=CENTS_OF_ROUNDED_LINES)
 
 
 def test_a_comparison_can_be_repeated_against_its_snapshot(context: AppContext) -> None:

@@ -11,6 +11,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
+from service.presets.training.spot import spot_capacity
 from service.usecases.comparison.compare import Comparison
 from service.usecases.training.estimate import estimate
 from tests.unit.usecases.comparison.comparing import A100, WORKLOAD, by_id, compared, offer, selling
@@ -129,17 +130,19 @@ def test_a_torus_is_let_in_slices(settings: Settings) -> None:
 
 
 def test_spot_costs_preemptions_in_time_and_money(settings: Settings) -> None:
-    """At the same price it takes longer and costs more: work lost, detection and restarts; with energy in proportion."""
+    """At the same price it is held longer and costs more: work lost, detection and restarts, with energy; waiting costs time alone."""
     context = market(settings, offer("2.00"), offer("2.00", pricing="spot"))
     kept, spot = sorted(compared(context).options, key=lambda option: option.offer.pricing)
     assert kept.time is not None
     assert spot.time is not None
     assert spot.time.expected_interruptions > kept.time.expected_interruptions
     assert spot.time.goodput < kept.time.goodput
-    longer = p50(spot)[0] / p50(kept)[0]
+    longer = spot.time.accelerator_hours.p50 / kept.time.accelerator_hours.p50
+    waited = p50(spot)[0] / p50(kept)[0] / longer
+    assert waited == pytest.approx(1 / spot_capacity().share_of_time.p50)
     assert longer == pytest.approx(kept.time.goodput / spot.time.goodput)
     assert longer > 1
-    assert rent(spot) > rent(kept)
+    assert rent(kept) < rent(spot) < waited * rent(kept)
     assert kept.energy is not None
     assert spot.energy is not None
     assert spot.energy.mwh / kept.energy.mwh == pytest.approx(longer)
@@ -150,7 +153,7 @@ def test_preemptions_stated_are_those_of_spot_alone(settings: Settings) -> None:
     context = market(settings, offer("2.00"), offer("2.00", pricing="spot"))
     calm, rough = (
         {option.offer.pricing: p50(option)[0] for option in compared(context, workload=WORKLOAD | {"failures": failures}).options}
-        for failures in ({"preemptions_per_node_hour": 0}, {"preemptions_per_node_hour": 0.2})
+        for failures in ({"preemptions_per_node_hour": rate, "capacity_share": 1.0} for rate in (0, 0.2))
     )
     assert calm["spot"] == calm["on_demand"] == rough["on_demand"]
     assert rough["spot"] > 1.1 * calm["spot"]

@@ -44,7 +44,8 @@ class TestFailures:
         """A stated MTTF has no range, zero minutes are zero minutes."""
         given = {
             "mttf_hours_per_accelerator": 50_000.0, "detection_minutes": 0.0, "restart_minutes": 15.0, "checkpoint_write_minutes": 2.0,
-            "checkpoint_interval_minutes": 30.0, "checkpoint_blocking_share": 0.1, "preemptions_per_node_hour": 0.01, "spare_share": 0.0,
+            "checkpoint_interval_minutes": 30.0, "checkpoint_blocking_share": 0.1, "preemptions_per_node_hour": 0.01, "capacity_share": 0.8,
+            "spare_share": 0.0,
         }  # fmt: skip
         notes = AssumptionLog()
         found = run_settings.resolve_failures(given, H100, "spot", 2026, notes)
@@ -74,6 +75,18 @@ class TestFailures:
         assert run_settings.resolve_failures({}, H100, "spot", 2026, notes).preemptions_per_node_hour > 0
         assert "failures.preemptions_per_node_hour" in noted(notes)
         assert any("spot" in warning for warning in notes.warnings)
+
+    def test_spot_capacity_is_waited_for_unless_the_caller_knows_better(self) -> None:
+        """The share of the time in traces, with its source and range; a stated one is silent, and other capacity is always there."""
+        notes = AssumptionLog()
+        assert run_settings.resolve_failures({}, H100, "spot", 2026, notes).capacity_share == 0.59
+        assert noted(notes)["failures.capacity_share"] == 0.59
+        assert any("waited for" in warning for warning in notes.warnings)
+        assert any("spot-traces" in assumption.source and "0.31 to 0.89" in assumption.source for assumption in notes.assumptions)
+        stated = AssumptionLog()
+        assert run_settings.resolve_failures({"capacity_share": 0.9}, H100, "spot", 2026, stated).capacity_share == 0.9
+        assert run_settings.resolve_failures({}, H100, "on_demand", 2026, stated).capacity_share == 1
+        assert "failures.capacity_share" not in noted(stated)
 
     def test_a_stated_rate_of_preemptions_is_certain(self) -> None:
         """The published one has a wide range."""
