@@ -10,7 +10,7 @@ from marshmallow import ValidationError
 
 from service.context import AppContext
 from service.domain.ask import EXAMPLES, KINDS, Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.domain.errors import DomainError, InvalidRequest, UnknownName
+from service.domain.errors import DomainError, UnknownName
 from service.domain.summary import Summary
 from service.domain.teams import Principal
 from service.presets.version import engine_version
@@ -19,6 +19,7 @@ from service.schemas.comparison.request import CompareRequestSchema
 from service.schemas.derive import derive, schema_of
 from service.schemas.fields import Count, Flag, FreeObject, Items, Part, Schema, Text
 from service.schemas.prices import OfferQuerySchema
+from service.schemas.procurement.request import BuyOrRentRequestSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.schemas.strict_json import MAX_ERRORS
@@ -30,6 +31,7 @@ from service.usecases.ask.chance import chance
 from service.usecases.ask.prices import quote_offers
 from service.usecases.ask.read import read_question
 from service.usecases.comparison.compare import compare
+from service.usecases.procurement.buy_or_rent import buy_or_rent
 from service.usecases.scaling.optimum import optimal
 from service.usecases.tracking.programs import find_program
 from service.usecases.tracking.status import program_status
@@ -42,6 +44,7 @@ SCHEMAS: Mapping[Kind, MarshmallowSchema] = {
     "estimate": EstimateRequestSchema(),
     "compare": CompareRequestSchema(),
     "optimal": OptimalRequestSchema(),
+    "buy_or_rent": BuyOrRentRequestSchema(),
     "chance": ScenarioRequestSchema(),
     "price": OfferQuerySchema(),
 }
@@ -164,15 +167,11 @@ def _help(context: AppContext, who: Principal, request: Body) -> Body:  # noqa: 
     return {"summary": to_builtins(Summary(text=text)), "examples": list(EXAMPLES)}
 
 
-def _not_yet(context: AppContext, who: Principal, request: Body) -> Body:  # noqa: ARG001 - as all answers
-    raise InvalidRequest("this question is read, but not answered yet: send the request to its endpoint")
-
-
 ANSWERS: Mapping[Kind, Callable[[AppContext, Principal, Any], Body]] = {
     "estimate": _by_usecase(estimate),
     "compare": _by_usecase(compare),
     "optimal": _by_usecase(optimal),
-    "buy_or_rent": _not_yet,
+    "buy_or_rent": _by_usecase(buy_or_rent),
     "chance": _chance,
     "price": _price,
     "status": _status,

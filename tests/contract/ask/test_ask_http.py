@@ -42,6 +42,8 @@ def test_a_question_is_read_as_the_request_that_its_endpoint_takes(client: Flask
         "compare 7B 1T on h100,h200 x 64,128 in EU under $300k",
         "what can $1M train on 256 h100",
         "biggest model for 1e22 flops",
+        "buy 256 h100 at 32k for 3 years use 70% vs $1.89",
+        "own or rent 64 h200 for 4 years, capex $38k each, cost of capital 9%, electricity at $0.09 per kWh",
     ],
 )
 def test_the_answer_is_that_of_the_endpoint(client: FlaskClient, text: str) -> None:

@@ -47,6 +47,8 @@ CALCULATIONS = {
     "/v1/optimal",
     "/v1/reprice",
     "/v1/scaling-laws/fit",
+    "/v1/ask",
+    "/v1/buy-or-rent",
     "/v1/serving",
 }
 """POSTs that change nothing, so that `read` is enough."""

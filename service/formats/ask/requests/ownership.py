@@ -28,6 +28,8 @@ def buy_or_rent_request(draft: Draft) -> Request:
     )
     if years is None:
         draft.missing("for how many years?")
+    if not draft.slots.has("capex", *MONEY):
+        draft.missing("what does one accelerator cost to buy, such as $32k each?")
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
         residual_share=draft.one("residual_share", "own.0.residual_share"),
