@@ -22,7 +22,9 @@ SCENARIOS = README.parent / "docs" / "scenarios.md"
 RESULTS = README.parent / "docs" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
-TRANSCRIPTS = tuple(README.parent / "docs" / f"{name}.md" for name in ("asking", "comparing", "contract-prices", "optimal", "serving"))
+TRANSCRIPTS = tuple(
+    README.parent / "docs" / f"{name}.md" for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving")
+)
 """Pages that show commands with their output."""
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
 """What commands take for now: which prices are stale depends on it."""

@@ -57,7 +57,7 @@ class AppContext:
 
         Raises UnknownName (pointer /price/snapshot), StoreUnavailable.
         """
-        return self.catalog.book(name, self.team)
+        return self.catalog.book(name, self.team, self.clock().date())
 
     def lessons_reference(self) -> LessonsReference | None:
         """The lessons as answers name them; None where the team has none."""

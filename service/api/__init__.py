@@ -32,6 +32,7 @@ RESOURCES: tuple[str, ...] = (
     "service.api.resources.results.pages",
     "service.api.resources.prices.catalog",
     "service.api.resources.prices.providers",
+    "service.api.resources.prices.price_files",
     "service.api.resources.operations.health",
     "service.api.resources.operations.docs",
 )

@@ -9,6 +9,7 @@ import click
 
 from service.cli.context import make_context, make_database, report_errors
 from service.cli.options import json_option
+from service.cli.price_files import delete_file, import_file, list_files
 from service.cli.request_io import show
 from service.cli.tables import Cells, clip, columns, csv_text, grid
 from service.domain.errors import StoreUnavailable
@@ -25,6 +26,10 @@ SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh
 @click.group()
 def prices() -> None:
     """Prices of the clouds, as their own interfaces state them."""
+
+
+for _command in (import_file, list_files, delete_file):
+    prices.add_command(_command)
 
 
 @prices.command()

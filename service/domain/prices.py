@@ -14,6 +14,8 @@ from providers.offer import NO_TERMS, PRICINGS, TERM_HOURS, Offer, OfferTerms
 from service.domain.answer_fields import HIDDEN, Doc
 
 LONGEST_COMPARED = 100
+SOON_DAYS = 30
+"""An answer says of a quote that it ends in so many days or fewer."""
 PROVIDER_SYNONYMS: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("amazon", "amazon web services", "ec2", "sagemaker"), "aws")
     | dict.fromkeys(("google", "google cloud", "gce"), "gcp")
@@ -75,6 +77,27 @@ def term_hours(pricing: str | None, terms: CommitmentTerms | None) -> float:
     """Hours paid for whether used or not [h]: the stated term's, else those of the kind of pricing; 0 where that has none."""
     stated = None if terms is None else terms.term_hours
     return TERM_HOURS.get(pricing or "", 0.0) if stated is None else stated
+
+
+def end_warning(provider: str, terms: CommitmentTerms | None, today: date) -> str | None:
+    """What to say of a quote that ends soon, or that has ended; None where it does not."""
+    if terms is None or terms.valid_until is None or (terms.valid_until - today).days > SOON_DAYS:
+        return None
+    days = (terms.valid_until - today).days
+    if days < 0:
+        return f"the quote of {provider} ended on {terms.valid_until}: ask for a new one"
+    return f"the quote of {provider} ends {'today' if not days else 'in 1 day' if days == 1 else f'in {days} days'}, on {terms.valid_until}"
+
+
+def ended_warning(ended: Iterable[Offer], accelerators: Iterable[str]) -> str | None:
+    """What to say of quotes for these accelerators that have ended and are not used; None without any."""
+    wanted = set(accelerators)
+    found = [offer for offer in ended if offer.accelerator in wanted]
+    if not found:
+        return None
+    last = max(offer.terms.valid_until for offer in found if offer.terms.valid_until is not None)
+    sellers = ", ".join(sorted({offer.provider for offer in found}))
+    return f"quotes of {sellers} have ended, the last on {last}, and are not used: ask for new ones"
 
 
 def pack_terms(terms: OfferTerms) -> dict[str, Any] | None:

@@ -25,7 +25,7 @@ class PriceBook:
 
     `policies` are by origin of an offer, because two providers may read the same mirror; `fresh_for` applies where there is none. `newest`
     is when the newest price was recorded: unlike `observed_at` of offers it is constant for a name. `disconnected`: the store cannot be
-    read, so all offers count as stale.
+    read, so all offers count as stale. `ended` are quotes of the team that have ended and are not among the offers.
     """
 
     name: str
@@ -35,6 +35,7 @@ class PriceBook:
     newest: datetime = NEVER
     policies: Mapping[Origin, FreshnessPolicy] = field(default_factory=dict, repr=False)
     disconnected: bool = False
+    ended: tuple[Offer, ...] = field(default=(), repr=False)
 
     @cached_property
     def eligible_by_kind(self) -> dict[tuple[str, str], list[Offer]]:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property, lru_cache
 
 from service.domain.errors import StoreUnavailable, UnknownName
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook, make_price_book, matches_filters
-from service.prices.snapshots import TEAM_SEPARATOR, SnapshotRepository
-from service.store import EMPTY_MANIFEST, BookManifest
+from service.prices.snapshots import END_SEPARATOR, TEAM_SEPARATOR, SnapshotRepository
+from service.store import EMPTY_MANIFEST, BookManifest, SnapshotRef
 
 __all__ = ["BUILT_IN_PROVIDER", "PriceBook", "PriceCatalog", "make_price_book", "matches_filters"]
 
@@ -38,11 +39,11 @@ REFRESH_THREAD = "price-look"
 
 @dataclass(frozen=True, slots=True)
 class _CurrentBooks:
-    """Result of a refresh: the common book, and the books of teams with own prices that were requested."""
+    """Result of a refresh: the common book, and the books of teams with own prices that were requested, by the last end of a quote."""
 
     book: PriceBook
     manifest: BookManifest
-    by_team: dict[str, PriceBook] = field(default_factory=dict)
+    by_team: dict[tuple[str, date | None], PriceBook] = field(default_factory=dict)
 
 
 class _NotRecordedError(Exception):
@@ -83,12 +84,12 @@ class PriceCatalog:
         """The shipped prices, marked as disconnected, until the store has answered."""
         return replace(self._snapshots.shipped, disconnected=True)
 
-    def book(self, name: str | None = None, team: str | None = None) -> PriceBook:
-        """The current book as the team sees it, or the recorded one of a name.
+    def book(self, name: str | None = None, team: str | None = None, today: date | None = None) -> PriceBook:
+        """The current book as the team sees it today, without its quotes that have ended, or the recorded one of a name.
 
         Raises UnknownName (pointer /price/snapshot), also for a book with another team's prices; StoreUnavailable.
         """
-        current = self._book_of_team(team)
+        current = self._book_of_team(team, today)
         if name in (None, current.name):
             return current
         try:
@@ -97,17 +98,21 @@ class PriceCatalog:
             message = f"no price snapshot is called {str(name)[:100]!r}; the current one is {current.name}"
             raise UnknownName(message, "/price/snapshot", (current.name,)) from None
 
-    def _book_of_team(self, team: str | None) -> PriceBook:
+    def _book_of_team(self, team: str | None, today: date | None) -> PriceBook:
         """The current book with the team's own prices."""
         book, current = self.current, self._current
-        if team is None or current is None or team not in current.manifest.teams:
+        refs = () if team is None or current is None else current.manifest.of_team(team)
+        if team is None or current is None or not refs:
             return book
-        if team not in current.by_team:
-            current.by_team[team] = self._with_team_prices(current.book, current.manifest, team)
-        return current.by_team[team]
+        ended = None if today is None else self._snapshots.last_end(refs, today)
+        if (team, ended) not in current.by_team:
+            current.by_team[team, ended] = self._with_team_prices(current.book, refs, ended)
+        return current.by_team[team, ended]
 
-    def _with_team_prices(self, book: PriceBook, manifest: BookManifest, team: str) -> PriceBook:
-        return self._snapshots.with_team_prices(book, manifest.teams[team], now_known=True)
+    def _with_team_prices(self, book: PriceBook, refs: Sequence[SnapshotRef], ended: date | None, *, now_known: bool = True) -> PriceBook:
+        for ref in refs:
+            book = self._snapshots.with_team_prices(book, ref, now_known=now_known, ended=ended)
+        return book if ended is None else replace(book, name=f"{book.name}{END_SEPARATOR}{ended}")
 
     def refresh(self) -> None:
         """Load the current book if it has changed."""
@@ -115,13 +120,24 @@ class PriceCatalog:
             manifest, last = self._snapshots.current_manifest(), self._current
             if last is None or last.book.disconnected or manifest != last.manifest:
                 book, known = self._snapshots.current(manifest), last.by_team if last else {}
-                self._current = _CurrentBooks(
-                    book, manifest, {team: self._with_team_prices(book, manifest, team) for team in list(known) if team in manifest.teams}
-                )
+                self._current = _CurrentBooks(book, manifest, self._team_books(book, manifest, known))
             self.watch(manifest)
         except StoreUnavailable as error:
             self._mark_disconnected(error)
         self._last_refresh = self._clock()
+
+    def _team_books(
+        self, book: PriceBook, manifest: BookManifest, known: Iterable[tuple[str, date | None]]
+    ) -> dict[tuple[str, date | None], PriceBook]:
+        """Books of the teams that were asked for before and still have prices of their own."""
+        asked = [(team, ended, manifest.of_team(team)) for team, ended in list(known)]
+        return {(team, ended): self._with_team_prices(book, refs, ended) for team, ended, refs in asked if refs}
+
+    def changed(self) -> None:
+        """Show at once what this process has just stored; other processes see it at their next refresh."""
+        self._snapshots.forget_manifest()
+        if self._current is not None:
+            self.refresh()
 
     def _mark_disconnected(self, error: StoreUnavailable) -> None:
         last = self._current
@@ -157,8 +173,17 @@ class PriceCatalog:
         return found
 
     def _read_team_book(self, team: str, name: str) -> PriceBook:
-        shared, _, own = name.rpartition(TEAM_SEPARATOR)
-        ref = self._snapshots.team_ref(team, own)
-        if ref is None:
+        stated, _, end = name.partition(END_SEPARATOR)
+        shared, *own = stated.split(TEAM_SEPARATOR)
+        refs = [ref for snapshot in own if (ref := self._snapshots.team_ref(team, snapshot)) is not None]
+        if len(refs) != len(own):
             raise _NotRecordedError(name)
-        return self._snapshots.with_team_prices(self._recorded(shared), ref, now_known=False)
+        return self._with_team_prices(self._recorded(shared), refs, _day(end, name) if end else None, now_known=False)
+
+
+def _day(text: str, name: str) -> date:
+    """The day of a book's name. Raises _NotRecordedError for what is none."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise _NotRecordedError(name) from None

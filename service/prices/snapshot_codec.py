@@ -22,7 +22,7 @@ _DIGEST_BYTES = 32
 
 def pack(snapshot: Fetched) -> bytes:
     """Offers, discounts and name of a snapshot."""
-    rows = [[_written(getattr(offer, name)) for name in _FIELDS] for offer in snapshot.offers]
+    rows = [pack_offer(offer) for offer in snapshot.offers]
     discounts = [asdict(discount) | {"share": str(discount.share)} for discount in snapshot.discounts]
     text = json.dumps({"snapshot": snapshot.snapshot, "offers": rows, "discounts": discounts}, separators=(",", ":"))
     body = zlib.compress(text.encode(), 1)
@@ -38,7 +38,12 @@ def unpack(blob: bytes, snapshot: str) -> Fetched | None:
     if found["snapshot"] != snapshot:
         return None
     discounts = tuple(Discount(**entry | {"share": Decimal(entry["share"])}) for entry in found["discounts"])
-    return Fetched(tuple(_offer(row) for row in found["offers"]), snapshot, discounts=discounts)
+    return Fetched(tuple(unpack_offer(row) for row in found["offers"]), snapshot, discounts=discounts)
+
+
+def pack_offer(offer: Offer) -> list[Any]:
+    """An offer's fields as plain JSON values, in their order."""
+    return [_written(getattr(offer, name)) for name in _FIELDS]
 
 
 def _written(value: Any) -> Any:
@@ -49,7 +54,8 @@ def _written(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def _offer(row: list[Any]) -> Offer:
+def unpack_offer(row: list[Any]) -> Offer:
+    """The offer that `pack_offer` made plain."""
     given = dict(zip(_FIELDS, row, strict=True))
     times = {name: given[name] and datetime.fromisoformat(given[name]) for name in _TIMES}
     return Offer(**{**given, **times, "usd_per_hour": Decimal(given["usd_per_hour"]), "terms": unpack_terms(given["terms"])})

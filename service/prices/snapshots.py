@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,9 @@ MANIFEST_TTL_S = 1.0
 SNAPSHOT_TTL_S = 86_400.0
 TEAM_SEPARATOR = "~"
 """Separator of the names of the common book and the team's prices in the name of the team's book; needs no escape in a URL."""
+END_SEPARATOR = "@"
+"""Separator of the name of a team's book and the last day on which one of its quotes has ended."""
+MAX_KNOWN_ENDS = 1000
 
 
 class SnapshotRepository:
@@ -31,11 +34,17 @@ class SnapshotRepository:
     def __init__(self, load_provider: Callable[[], Provider], store: Store, cache: Cache | None = None) -> None:
         self._load_provider, self._store, self._cache = load_provider, store, cache
         self._at_hand: dict[str, Fetched] = {}
+        self._known_ends: dict[str, frozenset[date]] = {}
 
     @cached_property
     def shipped(self) -> PriceBook:
         """The shipped prices, used as long as nothing else is stored."""
         return make_price_book(self._shipped.snapshot, self._shipped.offers, self._shipped_policy.fresh_for)
+
+    def forget_manifest(self) -> None:
+        """Read the manifest from the store at the next look: something has changed."""
+        if self._cache:
+            self._cache.set(MANIFEST_KEY, b"", MANIFEST_TTL_S)
 
     def current_manifest(self) -> BookManifest:
         """The newest book's name and parts."""
@@ -51,7 +60,8 @@ class SnapshotRepository:
         """The book of the current manifest: its offers carry the time at which they were last confirmed."""
         if manifest.book is None:
             return self.shipped
-        self._at_hand = {ref.snapshot: self._snapshot(ref.snapshot) for ref in (*manifest.parts, *manifest.teams.values())}
+        own = (*manifest.teams.values(), *manifest.quotes.values())
+        self._at_hand = {ref.snapshot: self._snapshot(ref.snapshot) for ref in (*manifest.parts, *own)}
         return self._assemble(manifest.book, manifest.parts, now_known=True)
 
     def recorded(self, name: str) -> PriceBook | None:
@@ -65,9 +75,24 @@ class SnapshotRepository:
         """A team's recorded prices; None where this team has none of that name."""
         return self._store.team_snapshot_ref(team, snapshot)
 
-    def with_team_prices(self, book: PriceBook, ref: SnapshotRef, *, now_known: bool) -> PriceBook:
-        """The common book with the team's own prices of `ref`."""
+    def last_end(self, refs: Sequence[SnapshotRef], today: date) -> date | None:
+        """The last day on which a price of these snapshots ended before today; None where none has ended."""
+        return max((day for ref in refs for day in self._ends(ref.snapshot) if day < today), default=None)
+
+    def _ends(self, snapshot: str) -> frozenset[date]:
+        """Days on which prices of a snapshot end."""
+        if snapshot not in self._known_ends:
+            days = frozenset(offer.terms.valid_until for offer in self._snapshot(snapshot).offers if offer.terms.valid_until is not None)
+            self._known_ends = {**self._known_ends, snapshot: days} if len(self._known_ends) < MAX_KNOWN_ENDS else {snapshot: days}
+        return self._known_ends[snapshot]
+
+    def with_team_prices(self, book: PriceBook, ref: SnapshotRef, *, now_known: bool, ended: date | None = None) -> PriceBook:
+        """The common book with the team's own prices of `ref`, without those that ended on `ended` or before."""
         team_prices, policy = self._snapshot(ref.snapshot), self._policy(ref, now_known=now_known)
+        gone = tuple(offer for offer in team_prices.offers if ended and offer.terms.valid_until and offer.terms.valid_until <= ended)
+        if gone:
+            team_prices = replace(team_prices, offers=tuple(offer for offer in team_prices.offers if offer not in gone))
+            book = replace(book, ended=(*book.ended, *gone))
         newest = max((offer.observed_at for offer in team_prices.offers), default=NEVER)
         if now_known:
             team_prices = replace(team_prices, offers=tuple(_with_verified_time(offer, ref) for offer in team_prices.offers))
@@ -137,8 +162,8 @@ def _read_manifest(blob: bytes) -> BookManifest | None:
     """Manifest from the cache; None for anything else."""
     try:
         found = json.loads(blob)
-        teams = {str(team): _snapshot_ref(part) for team, part in found["teams"].items()}
-        return BookManifest(found["book"], tuple(_snapshot_ref(part) for part in found["parts"]), teams)
+        teams, quotes = ({str(team): _snapshot_ref(part) for team, part in found[name].items()} for name in ("teams", "quotes"))
+        return BookManifest(found["book"], tuple(_snapshot_ref(part) for part in found["parts"]), teams, quotes)
     except (AttributeError, ValueError, TypeError, KeyError):
         return None
 

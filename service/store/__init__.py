@@ -17,6 +17,7 @@ from service.store.jobs import MAX_ATTEMPTS, JobRows
 from service.store.keys import KeyRows
 from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import EMPTY_MANIFEST, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
+from service.store.prices.price_files import PriceFileRecord, PriceFileRows
 from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
 from service.store.results.results import ResultRows
@@ -39,6 +40,7 @@ __all__ = [
     "HistoryFilter",
     "NewScenario",
     "OpenWork",
+    "PriceFileRecord",
     "ProviderState",
     "RollUpHour",
     "RunLog",
@@ -57,6 +59,7 @@ class Store(
     JobRows,
     PriceRows,
     BookRows,
+    PriceFileRows,
     HistoryRows,
     KeyRows,
     IdempotencyRows,

@@ -204,6 +204,29 @@ team_prices = Table(
     Column("warnings", JSON, nullable=False),
 )
 
+price_files = Table(
+    "price_files",
+    metadata,
+    Column("team", String(200), primary_key=True),  # its name, as price books have it
+    Column("name", String(100), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("file_name", String(200), nullable=False),
+    Column("format", String(16), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("kept_at", UtcTime, nullable=False),
+    Column("kept_by", String(16)),  # id of the API key
+    Column("state", String(16), nullable=False),  # current, superseded or deleted
+    Column("content", JSON, nullable=False),
+)
+
+team_quotes = Table(
+    "team_quotes",
+    metadata,
+    Column("team", String(200), primary_key=True),
+    Column("snapshot", String(200), ForeignKey("price_snapshots.name"), nullable=False),
+)
+"""The snapshot of all current offers of a team's price files; the team's operator may give it further prices in `team_prices`."""
+
 
 price_history = Table(
     "price_history",

@@ -80,6 +80,20 @@ def canonical_accelerator(label: str, memory_gb: float | None) -> str | None:
     return best.name if error <= _MEMORY_TOLERANCE else None
 
 
+def accelerator_candidates(label: str, memory_gb: float | None = None) -> tuple[str, ...]:
+    """Canonical names that a label may mean, the usual one first; with the memory of one device [GB or GiB] only those that have it.
+
+    Empty where the label is unknown.
+    """
+    entry = _entry(label)
+    if entry is None:
+        return ()
+    names = (entry.canonical, *entry.others)
+    if memory_gb is None:
+        return names
+    return tuple(name for name in names if _memory_error(load_accelerators()[name], memory_gb) <= _MEMORY_TOLERANCE)
+
+
 def _memory_error(part: Accelerator, memory_gb: float) -> float:
     """Relative difference of a stated memory from the part's own, in the nearer of its two figures."""
     own = (part.memory_gb, part.usable_memory_bytes / _GIB)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from providers.offer import NO_TERMS, Offer
+from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import commitment_terms
 from service.domain.training.hardware import Accelerator
@@ -30,7 +29,7 @@ def batch_answer(answers: Sequence[Mapping[str, Any]], price_snapshot: str) -> d
 
 def offer_entry(offer: Offer, *, stale: bool) -> dict[str, Any]:
     """An offer as listings show it."""
-    body: dict[str, Any] = to_builtins(replace(offer, terms=NO_TERMS))
+    body: dict[str, Any] = to_builtins(offer)
     body["availability_since"], terms = body.pop("available_since"), commitment_terms(offer)
     del body["terms"]
     if terms is not None:

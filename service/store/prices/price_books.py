@@ -8,14 +8,27 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, update
 
 from service.store.database import insert_into, insert_new, sanitize_text
+from service.store.prices.lock import lock_books
 from service.store.prices.team_prices import TeamPriceChanges, TeamPriceRows, save_team_prices
-from service.store.tables import length_of, price_book_parts, price_books, price_history, price_snapshots, provider_states, team_prices
+from service.store.tables import (
+    length_of,
+    price_book_parts,
+    price_books,
+    price_history,
+    price_snapshots,
+    provider_states,
+    team_prices,
+    team_quotes,
+)
 
-_LOCK_KEY = 0x0071_6C61_7A  # one book at a time, so that none misses another refresh's prices
 _TEXTS = ("last_error", "unconfigured")
+QUOTES_FRESH_FOR_S = 365 * 86_400
+"""How long a team's own quotes count as fresh [s], as price files do; a quote that has ended is not used."""
+QUOTES_PREFIX = "quotes-"
+"""Beginning of the names of snapshots of teams' own quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +78,17 @@ class SnapshotRef:
 class BookManifest:
     """A book's name and its parts by provider; no name where nothing is stored.
 
-    `teams` are present team prices by the team's name; no book contains them.
+    `teams` are present team prices of operators' price files by the team's name, `quotes` those of the teams' own; no book contains them.
     """
 
     book: str | None
     parts: tuple[SnapshotRef, ...]
     teams: Mapping[str, SnapshotRef] = field(default_factory=dict)
+    quotes: Mapping[str, SnapshotRef] = field(default_factory=dict)
+
+    def of_team(self, team: str) -> tuple[SnapshotRef, ...]:
+        """What a team has of its own; the later part has precedence."""
+        return tuple(part[team] for part in (self.teams, self.quotes) if team in part)
 
 
 EMPTY_MANIFEST = BookManifest(None, ())
@@ -106,7 +124,7 @@ class BookRows(TeamPriceRows):
         answer was stored after `since`.
         """
         with self._write() as connection:
-            _alone(connection)
+            lock_books(connection)
             if since is not None:
                 _check_newest(connection, since)
             if history:
@@ -120,7 +138,7 @@ class BookRows(TeamPriceRows):
         """The newest book with its parts, and present team prices."""
         with self._snapshot() as connection:
             newest = _manifest(connection, price_books.c.seq == select(func.max(price_books.c.seq)).scalar_subquery())
-            return replace(newest, teams=_team_snapshot_refs(connection))
+            return replace(newest, teams=_team_snapshot_refs(connection, team_prices), quotes=_team_snapshot_refs(connection, team_quotes))
 
     def book_manifest(self, name: str) -> BookManifest:
         """The book of that name with its parts; a single snapshot is a book too. No parts where there is none.
@@ -135,7 +153,9 @@ class BookRows(TeamPriceRows):
         """A team's snapshot, present or past; None where that team has none of that name."""
         with self._read() as connection:
             row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team == team)).first()
-        return SnapshotRef(*row) if row else None
+        if row is None:
+            return None
+        return _quoted(SnapshotRef(*row)) if snapshot.startswith(QUOTES_PREFIX) else SnapshotRef(*row)
 
 
 _NOW_KNOWN = (provider_states.c.verified_at, provider_states.c.fresh_for_s, func.coalesce(provider_states.c.failures, 0))
@@ -157,20 +177,20 @@ def _manifest(connection: Connection, which: ColumnElement[bool]) -> BookManifes
     return BookManifest(rows[0][0], tuple(SnapshotRef(*row[1:]) for row in rows)) if rows else EMPTY_MANIFEST
 
 
-def _team_snapshot_refs(connection: Connection) -> dict[str, SnapshotRef]:
-    query = _ONE.add_columns(team_prices.c.team).join(team_prices, team_prices.c.snapshot == price_snapshots.c.name)
-    return {row[-1]: SnapshotRef(*row[:-1]) for row in connection.execute(query.order_by(team_prices.c.team))}
+def _team_snapshot_refs(connection: Connection, table: Table) -> dict[str, SnapshotRef]:
+    query = _ONE.add_columns(table.c.team).join(table, table.c.snapshot == price_snapshots.c.name)
+    refs = {row[-1]: SnapshotRef(*row[:-1]) for row in connection.execute(query.order_by(table.c.team))}
+    return refs if table is team_prices else {team: _quoted(ref) for team, ref in refs.items()}
+
+
+def _quoted(ref: SnapshotRef) -> SnapshotRef:
+    """A reference whose prices are dated by themselves: the state of the operator's price files does not concern them."""
+    return replace(ref, verified_at=None, fresh_for_s=QUOTES_FRESH_FOR_S, failures=0)
 
 
 def _single(connection: Connection, snapshot: str) -> BookManifest:
     row = connection.execute(_ONE.where(price_snapshots.c.name == snapshot, price_snapshots.c.team.is_(None))).first()
     return BookManifest(snapshot, (SnapshotRef(*row),)) if row else EMPTY_MANIFEST
-
-
-def _alone(connection: Connection) -> None:
-    """Lock against other writers; SQLite has one writer at a time."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
 
 
 def _check_newest(connection: Connection, since: ProviderState) -> None:

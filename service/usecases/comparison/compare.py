@@ -33,7 +33,7 @@ from service.usecases.comparison.capacity import (
     warn_contracts,
     warn_unmatched_quotas,
 )
-from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments
+from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments, warn_ends
 from service.usecases.comparison.constraints import apply_constraints
 from service.usecases.comparison.empty_result import check_names_known, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
@@ -160,6 +160,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
     options = make_options(shown, order, compared, front)
     warn_contracts(options, notes)
     warn_commitments(options, notes)
+    warn_ends(options, book, offered, now.date(), notes)
     notes.warn(*warn_of_data(compared, int(order[0])))
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     return Comparison(

@@ -15,7 +15,15 @@ from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.offer_choice import CheaperStale, choose_offer, note_choice
-from service.usecases.resolution.price import STATE_PRICE, Price, find_eligible_offers, find_offers, find_stated_price, note_offer_price
+from service.usecases.resolution.price import (
+    STATE_PRICE,
+    Price,
+    find_eligible_offers,
+    find_offers,
+    find_stated_price,
+    note_offer_price,
+    sold_for,
+)
 from service.usecases.resolution.run import TrainedModel, resolve_trained_model
 
 Request = Mapping[str, Any]
@@ -52,7 +60,7 @@ def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBo
     if stated is not None:
         return Machine(resolve_cluster(found, hardware, notes, stated), stated, book.name, {})
     try:
-        offers = find_offers(filters, found.accelerator.name, book)
+        offers = sold_for(find_offers(filters, found.accelerator.name, book), hardware["count"])
     except UnpricedAccelerator as problem:
         notes.warn(f"{problem.message}, {STATE_PRICE}")
         return Machine(resolve_cluster(found, hardware, notes), None, book.name, {})
@@ -60,6 +68,9 @@ def resolve_machine_in_book(context: AppContext, request: Request, book: PriceBo
     others = find_eligible_offers({"pricing": filters.get("pricing")}, found.accelerator.name, book) if filtered else ()
     choice = choose_offer(context, request, resolve_cluster(found, hardware, AssumptionLog()), offers, book, others)
     price = note_offer_price(choice.offer, book, context.clock(), notes)
+    least = choice.offer.terms.minimum_accelerators or 0
+    if least > hardware["count"]:
+        notes.warn(f"the price of {choice.offer.provider} is for at least {least:,} accelerators")
     cluster = resolve_cluster(found, hardware, notes, price)
     note_choice(choice, cluster, hardware.get("inter_node_gbps"), notes)
     return Machine(cluster, price, book.name, choice.cost_by_provider, choice.cheaper_stale, choice.trained)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,7 +11,16 @@ from typing import Annotated, Any, TypeVar
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS, Offer
 from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest, NoOffer, UnpricedAccelerator
-from service.domain.prices import PROVIDER_SYNONYMS, CommitmentTerms, commitment_terms, near_names, offer_key, term_hours
+from service.domain.prices import (
+    PROVIDER_SYNONYMS,
+    CommitmentTerms,
+    commitment_terms,
+    end_warning,
+    ended_warning,
+    near_names,
+    offer_key,
+    term_hours,
+)
 from service.presets.hardware.regions import region_of_offer
 from service.prices.catalog import PriceBook, matches_filters
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -84,6 +93,12 @@ def find_offers(given: Mapping[str, Any], accelerator: str, book: PriceBook) -> 
     return offers
 
 
+def sold_for(offers: Sequence[Offer], count: int) -> Sequence[Offer]:
+    """The offers whose price is for so few accelerators; all of them where none is."""
+    fitting = [offer for offer in offers if (offer.terms.minimum_accelerators or 0) <= count]
+    return fitting if fitting and len(fitting) < len(offers) else offers
+
+
 def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
     """The caller's price, else the lowest price of `count` accelerators among the eligible offers: for what runs within a node.
 
@@ -92,7 +107,7 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
     stated = find_stated_price(given, accelerator)
     if stated is not None:
         return stated
-    offers = find_offers(given, accelerator, book)
+    offers = sold_for(find_offers(given, accelerator, book), count)
     offer = find_cheapest(offers, count) or offers[0]
     notes.assume("price", describe_offer(offer), f"the cheapest of {len(offers)} known {offer.pricing} offers, the newest of each provider")
     return note_offer_price(offer, book, now, notes)
@@ -101,6 +116,9 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
 def note_offer_price(offer: Offer, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
     """The price of an offer, with its discounts and its age noted."""
     price = price_from_offer(offer, book, now)
+    for text in (end_warning(offer.provider, price.terms, now.date()), ended_warning(book.ended, (offer.accelerator,))):
+        if text is not None:
+            notes.warn(text)
     if price.discounts is not None:
         notes.assume("price.discounts", f"{price.list_usd_per_accelerator_hour:.4f} list, {price.discounts}", DISCOUNTED)
     if price.stale:

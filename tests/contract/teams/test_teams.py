@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import logging
 import re
@@ -16,6 +18,7 @@ from flask import Flask
 from service import create_app
 from service.api.http import openapi
 from service.api.http.auth import PREFIX
+from service.api.resources.prices.price_files import EXAMPLE as PRICE_FILE_EXAMPLE
 from service.api.resources.results.results import EXAMPLE as RESULT_EXAMPLE
 from service.api.resources.scenarios import EXAMPLE as SCENARIO_EXAMPLE
 from service.api.resources.tracking.alerts import RULE_EXAMPLE
@@ -55,6 +58,7 @@ CALCULATIONS = {
 SHARED = {"/v1/providers/<name>": "aws", "/v1/providers/<name>/refresh": "aws"}
 """Addresses with a name in them that are the same for all teams, and such a name."""
 EVENT = {"id": "e1", "type": "note", "at": "2026-11-21T00:00:00Z", "text": "ours alone"}
+QUOTE = PRICE_FILE_EXAMPLE | {"confirm": True, "sha256": hashlib.sha256(base64.b64decode(PRICE_FILE_EXAMPLE["content_base64"])).hexdigest()}
 BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", "/v1/track/programs"): {"name": "a program"},
     ("PATCH", "/v1/track/programs/<program_id>"): {"budget_usd": 1},
@@ -67,6 +71,8 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", "/v1/track/alert-rules/<rule_id>/test"): None,
     ("POST", "/v1/scenarios"): SCENARIO_EXAMPLE,
     ("DELETE", "/v1/scenarios/<scenario_id>"): None,
+    ("POST", "/v1/price-files"): QUOTE,
+    ("DELETE", "/v1/price-files/<price_file>"): None,
     ("POST", "/v1/results"): RESULT_EXAMPLE,
     ("DELETE", "/v1/results/<result_id>"): None,
     ("POST", "/v1/results/<result_id>/links"): {},
@@ -106,7 +112,9 @@ def ids(doors: House) -> Mapping[str, str]:
     result = made(doors, "/v1/results", RESULT_EXAMPLE)
     link = made(doors, f"/v1/results/{result}/links", {})
     there = {"program_id": program, "run_id": run, "rule_id": rule, "scenario_id": over.get_json()["id"]}
-    return there | {"result_id": result, "link_id": link}
+    quote = doors.ask("ours", "POST", "/v1/price-files", json=QUOTE | {"name": str(uuid.uuid4())})
+    assert quote.status_code == 201, quote.text
+    return there | {"result_id": result, "link_id": link, "price_file": quote.get_json()["name"]}
 
 
 def made(doors: House, path: str, body: Any) -> str:

@@ -276,10 +276,10 @@ class TestATeamsOwn:
         with_team_prices = SnapshotRepository.with_team_prices
         meanwhile = [lambda: catalog.book(team="speech")]
 
-        def interrupted(shelf: SnapshotRepository, book: PriceBook, head: SnapshotRef, *, now_known: bool) -> PriceBook:
+        def interrupted(shelf: SnapshotRepository, book: PriceBook, head: SnapshotRef, **how: Any) -> PriceBook:
             if meanwhile:
                 meanwhile.pop()()
-            return with_team_prices(shelf, book, head, now_known=now_known)
+            return with_team_prices(shelf, book, head, **how)
 
         monkeypatch.setattr(SnapshotRepository, "with_team_prices", interrupted)
         catalog.refresh()

@@ -1,0 +1,121 @@
+"""What holds for a whole sheet: by the caller, else by how columns are written and by the notes around the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from service.domain.price_files import QuoteCorrections, QuoteSetting
+from service.formats.imports.quotes.cells import (
+    NAMED_DATE,
+    NUMERIC_DATE,
+    CellError,
+    Writing,
+    date_order,
+    decimal_mark,
+    find_currency,
+    read_date,
+    term_hours,
+)
+from service.formats.imports.quotes.labels import QuoteReference
+from service.formats.imports.quotes.layout import Table, TableColumn, letter_of
+from service.formats.imports.quotes.units import basis_of, period_of
+from service.formats.imports.quotes.vocabulary import HEADERS, ON_DEMAND, RESERVED, SPOT, Field
+
+AMOUNTS: tuple[Field, ...] = ("price", "upfront", "committed", "memory_gb", "accelerator_count", "minimum", "term")
+DATES: tuple[Field, ...] = ("valid_until", "observed_at")
+SAYS = "the note {note!r}"
+YOU = "as you say"
+
+
+@dataclass(frozen=True, slots=True)
+class SheetSettings:
+    """Settings of a sheet. `marks` and `orders` are by column index; `shown` are the settings as an answer lists them."""
+
+    values: Mapping[str, Any]
+    marks: Mapping[int, Writing]
+    orders: Mapping[int, Writing]
+    shown: tuple[QuoteSetting, ...]
+
+    def stated(self, name: str) -> Any:
+        """The value of a setting, None where nothing states it."""
+        return self.values.get(name)
+
+
+def resolve_settings(table: Table, corrections: QuoteCorrections, reference: QuoteReference, file_name: str) -> SheetSettings:
+    """Settings of a sheet: the caller's, else what its notes, its name and the file's name say."""
+    given, shown = dict(corrections.settings), [QuoteSetting(name, str(value), YOU) for name, value in corrections.settings.items()]
+    marks = {column.index: _mark(table, column, given) for column in table.columns if column.field in AMOUNTS}
+    orders = {column.index: _order(table, column, given) for column in table.columns if column.field in DATES}
+    shown += _written(table, marks, "decimal_mark", given) + _written(table, orders, "date_order", given)
+    for name, value, reason in _noted(table, reference, file_name):
+        if name not in given and value is not None:
+            given[name] = value
+            shown.append(QuoteSetting(name, str(value), reason))
+    return SheetSettings(given, marks, orders, tuple(shown))
+
+
+def _mark(table: Table, column: TableColumn, given: Mapping[str, Any]) -> Writing:
+    return Writing(given["decimal_mark"], YOU) if given.get("decimal_mark") else decimal_mark(table.values(column))
+
+
+def _order(table: Table, column: TableColumn, given: Mapping[str, Any]) -> Writing:
+    return Writing(given["date_order"], YOU) if given.get("date_order") else date_order(table.values(column))
+
+
+def _written(table: Table, found: Mapping[int, Writing], name: str, given: Mapping[str, Any]) -> list[QuoteSetting]:
+    """How columns are written, as far as it had to be decided."""
+    if given.get(name):
+        return []
+    decided = [(index, writing) for index, writing in found.items() if not writing.reason.startswith("no ")]
+    headers = {column.index: column.header for column in table.columns}
+    return [
+        QuoteSetting(name, writing.value or "?", f"column {letter_of(index)} ({headers[index][:60]}): {writing.reason}")
+        for index, writing in decided
+    ]
+
+
+def _noted(table: Table, reference: QuoteReference, file_name: str) -> Iterable[tuple[str, Any, str]]:
+    """Settings that notes above the table, the sheet's name and the file's name tell."""
+    texts = [text for text in (*table.notes, table.sheet.name) if text]
+    for text in texts:
+        said = SAYS.format(note=text[:80])
+        yield "currency", find_currency(text), said
+        if period_of(text) is not None or re.search(r"\bprices?\b|\brates?\b|\bpreise\b", text, re.IGNORECASE):
+            yield "price_basis", basis_of(text), said
+            yield "price_period", period_of(text), said
+        yield "valid_until", _noted_date(text, "valid_until"), said
+        yield "observed_at", _noted_date(text, "observed_at"), said
+        if table.of("pricing") is None and table.of("term") is None and (term_hours(text) or ON_DEMAND.search(text) or SPOT.search(text)):
+            named = SPOT.search(text) or ON_DEMAND.search(text) or RESERVED.search(text)
+            yield "pricing_text", text if named else None, said
+        yield "provider", _provider(text, reference) if table.of("provider") is None else None, said
+    name = re.sub(r"\.[A-Za-z]{2,4}$", "", file_name)
+    if table.of("provider") is None:
+        yield "provider", _provider(name, reference), f"the file's name {name[:80]!r}"
+
+
+def _noted_date(text: str, field: Field) -> date | None:
+    """The date behind words such as "valid until" in a note; None where it can be read in two ways."""
+    words = HEADERS[field].search(text.casefold())
+    if words is None:
+        return None
+    rest = text[words.end() :]
+    for pattern in (re.compile(r"\d{4}-\d{2}-\d{2}"), NUMERIC_DATE, NAMED_DATE):
+        found = pattern.search(rest)
+        if found is not None:
+            try:
+                return read_date(found.group().strip(), date_order([found.group().strip()]).value)
+            except CellError:
+                return None
+    return None
+
+
+def _provider(text: str, reference: QuoteReference) -> str | None:
+    """The one known provider that a text names."""
+    words = f" {re.sub(r'[^a-z0-9]+', ' ', text.casefold())} "
+    found = {name for word, name in reference.providers.items() if f" {word} " in words}
+    return found.pop() if len(found) == 1 else None
