@@ -127,6 +127,12 @@ class AlertRows(Database):
             lock(connection, track_programs, track_programs.c.id == rule.program)
             return _insert(connection, rule, TEST, asdict(finding), now, now)
 
+    def pending_tests(self, rule: AlertRuleRecord) -> int:
+        """Number of deliveries of the rule's test alerts that are still to be made."""
+        of_rule = alert_deliveries.join(alerts, alerts.c.id == alert_deliveries.c.alert)
+        waiting = and_(alerts.c.rule == rule.id, alerts.c.subject == TEST, alert_deliveries.c.state == "pending")
+        return int(self._scalar(select(func.count()).select_from(of_rule).where(waiting)))
+
     def alerts(self, program_id: str, after: int, limit: int) -> list[tuple[AlertRecord, AlertRuleRecord, list[DeliveryRecord]]]:
         """A program's alerts in the order of creation, those after a number, each with its rule and deliveries."""
         query = select(*_ALERT).where(alerts.c.program == program_id, alerts.c.number > after).order_by(alerts.c.number).limit(limit)
@@ -137,13 +143,15 @@ class AlertRows(Database):
             return [(alert, rules[alert.rule], sent[alert.id]) for alert in found]
 
     def claim_deliveries(self, now: datetime, lease: timedelta, most: int, most_attempts: int) -> list[ClaimedDelivery]:
-        """Claim due deliveries until the lease ends; an attempt is counted for each.
+        """Claim due deliveries until the lease ends; an attempt is counted for each. Teams take turns, each its longest due first.
 
         A delivery whose last attempt was lost with its process has failed.
         """
         free = and_(alert_deliveries.c.state == "pending", _unclaimed(now))
         due = and_(free, alert_deliveries.c.due_at <= now)
-        wanted = select(alert_deliveries.c.id).where(due).order_by(alert_deliveries.c.due_at).limit(most)
+        turn = func.row_number().over(partition_by=alert_rules.c.team, order_by=alert_deliveries.c.due_at)
+        owned = alert_deliveries.join(alerts, alerts.c.id == alert_deliveries.c.alert).join(alert_rules, alert_rules.c.id == alerts.c.rule)
+        wanted = select(alert_deliveries.c.id).select_from(owned).where(due).order_by(turn, alert_deliveries.c.due_at).limit(most)
         with self._read() as connection:
             ids = list(connection.scalars(wanted))
         if not ids:

@@ -30,6 +30,7 @@ SECRET_PREFIX = "whsec_"  # noqa: S105  # prefix of a secret, by the Standard We
 SECRET_BYTES = (24, 64)
 """Least and most bytes of a secret, by the same specification."""
 GENERATED_BYTES = 32
+MAX_PENDING_TESTS = 20
 MAX_RULES = 100
 """Most active rules of a program: all are evaluated every time."""
 EVALUATION_INTERVAL = timedelta(minutes=5)
@@ -75,7 +76,9 @@ def end_rule(context: AppContext, rule: AlertRuleRecord) -> None:
 
 
 def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
-    """Send a test alert to all targets of a rule."""
+    """Send a test alert to all targets of a rule. Raises InvalidRequest while MAX_PENDING_TESTS deliveries of earlier ones are pending."""
+    if context.store.pending_tests(rule) >= MAX_PENDING_TESTS:
+        raise InvalidRequest(f"{MAX_PENDING_TESTS} test deliveries of this rule are pending; read why under the program's alerts")
     text = f"this is a test of an alert rule ({rule.body['kind']})"
     return context.store.record_test_alert(rule, AlertFinding("test", "a test", text, {}), context.clock())
 

@@ -58,6 +58,20 @@ def deliveries(store: Store, program: ProgramRecord) -> list[DeliveryRecord]:
     return [delivery for _, _, sent in store.alerts(program.id, 0, 100) for delivery in sent]
 
 
+def test_teams_take_turns(store: Store) -> None:
+    """Two hundred due deliveries of one team do not keep another team's alert waiting."""
+    busy_team, quiet_team = (store.team(name, NOW).id for name in ("busy", "quiet"))
+    busy, quiet = (store.create_program(team, {"name": "7B", "state": "open"}, None, NOW) for team in (busy_team, quiet_team))
+    busy_rule = store.create_rule(busy, BODY, NOW)
+    for _ in range(100):
+        store.record_test_alert(busy_rule, finding("test"), NOW)
+    assert store.pending_tests(busy_rule) == 200
+    judged(store, store.create_rule(quiet, BODY, NOW), NOW + SECOND, "a")
+    claimed = store.claim_deliveries(NOW + 2 * SECOND, LEASE, 16, 8)
+    assert [outgoing.rule.team for outgoing in claimed].count(quiet_team) == 2
+    assert len(claimed) == 16
+
+
 class TestRules:
     def test_a_rule_is_read_as_it_was_made(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
         """Numbered within its program."""

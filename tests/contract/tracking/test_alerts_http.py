@@ -223,6 +223,15 @@ class TestAlerts:
         (alert,) = client.get(answer.headers["Location"]).get_json()["items"]
         assert (alert["id"], alert["kind"], len(alert["deliveries"])) == (answer.get_json()["alert"], "test", 2)
 
+    def test_tests_that_are_not_delivered_do_not_pile_up(self, client: FlaskClient, program: Body, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The error says where to look; other rules may still be tested."""
+        monkeypatch.setattr(usecase, "MAX_PENDING_TESTS", 2)
+        url = f"/v1/track/alert-rules/{create(client, program, BUDGET)['id']}/test"
+        answers = [client.post(url) for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [202, 202, 422]
+        assert "the program's alerts" in answers[2].get_json()["detail"]
+        assert client.post(f"/v1/track/alert-rules/{create(client, program, BUDGET)['id']}/test").status_code == 202
+
     def test_pages_stay_while_alerts_come(self, client: FlaskClient, program: Body) -> None:
         """Every alert once."""
         url = f"/v1/track/alert-rules/{create(client, program, BUDGET)['id']}/test"
