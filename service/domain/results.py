@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from service.domain.answer_fields import HIDDEN, MERGED, Doc
 
 Body = Mapping[str, Any]
-KINDS = ("estimate", "compare", "program", "optimal", "serving")
+KINDS = ("estimate", "compare", "program", "buy_or_rent", "optimal", "serving")
 """Kinds of question whose answers are kept."""
 MOST_LINKS = 100
 """Links of one result."""

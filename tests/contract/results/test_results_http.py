@@ -22,6 +22,7 @@ from openpyxl import load_workbook
 from providers.offer import Fetched
 from providers.snapshot import SnapshotProvider
 from service.api.resources.comparison import COMPARISON
+from service.api.resources.procurement import FLEET
 from service.api.resources.programs import EXAMPLE as PROGRAM
 from service.api.resources.results.results import EXAMPLE
 from service.api.resources.scaling import OPTIMUM
@@ -43,6 +44,7 @@ REQUESTS: dict[str, tuple[str, Body]] = {
     "estimate": ("/v1/estimate", ESTIMATE),
     "compare": ("/v1/compare", COMPARISON),
     "program": ("/v1/estimate/program", PROGRAM),
+    "buy_or_rent": ("/v1/buy-or-rent", FLEET),
     "optimal": ("/v1/optimal", OPTIMUM),
     "serving": ("/v1/serving", SERVING),
 }

@@ -10,12 +10,20 @@ from service.formats.documents.program import sections as program_sections
 from service.formats.documents.results.tables import RangeBars, ResultTable, assumption_table, document_sections, price_table
 from service.formats.documents.sections import DocumentSection
 
-MODULES = {"estimate": "estimate", "compare": "comparison", "program": "program", "optimal": "optimum", "serving": "serving"}
+MODULES = {
+    "estimate": "estimate",
+    "compare": "comparison",
+    "program": "program",
+    "buy_or_rent": "procurement",
+    "optimal": "optimum",
+    "serving": "serving",
+}
 """By kind, the module here with its `tables` and `range_bars`."""
 KIND_NAMES = {
     "estimate": "estimate of a training run",
     "compare": "comparison of offers",
     "program": "training program",
+    "buy_or_rent": "buying or renting a fleet",
     "optimal": "compute-optimal size",
     "serving": "serving of a model",
 }

@@ -23,6 +23,7 @@ WRITERS: Mapping[str, Mapping[str, str]] = {
     "estimate": _COMMON,
     "compare": _COMMON,
     "program": {**_COMMON, "md": "program:write_markdown", "xlsx": "program:write_workbook"},
+    "buy_or_rent": _COMMON,
     "optimal": _COMMON,
     "serving": _COMMON,
 }
