@@ -93,9 +93,11 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
 
 
 def _run_over_step_speed(estimate: Body) -> float:
-    """What a whole run sustains of its step speed while no interruption stops it."""
-    throughput, goodput = estimate["throughput"], estimate["reliability"]["goodput"]
-    return float(throughput["effective_tokens_per_s"] / (throughput["tokens_per_s"] * goodput))
+    """What a whole run sustains of its step speed while no interruption stops it and it waits for no capacity."""
+    throughput, goodput, time = estimate["throughput"], estimate["reliability"]["goodput"], estimate["time"]
+    count = throughput["tokens_per_s"] / throughput["tokens_per_s_per_accelerator"]["p50"]
+    held_share = time["accelerator_hours"]["p50"] / (count * time["wall_clock_hours"]["p50"])
+    return float(throughput["effective_tokens_per_s"] / (throughput["tokens_per_s"] * goodput * held_share))
 
 
 def _shares(answer: Body) -> dict[str, float]:
