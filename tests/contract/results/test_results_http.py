@@ -48,7 +48,7 @@ REQUESTS: dict[str, tuple[str, Body]] = {
     "optimal": ("/v1/optimal", OPTIMUM),
     "serving": ("/v1/serving", SERVING),
 }
-MARKS = {"html": b"<!doctype html>", "md": b"# ", "xlsx": b"PK", "png": b"\x89PNG"}
+MARKS = {"html": b"<!doctype html>", "md": b"# ", "xlsx": b"PK", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
 class WithoutAzure(SnapshotProvider):

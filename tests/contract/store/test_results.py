@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +76,22 @@ class TestKeeping:
         keep(store)
         assert keep(store, team="theirs").row.number == 1
         assert [row.team for row in store.results("theirs", 0, 10, NOW)] == ["theirs"]
+
+    def test_results_kept_at_once_have_numbers_of_their_own(self, store: Store) -> None:
+        """Without gaps, so that a page misses none."""
+        barrier = threading.Barrier(6)
+
+        def keep_some() -> None:
+            barrier.wait()
+            for _ in range(3):
+                keep(store)
+
+        threads = [threading.Thread(target=keep_some) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [row.number for row in store.results(DEFAULT_TEAM, 0, 100, NOW)] == list(range(18, 0, -1))
 
     def test_an_expired_result_is_nowhere(self, store: Store) -> None:
         """Before and after it is deleted, and its link opens nothing."""
