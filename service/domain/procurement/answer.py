@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Annotated, Literal, get_args
 
 from service.domain.answer_fields import Doc, share
+from service.domain.procurement.resolved_inputs import ResolvedInputs
 from service.domain.quantities import Assumption, Range
 from service.domain.summary import Summary
 
@@ -162,6 +163,7 @@ class BuyOrRent:
     considered: Annotated[int, Doc("Options that were computed; those not shown are never the cheapest")]
     verdict: Annotated[ProcurementVerdict, Doc("What costs least, how surely, and what would turn it")]
     mix: Annotated[MixPlan | None, Doc("Null: no reserved price, or none on demand")]
+    inputs: Annotated[ResolvedInputs, Doc("Medians that the cash flows follow from, besides the demand and the offers")]
     trials: Annotated[int, Doc("Trials of the Monte Carlo simulation", "count")]
     seed: Annotated[int, Doc("Seed of its random numbers")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]

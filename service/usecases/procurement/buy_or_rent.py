@@ -25,6 +25,7 @@ from service.usecases.procurement.demand import ResolvedDemand, resolve_demand
 from service.usecases.procurement.evaluation import Evaluation, Row, evaluate, rented_capacity
 from service.usecases.procurement.owned_fleets import FleetContext, resolve_fleets, resolve_tax_rate, spot_overhead
 from service.usecases.procurement.rented_offers import RentChoice, cheapest, rent_choices
+from service.usecases.procurement.resolved_inputs import resolved_inputs
 from service.usecases.procurement.summary import summarise_verdict
 from service.usecases.procurement.uncertainty import resolve_list_change, uncertain_inputs
 from service.usecases.procurement.verdict import fleet_break_even_month, make_verdict
@@ -59,6 +60,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
         considered=len(evaluation.rows),
         verdict=verdict,
         mix=_make_mix(evaluation),
+        inputs=resolved_inputs(evaluation),
         trials=trials,
         seed=seed,
         price_snapshot=book.name,
