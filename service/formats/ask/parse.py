@@ -274,6 +274,8 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
         )
     if slot.name == "date":
         return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
+    if slot.name == "other_unit":
+        return Doubt(text, (), f"data are counted in tokens, or samples: how many are these {slot.value}?")
     if slot.name == "span":
         return Doubt(text, (f"within {text.removeprefix('for ')}",), f"{question}: is it a limit?")
     if slot.name == "share":

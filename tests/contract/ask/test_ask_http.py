@@ -123,7 +123,7 @@ def test_a_refusal_of_the_endpoint_stands_beside_what_was_read(client: FlaskClie
 
 
 def test_a_figure_beyond_the_endpoint_is_its_problem(client: FlaskClient) -> None:
-    body = ask(client, "7B on 1T tokens on 900 million h100", answer=True)
+    body = ask(client, "7B on 1T tokens on 90,000,000 h100", answer=True)
     assert body["problem"]["errors"][0]["pointer"] == "/hardware/count"
 
 

@@ -47,7 +47,11 @@ def _after(pieces: Sequence[Piece], key: int) -> int:
 
 def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> bool:
     """Whether the next attribute follows right after the figure and fits it: of `8k context 4M batch`, the 4M."""
-    return any(key == at + 1 and _read(str(pieces[key].value), pieces[at]) is not None for key in keys)
+    for key in keys:
+        if key == at + 1 and _read(str(pieces[key].value), pieces[at]) is not None:
+            own = _after(pieces, key)
+            return own < 0 or own + 1 in keys or pieces[own].kind not in "npm" or _read(str(pieces[key].value), pieces[own]) is None
+    return False
 
 
 def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:

@@ -17,8 +17,8 @@ def choose_kind(slots: Slots) -> Kind | None:
         return "chance" if "chance" in asked else "status"
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
-    has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples")
-    if "buy_or_rent" in asked and not (has_model and has_data):
+    has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples", "other_unit")
+    if ("buy_or_rent" in asked or slots.has("capex")) and not (has_model and has_data):
         return "buy_or_rent"
     if _is_optimal(slots, asked):
         return "optimal"
@@ -55,10 +55,11 @@ def _without_subject(asked: set[object]) -> Kind | None:
 
 def _is_optimal(slots: Slots, asked: set[object]) -> bool:
     """Whether a budget is given, of dollars, hours or arithmetic, and not both size and data."""
-    whole_run = slots.has(*MODEL) and slots.has("tokens", "samples")
+    sized = slots.has("model", "doubtful_model", "params")
+    whole_run = sized and slots.has("tokens", "samples")
     means = slots.has(*MONEY, "accelerator_hours", "flops", "limit", "span", "deadline")
     if whole_run or not means:
-        return "optimal" in asked and not whole_run and not slots.has(*MODEL, "samples")
+        return "optimal" in asked and not whole_run and not sized and not slots.has("samples")
     return "optimal" in asked or (not slots.has(*MODEL, "tokens", "samples") and slots.has(*MONEY, "accelerator_hours", "flops"))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
@@ -14,6 +15,7 @@ from service.formats.ask.lexing.tokens import Piece
 Pieces = Sequence[Piece]
 MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
+TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 LEAST_CAPEX_USD = 500
 BILLION = 10**9
 
@@ -72,6 +74,14 @@ def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
     begin = max((at + 1 for at, piece in enumerate(pieces) if piece.value == "comma"), default=0)
     for figure in figures(pieces[begin:]):
         yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
+
+
+def reservations(pieces: Pieces) -> Iterator[Slot]:
+    """Reserved 1y or 3y: the kinds of pricing of both terms."""
+    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
+    if str(pieces[0].value).startswith("reserved") and all(term in TERMS for term in years):
+        for pricing in (pieces[0].value, *(TERMS[term] for term in years)):
+            yield Slot("pricing", pricing, *_span(pieces))
 
 
 def mixture(pieces: Pieces) -> Iterator[Slot]:
@@ -134,6 +144,24 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
     yield from _accelerator_slots(pieces)
 
 
+def at_most(pieces: Pieces) -> Iterator[Slot]:
+    """At most 64 H100: 64 of them, which is said."""
+    for slot in accelerators(pieces):
+        yield replace(slot, note="a limit, read as the number") if slot.name == "count" else slot
+
+
+def bare_budget(pieces: Pieces) -> Iterator[Slot]:
+    """Within 4 million, under 300k: dollars without a sign."""
+    figure = figures(pieces)[0]
+    if figure.scale in (10**3, 10**6) and not figure.unit:
+        yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
+
+
+def other_units(pieces: Pieces) -> Iterator[Slot]:
+    """3 billion words: how many tokens they are is asked back."""
+    yield Slot("other_unit", pieces[-1].value, *_span(pieces))
+
+
 def counts(pieces: Pieces) -> Iterator[Slot]:
     """64 or 128 GPUs."""
     yield from _counts(pieces) or ()
@@ -146,7 +174,7 @@ def _counts(pieces: Pieces) -> list[Slot] | None:
         if not isinstance(piece.value, Figure):
             continue
         figure = piece.value
-        if figure.value.denominator != 1 or figure.scale > 10**6 or figure.value < 1:
+        if figure.value.denominator != 1 or figure.scale >= 10**6 or figure.value < 1:
             return None
         listed = figure.several and (any(other.kind in "x=" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1)
         note = _comma_note(figure) if figure.several and not listed else ""
@@ -215,6 +243,8 @@ def settle(slots: Sequence[Slot], *, model_known: bool) -> tuple[list[Slot], str
     bare_ones = [slot for slot in slots if slot.name == "quantity"]
     if not bare_ones:
         return list(slots), ""
+    if not model_known and any(slot.name == "intent" and slot.value == "optimal" for slot in slots):
+        return list(slots), "what is this number of: dollars, parameters or tokens?"
     known = {slot.name for slot in slots}
     names = [name for name in ("params", "tokens") if name not in known and not (name == "params" and model_known)]
     if "samples" in known and "tokens" in names:
@@ -226,7 +256,14 @@ def settle(slots: Sequence[Slot], *, model_known: bool) -> tuple[list[Slot], str
         return list(slots), "which is the model's size, and which the number of tokens?"
     stated = {slot.name: Fraction(str(slot.value)) for slot in slots if slot.name in ("params", "tokens")}
     sizes = stated | dict(zip(names, values, strict=False))
-    if not model_known and "params" in sizes and "tokens" in sizes and Fraction(str(sizes["params"])) >= Fraction(str(sizes["tokens"])):
+    tuned = any(slot.name == "tuning" or (slot.name == "method" and slot.value != "pretrain") for slot in slots)
+    if (
+        not (tuned and "tokens" in stated)
+        and not model_known
+        and "params" in sizes
+        and "tokens" in sizes
+        and Fraction(str(sizes["params"])) >= Fraction(str(sizes["tokens"]))
+    ):
         return list(slots), "which is the model's size, and which the number of tokens?"
     said = dict(zip((id(slot) for slot in bare_ones), names, strict=False))
     text = {"params": "read as the model's size", "tokens": "read as the number of tokens"}

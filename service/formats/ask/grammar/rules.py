@@ -57,7 +57,7 @@ RULES: tuple[Rule, ...] = (
     # hours, prices
     _rule("nA?h", quantities.accelerator_hours),
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
-    _rule("K?t?[mn]E|Kt?m", quantities.capex),
+    _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
     _rule("[npmK](?:[tb,=]?[npmK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
@@ -66,23 +66,28 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<!n)Qn(?=T=?n(?!T))|(?<=  )Qn(?!Q)", quantities.keyed("params")),
     _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", quantities.keyed("tokens")),
     _rule("g=n(?:,n)*", quantities.counts),
+    _rule("S(?:,U)+", quantities.reservations),
     # counts of things
     _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
     _rule("n(?:,n)*Q(?:,n(?:,n)*Q)*", quantities.params),
     _rule("B", quantities.mixture),
+    _rule("nW", quantities.other_units),
     _rule("nV", quantities.counted("active_params")),
     _rule("ns", quantities.counted("samples")),
     _rule("ne", quantities.counted("epochs")),
     _rule("nf", quantities.counted("flops")),
-    _rule("nN(?:t?n?x?A?(?:g?N)?)", quantities.nodes),
+    _rule("nN(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
     _rule("nxn(?=x?[Ag])", quantities.product),
     _rule("nAN", quantities.nodes),
+    _rule("ln(?:,n)*x?(?:Ag?(?:,A)*|g)", quantities.at_most),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),
     _rule("n(?:,n)*x?g", quantities.counts),
+    _rule("gn(?:,n)*", quantities.counts),
     # money
     _rule("l[o]?m|ml|ol?m", quantities.budget),
+    _rule("l=?n", quantities.bare_budget),
     _rule("t?m", quantities.money),
     _rule("tn", quantities.bare_price),
     _rule("tp", attributes.share),

@@ -19,6 +19,51 @@ SAME_SIZE = 0.12
 MOST_CANDIDATES = 5
 LONGEST_CODE = 5
 RELEASE_SUFFIXES = frozenset({"hf", "base", "instruct", "chat", "it", "pt"})
+BEFORE_PRONOUN = frozenset(
+    (
+        "give",
+        "gives",
+        "gave",
+        "cost",
+        "costs",
+        "get",
+        "gets",
+        "got",
+        "buy",
+        "buys",
+        "bought",
+        "tell",
+        "let",
+        "lets",
+        "show",
+        "run",
+        "runs",
+        "take",
+        "takes",
+        "for",
+        "of",
+        "to",
+        "with",
+        "help",
+        "make",
+        "makes",
+        "set",
+        "save",
+        "saves",
+        "leave",
+        "leaves",
+        "find",
+        "earn",
+        "land",
+        "bring",
+        "brings",
+        "charge",
+        "charges",
+        "quote",
+        "tells",
+    )
+)
+"""Words after which `us` is no country."""
 SHORTEST_CORRECTED, LONG_WORD = 5, 8
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
 _VERSION = re.compile(r"v?\d{1,2}(?:\.\d)?$")
@@ -51,6 +96,10 @@ def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece
         if owned is not None and owned.kind in ("M", "F") and tokens[slash].glued:
             return Piece(owned.kind, owned.value, at, owned.last)
     found = next(_exact(tokens, at, vocabulary), None)
+    if found is not None and found.kind == "A":
+        return _with_memory(tokens, found, vocabulary)
+    if found is not None and found.kind == "M" and _goes_on_in_digits(tokens, found):
+        return _family_name(tokens, at, vocabulary) or found
     if found is not None and found.kind == "M":
         return _with_release(tokens, _with_size(tokens, found, vocabulary))
     return found or _family_name(tokens, at, vocabulary)
@@ -98,13 +147,38 @@ def _is_meant(tokens: Sequence[Token], at: int, end: int, name: Name) -> bool:
     if name.kind == "J" and len(word.text) <= 3:
         if word.text in ("eu", "uk", "usa", "eea", "uae"):
             return True
-        if word.text == "us" and at > 0 and tokens[at - 1].text in ("in", "the"):
-            return True
-        placed = at > 0 and tokens[at - 1].text in ("in", "or", "and", ",", "/") and any(token.written.islower() for token in tokens)
+        lower_case = any(token.written.islower() for token in tokens)
+        if word.text == "us":
+            return (word.written.isupper() and lower_case) or at == 0 or tokens[at - 1].text not in BEFORE_PRONOUN
+        placed = at > 0 and tokens[at - 1].text in ("in", "or", "and", ",", "/") and lower_case
         return word.written.isupper() and (word.text not in load_lexicon().words or placed)
     if name.kind == "R" and word.text.isalpha():
         return len(word.text) > LONGEST_CODE
     return not (name.kind == "M" and word.text in load_lexicon().words)
+
+
+def _goes_on_in_digits(tokens: Sequence[Token], found: Piece) -> bool:
+    """Whether a version that is not known follows a family: of gpt-4, the gpt."""
+    bare = found.last == found.first + 1 and found.last < len(tokens)
+    return bare and tokens[found.last].glued and tokens[found.last].text[0].isdigit() and _read_size(tokens, found.last) is None
+
+
+def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:
+    """The accelerator with its memory behind it: A100s (40GB), A100-40."""
+    at = found.last
+    opened = at < len(tokens) and tokens[at].text == "("
+    at += opened
+    if at >= len(tokens) or not tokens[at].text.isdigit() or not (opened or tokens[at].glued):
+        return found
+    end = at + 1
+    if end < len(tokens) and tokens[end].text in ("gb", "g", "gib"):
+        end += 1
+    chosen = found.value
+    assert isinstance(chosen, Chosen)
+    names = vocabulary.names.get(f"{compact(chosen.name.value)}{tokens[at].text}gb")
+    if names is None or names[0].kind != "A" or (opened and (end >= len(tokens) or tokens[end].text != ")")):
+        return found
+    return Piece("A", Chosen(names[0], _written(tokens, found.first, end), names[0].also, chosen.plural), found.first, end + opened)
 
 
 def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:

@@ -28,6 +28,8 @@ _FOREIGN = frozenset(
     {"€", "£", "¥", "eur", "euro", "euros", "gbp", "pounds", "pound", "yen", "chf", "jpy", "cny", "rmb", "₹", "inr", "quid"}
 )
 NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, "hundred", "percent", "pct", "cent", "point"})
+SMALL_NUMBERS = frozenset(_SMALL)
+"""Numbers that no slip is taken for: even is not seven."""
 _DIGITS = re.compile(r"\d")
 MOST_DIGITS = 30
 _LIST_RATIO = 8  # 64,128 counts up by twos; 16,384 is one number

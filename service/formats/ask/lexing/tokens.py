@@ -51,7 +51,8 @@ def tokenise(text: str) -> tuple[Token, ...]:
     for index, match in enumerate(matches):
         start, end = match.span()
         follows = index + 1 < len(matches) and matches[index + 1].start() == end
-        if match.group() == "-" and (not follows or (found and found[-1].end == start)):
+        minus = follows and matches[index + 1].group()[0].isdigit() and not (found and found[-1].end == start)
+        if match.group() == "-" and not minus:
             continue
         glued = start > 0 and not text[start - 1].isspace()
         found.append(Token(match.group().lower(), match.group(), start, end, glued))

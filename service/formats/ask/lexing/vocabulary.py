@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from service.formats.ask.lexing.dates import DATE_WORDS
-from service.formats.ask.lexing.numbers import NUMBER_WORDS
+from service.formats.ask.lexing.numbers import NUMBER_WORDS, SMALL_NUMBERS
 from service.formats.ask.lexing.tokens import normalise, tokenise
 
 Kind = Literal["M", "A", "P", "R", "J", "G"]
@@ -120,7 +120,7 @@ def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
         families={family: tuple(found) for family, found in families.items() if family},
         programs=tuple(programs),
         labels=tuple(label for label, found in index.items() if len(label) >= SHORTEST_LIKE and found[0].kind != "J"),
-        spellings=tuple(sorted(word for word in words if len(word) >= 4)),
+        spellings=tuple(sorted(word for word in words if len(word) >= 4 and word not in SMALL_NUMBERS)),
         known_words=frozenset(words),
         longest=min(longest, MOST_TOKENS),
     )

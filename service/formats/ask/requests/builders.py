@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import add_months
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.ownership import buy_or_rent_request
 from service.formats.ask.requests.sections import (
@@ -46,6 +47,7 @@ def estimate_request(draft: Draft) -> Request:
         hardware=hardware_section(draft),
         efficiency=stated(mfu=mfu),
         price=price_section(draft),
+        energy=stated(pue=draft.one("pue", "energy.pue")),
         schedule=schedule_section(draft),
     )
 
@@ -57,6 +59,7 @@ def chance_request(draft: Draft) -> Request:
         draft.slots.taken.update({"deadline", *MONEY} if not draft.slots.has("deadline", *MONEY) else ())
         return {"id": program.id}
     budget = dollars(draft, "budget_usd")
+    draft.read_span_as_limit()
     base = estimate_request(draft)
     if budget is None and "deadline" not in base.get("schedule", {}) and not draft.doubts:
         draft.missing("the chance of what: a deadline (by 2027-06-30) or a budget (under $2M)?")
@@ -150,6 +153,9 @@ def status_request(draft: Draft) -> Request:
     """GET /v1/track/programs/{id}/status."""
     program = draft.one("program", "id")
     as_of = draft.one("start", "as_of") or draft.one("date", "as_of") or draft.one("deadline", "as_of")
+    if as_of is not None and as_of > draft.today:
+        as_of = add_months(as_of, -12 * ((as_of - draft.today).days // 366 + 1))
+        draft.note("as_of", as_of, "a status is of the past: the last such day")
     if program is None and not draft.doubts:
         draft.missing("of which program?")
     end = None if as_of is None else f"{as_of.isoformat()}T23:59:59Z"

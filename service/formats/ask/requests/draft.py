@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -50,6 +50,12 @@ class Draft:
         entry = ReadingNote(path, _jsonable(value), source)
         if entry not in self.notes:
             self.notes.append(entry)
+
+    def read_span_as_limit(self) -> None:
+        """A length of time without a word before it is a limit, where nothing else can have it."""
+        self.slots.all = tuple(
+            replace(slot, name="limit", note="read as a limit") if slot.name == "span" else slot for slot in self.slots.all
+        )
 
     def missing(self, question: str, candidates: Iterable[str] = ()) -> None:
         """Ask for what the request lacks."""

@@ -121,6 +121,8 @@ def _estimate(request: Body) -> Iterator[str]:
     yield from _run(request)
     yield _machine(request.get("hardware", {}))
     yield from _price(request.get("price", {}))
+    pue = request.get("energy", {}).get("pue")
+    yield "" if pue is None else f"PUE {pue:.10g}"
     yield from _dates(request.get("schedule", {}))
 
 

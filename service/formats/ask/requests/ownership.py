@@ -8,9 +8,12 @@ from typing import Any
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.sections import hardware_section, many_pricings
 
+MOST_ACCELERATOR_USD = 200_000
+"""More than one accelerator with its share of a machine costs [USD]."""
 PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 
 
@@ -60,23 +63,31 @@ def _utilisation(draft: Draft) -> Any:
 
 
 def _capex(draft: Draft, count: int | None) -> Any:
-    """Price of one accelerator; money far above that of one is asked back, as it may be that of all."""
+    """Price of one accelerator; what may be that of a machine, or of all, is asked back."""
     said = [slot for name in ("capex", *MONEY) for slot in draft.slots.each(name)]
     values = list(dict.fromkeys(slot.value for slot in said))
     if len(values) > 1:
         shown = tuple(f"${value:,}" for value in values)
         draft.doubts.append(Doubt(", ".join(shown), shown, "which of these does one accelerator cost?"))
         return None
-    if not values:
+    if not values or not isinstance(values[0], int | float):
+        return None
+    usd, machine = values[0], _machine_size(draft)
+    if usd > MOST_ACCELERATOR_USD or (machine and usd > MOST_ACCELERATOR_USD / machine):
+        divisor = machine or count
+        each = (f"${usd / divisor:,.0f} each",) if divisor else ()
+        draft.doubts.append(Doubt(f"${usd:,}", (*each, f"${usd:,} each"), "what does one accelerator cost, not a machine or all of them?"))
         return None
     if said[0].name != "capex":
-        most = 200_000  # of one accelerator with its share of a machine
-        if isinstance(values[0], int | float) and values[0] > most:
-            each = f"${values[0] / count:,.0f} each" if count else "… each"
-            draft.doubts.append(Doubt(f"${values[0]:,}", (each, f"${values[0]:,} each"), "for all of them, or for each accelerator?"))
-            return None
-        draft.note("own.0.capex_usd_per_accelerator", values[0], "read as the price of one accelerator")
-    return values[0]
+        draft.note("own.0.capex_usd_per_accelerator", usd, "read as the price of one accelerator")
+    return usd
+
+
+def _machine_size(draft: Draft) -> int:
+    """Accelerators of a machine, where machines are counted; else 0."""
+    counted = any(slot.name == "nodes" or (slot.name == "count" and " nodes of " in slot.note) for slot in draft.slots.all)
+    sizes = [slot.value.per_node for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
+    return sizes[0] if counted and sizes else 0
 
 
 def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
