@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from service.domain.procurement.ownership import OwnedCluster
-from service.engine.comparison.breakeven import BreakEven, break_even
+from service.domain.quantities import Range
+from service.engine.procurement.break_even import BreakEven, break_even
+from service.engine.procurement.cash_flows import RentTerms
 from service.engine.procurement.ownership import capex_usd, owned_cost, value_loss_usd_per_hour
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.procurement.ownership import complete_cluster
+from service.usecases.comparison.break_even import fleet_inputs
+from service.usecases.comparison.owned_hardware import OwnedHardware
 
 PUBLISHED = 0.02
 # Uptime prints whole dollars and per cent, read off a chart.
@@ -34,8 +38,10 @@ def server(capex_usd: float, running_usd_per_hour: float) -> OwnedCluster:
     )
 
 
-def against(plant: OwnedCluster, usd_per_hour: float) -> BreakEven:
-    return break_even(plant, np.array([usd_per_hour]))
+def against(plant: OwnedCluster, *usd_per_hour: float) -> BreakEven:
+    """On demand at these rents, which stay, over the plant's life."""
+    inputs = fleet_inputs(OwnedHardware(plant, None, owned_cost(plant), Range.exactly(0.0), ()))
+    return break_even(inputs, RentTerms(), np.array(usd_per_hour))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def against(plant: OwnedCluster, usd_per_hour: float) -> BreakEven:
 def test_lenovos_hours_to_break_even(capex_usd: float, running: float, cloud: float, hours: float, months: float | None) -> None:
     """Lenovo Press LP2225 (May 2025) and LP2368 (February 2026): capital over what an hour saves, for a server of eight H100."""
     found = against(server(capex_usd, running), cloud)
-    assert found.hours[0] == pytest.approx(hours, rel=PUBLISHED)
+    assert found.months[0] * 730 == pytest.approx(hours, rel=PUBLISHED)
     if months is not None:
         assert found.months[0] == pytest.approx(months, rel=PUBLISHED)
 
@@ -58,7 +64,7 @@ def test_lenovos_hours_to_break_even(capex_usd: float, running: float, cloud: fl
 def test_lenovos_five_years_of_cloud() -> None:
     """LP2225: five years on demand cost 4,306,415 USD, which is what owning costs and what it saves."""
     plant = server(833_806, 0.87)
-    rented = against(plant, 98.32).npv_difference_usd[0] + owned_cost(plant).npv_usd
+    rented = against(plant, 98.32).npv_saved_usd[0] + owned_cost(plant).npv_usd
     assert rented == pytest.approx(4_306_415, rel=1e-6)
 
 
@@ -149,7 +155,7 @@ def test_todays_list_prices_of_eight_h100_are_on_either_side() -> None:
     """At 15.92 USD a node-hour (Verda) such a node does not pay at half use; at 98.32 (Azure) it does within a year."""
     stated = {"count": 8, "years": 4, "utilisation": 0.5, "capex_usd_per_accelerator": 325_000 / 8}
     plant, _ = complete_cluster(find_accelerator("H100").accelerator, stated)
-    found = break_even(plant, np.array([15.92, 98.32]) / 8)
-    assert found.npv_difference_usd[0] < 0 < found.npv_difference_usd[1]
+    found = against(plant, 15.92 / 8, 98.32 / 8)
+    assert found.npv_saved_usd[0] < 0 < found.npv_saved_usd[1]
     assert found.utilisation[0] > 0.5 > found.utilisation[1]
     assert found.months[1] < 12

@@ -15,6 +15,8 @@ from service.domain.training.estimate import FinishDates
 
 Objective = Literal["cost", "time", "carbon"]
 OBJECTIVES: tuple[Objective, ...] = ("cost", "time", "carbon")
+OWNED = "owned"
+"""Pricing of owned hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,10 @@ class Option:
     time: Annotated[OptionTime | None, Doc("How long it takes; null where it cannot run")]
     cost_usd: Annotated[Range | None, Doc("Cost of the run; null where it cannot run", "USD")]
     commitment: Annotated[Commitment | None, Doc("Terms paid for; null but for reservations")]
+    committed_usd: Annotated[
+        float | None,
+        Doc("What is committed in full, used or not: whole terms, or the life of owned hardware, discounted; null: by the hour", "USD"),
+    ]
     energy: Annotated[OptionEnergy | None, Doc("Energy and emissions; null where it cannot run")]
     feasible: Annotated[bool, Doc("Whether it runs and keeps all constraints")]
     reasons: Annotated[tuple[str, ...], Doc("What rules it out", max_items=20, max_length=5000)]
@@ -167,23 +173,24 @@ class InputSensitivity:
 class BreakEvenVerdict:
     """Owned hardware against one rented option for the same work, the best first.
 
-    Where any option is feasible, only feasible ones are compared: those shown, and the best of each kind of pricing. The price of a
-    reservation is that of a fully used term. `sensitivity` is given against the best option on demand or reserved, else on spot.
+    Where any option is feasible, only feasible ones are compared: those shown, and the best of each kind of pricing. Rents are those of a
+    used hour: of a reservation with its idle hours at the utilisation of the owned hardware. The sums are those of POST /v1/buy-or-rent.
+    `sensitivity` is given against the best option on demand or reserved, else on spot.
     """
 
     on_prem: Annotated[str, Doc("Name of the entry of on_prem")]
     variant: Annotated[str | None, Doc("Name of the variant; null without variants")]
     against: Annotated[str, Doc("Id of the rented option", max_length=1000)]
     pricing: Annotated[str, Doc("Kind of pricing of the rented option", choices=PRICINGS)]
-    utilisation: Annotated[float | None, Doc("Utilisation from which on owning is cheaper; null: never", "1")]
-    months: Annotated[float | None, Doc("From the order until capital is paid back; null: not in its life", "months")]
+    utilisation: Annotated[float | None, Doc("Utilisation from which on owning is cheaper; 0: at any, null: at none", "1")]
+    months: Annotated[float | None, Doc("From the order until owning has cost less for good, discounted; null: never", "months")]
     usd_per_accelerator_hour: Annotated[
         float, Doc("Rent of a used accelerator-hour at which both cost the same", "USD per accelerator-hour")
     ]
     against_usd_per_accelerator_hour: Annotated[
         float,
         Doc(
-            "What the option asks for the work of a used hour of an owned accelerator, of a reservation as if its whole term were used",
+            "What the option asks for the work of a used hour of an owned accelerator, with the idle hours of a reservation",
             "USD per accelerator-hour",
         ),
     ]

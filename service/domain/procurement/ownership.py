@@ -33,9 +33,7 @@ class OwnedCluster:
 
     Use: `availability` is the share of the calendar in which it can compute, `utilisation` the share of that in which it does. During
     `lead_time_months` from order to first use the work runs in a cloud at `bridge_usd_per_accelerator_hour` or, where that is None, at the
-    price compared with.
-
-    `cloud_price_decline_per_year` is the yearly decline of the cloud price over the operating life.
+    price on demand.
     """
 
     name: str
@@ -69,7 +67,6 @@ class OwnedCluster:
     availability: Amount = 1.0
     lead_time_months: Amount = 0.0
     bridge_usd_per_accelerator_hour: Amount | None = None
-    cloud_price_decline_per_year: Amount = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +107,5 @@ BOUNDS: Mapping[str, Bounds] = MappingProxyType(
         "availability": Bounds(0.001, 1.0, "Part of the calendar in which it can compute"),
         "lead_time_months": Bounds(0.0, 60.0, "From the order to the first hour"),
         "bridge_usd_per_accelerator_hour": Bounds(0.0, 1e4, "Rent until it is there"),
-        "cloud_price_decline_per_year": Bounds(0.0, 0.95, "What rents fall by while it is run"),
     }
 )

@@ -142,7 +142,7 @@ def rent_npvs(terms: RentTerms, inputs: ProcurementInputs, values: Values = AS_S
         Cost for each dollar of price, and cost at a price of 0 [USD].
     """
     scenarios = make_scenarios(inputs, values)
-    discount = discount_factors(scenarios.cost_of_capital, last_month(inputs))
+    discount = discount_factors(scenarios.cost_of_capital, paid_months(terms.term_months or 1, inputs.months))
     dollar = streams_npv(rent_streams(terms, 1.0, None, scenarios), discount)
     free = streams_npv(rent_streams(terms, 0.0, inputs.on_demand, scenarios), discount) if terms.term_months else np.zeros(())
     return np.array(np.broadcast_arrays(dollar, free)).reshape(2, -1)

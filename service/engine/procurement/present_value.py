@@ -52,24 +52,26 @@ def present_value(flows_usd: FloatArray, cost_of_capital: float) -> float:
     return float(flows_usd @ discount_factors(cost_of_capital, len(flows_usd) - 1))
 
 
-def payback_month(own_usd: FloatArray, rent_usd: FloatArray, cost_of_capital: float) -> int | None:
-    """Month by whose end owning has cost less than renting, discounted, and stays so.
+def payback_months(own_usd: FloatArray, rent_usd: FloatArray, cost_of_capital: float) -> FloatArray:
+    """Time by which owning has cost less than renting, discounted, and stays so.
 
     Parameters
     ----------
-    own_usd, rent_usd : (months + 1,) float array
-        Flows of both; a shorter one has no flows after its end [USD].
+    own_usd, rent_usd : (..., months + 1) float array
+        Flows of both, of one length [USD].
     cost_of_capital : float
         Rate [1/year].
 
     Returns
     -------
-    int or None
-        Month [1]; None where owning costs more in the end.
+    (...) float array
+        Months from the start, between two ends of a month in proportion; infinite where owning costs more in the end.
     """
-    months = max(len(own_usd), len(rent_usd))
-    difference = np.zeros(months)
-    difference[: len(own_usd)] += own_usd
-    difference[: len(rent_usd)] -= rent_usd
-    ahead = np.cumsum(difference * discount_factors(cost_of_capital, months - 1)) > 0
-    return None if ahead[-1] else int(months - np.argmax(ahead[::-1])) if ahead.any() else 0
+    discount = discount_factors(cost_of_capital, own_usd.shape[-1] - 1)
+    behind = np.atleast_2d(np.cumsum((own_usd - rent_usd) * discount, axis=-1))
+    last = behind.shape[-1] - np.argmax(behind[:, ::-1] > 0, axis=-1)
+    at = np.clip(np.stack([last - 1, last], axis=-1), 0, behind.shape[-1] - 1)
+    before, after = np.take_along_axis(behind, at, axis=-1).T
+    months = last - 1 + np.divide(before, before - after, out=np.zeros(before.shape), where=before > after)
+    found = np.where(behind[:, -1] > 0, np.inf, np.where((behind > 0).any(axis=-1), months, 0.0))
+    return found.reshape(np.shape(own_usd - rent_usd)[:-1])

@@ -20,8 +20,8 @@ from service.presets.documents import build, dated_source, load_document
 from service.presets.hardware.energy import electricity_price, find_power
 from service.presets.hardware.regions import load_regions
 
-# Inputs of 0 that forget no cost: a machine that is there already, and prices of others.
-LATER = ("lead_time_months", "cloud_price_decline_per_year")
+# Inputs of 0 that forget no cost: a machine may be there already.
+LATER = ("lead_time_months",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,9 @@ class ClusterDefault:
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
-    """Uncertainty of an input: percentiles as factors of the cluster's value, or as values."""
+    """Uncertainty of an input: percentiles as factors of the cluster's value."""
 
-    quantity: Range
-    factors: bool
+    factor: Range
     source: str
     date: str
 
@@ -72,12 +71,12 @@ def cluster_defaults(accelerator: Accelerator, stated: Collection[str]) -> Mappi
 def input_ranges(cluster: OwnedCluster, stated: Mapping[str, Range] = MappingProxyType({})) -> dict[str, Range]:
     """Ranges of the cluster's uncertain inputs in their own units; `stated` ones replace the published ones.
 
-    An input that is 0 or not set is certain, except cloud prices, whose future is unknown.
+    An input that is 0 or not set is certain.
     """
-    published = {  # factors need a value to scale; a range of values replaces 0, as a stated decline of cloud prices is the owner's own
-        name: input_range.quantity.scaled(getattr(cluster, name)) if input_range.factors else input_range.quantity
+    published = {
+        name: input_range.factor.scaled(getattr(cluster, name))
         for name, input_range in load_input_ranges().items()
-        if bool(getattr(cluster, name)) == input_range.factors
+        if getattr(cluster, name)
     }
     return published | dict(stated)
 
@@ -123,4 +122,4 @@ def _site_defaults(accelerator: Accelerator, stated: Collection[str]) -> dict[st
 
 
 def _input_range(row: Mapping[str, Any]) -> InputRange:
-    return InputRange(Range(row["p10"], row.get("p50", 1.0), row["p90"]), row["of"] == "value", row["source"], row["date"])
+    return InputRange(Range(row["p10"], 1.0, row["p90"]), row["source"], row["date"])

@@ -125,6 +125,9 @@ class OwnedSiteSchema(Schema):
     )
     region = Text(allow_none=True, description="As energy.region: its grid is the site's where grid_gco2_per_kwh is not stated")
     colo_includes_power = Flag(description="Whether the rent pays for the energy")
+    cloud_price_decline_per_year = Number(
+        minimum=-3.0, maximum=0.9, allow_none=True, description="What rents fall by while it is run; left out: as list prices have changed"
+    )
 
 
 OnPremSchema = make_schema(

@@ -15,7 +15,7 @@ MOST_NAMES = 100
 MOST_SHOWN = 150
 LONGEST_YEARS = 15
 # What all options share, or what follows from the demand.
-NOT_OF_FLEETS = ("years", "utilisation", "cost_of_capital", "cloud_price_decline_per_year")
+NOT_OF_FLEETS = ("years", "utilisation", "cost_of_capital")
 COSTS = {
     name: Number(minimum=bounds.low, maximum=bounds.high, allow_none=True, description=bounds.text)
     for name, bounds in BOUNDS.items()

@@ -26,6 +26,7 @@ from service.presets.comparison.defaults import default_horizon_days
 from service.presets.version import engine_version
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Flags, Ints
+from service.usecases.comparison.break_even import compare_break_even, explain_differences
 from service.usecases.comparison.capacity import (
     apply_capacity,
     capacity_limits,
@@ -51,10 +52,10 @@ from service.usecases.comparison.option_table import OfferGroup, OptionTable, ev
 from service.usecases.comparison.options import ComparedOptions
 from service.usecases.comparison.owned_hardware import (
     OwnedHardware,
-    compare_break_even,
     evaluate_owned,
     make_owned_cost,
     make_owned_offer,
+    reserved_utilisation,
     resolve_owned_hardware,
     time_owned_hardware,
 )
@@ -132,7 +133,8 @@ def compare(context: AppContext, request: Request) -> Comparison:
     )
     if not len(rows) and not owned_hardware:
         raise explain_no_offer(candidates, accelerators, book, now)
-    workloads, offer_groups = resolve_workloads(request), group_offers(book.columns, rows, constraints)
+    used_share = reserved_utilisation(owned_hardware, notes)
+    workloads, offer_groups = resolve_workloads(request), group_offers(book.columns, rows, constraints, used_share)
     offered = {group.accelerator for group in offer_groups}
     note_candidates(candidates, sorted(offered), notes)
     _note_stock(constraints, book, rows, notes)
@@ -151,8 +153,8 @@ def compare(context: AppContext, request: Request) -> Comparison:
     table = apply_commitments(table, configurations, book, constraints, now.date())
     limits = capacity_limits(book.columns, quotas, discount_rows(book))
     table = apply_capacity(table, configurations, limits, require_available=constraints.require_available)
-    owned_offers = [make_owned_offer(hardware) for hardware in owned_hardware]
-    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers)
+    owned_offers, owned_npvs = [make_owned_offer(each) for each in owned_hardware], [each.cost.npv_usd for each in owned_hardware]
+    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers, owned_npvs)
     objective: Objective = request.get("objective", DEFAULT_OBJECTIVE)
     order = _rank(objective, table)
     shown, messages = _select_shown(request, compared, order, workloads)
@@ -163,6 +165,8 @@ def compare(context: AppContext, request: Request) -> Comparison:
     warn_ends(options, book, offered, now.date(), notes)
     notes.warn(*warn_of_data(compared, int(order[0])))
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
+    break_even = compare_break_even(owned_hardware, options, rivals)
+    messages += explain_differences(owned_hardware, (*options, *rivals), break_even)
     return Comparison(
         summary=summarise_comparison(objective, options, table, configurations),
         options=options,
@@ -170,7 +174,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
         infeasible=table.infeasible,
         variants=tuple(summarise_variants(compared, order, workloads)),
         on_prem=tuple(make_owned_cost(hardware) for hardware in owned_hardware),
-        break_even=compare_break_even(owned_hardware, options, rivals),
+        break_even=break_even,
         prices_as_of=min((option.offer.observed_at for option in options if option.offer.observed_at), default=None),
         stale_providers=_stale_providers(rows[compared.stale[rows]], book),
         price_snapshot=book.name,

@@ -54,8 +54,12 @@ class OfferGroup:
     ruled_out: Mapping[str, Flags]
 
 
-def group_offers(columns: OfferColumns, rows: Ints, constraints: Constraints) -> list[OfferGroup]:
-    """The rows by accelerator in order of name, uninterrupted capacity before spot."""
+def group_offers(columns: OfferColumns, rows: Ints, constraints: Constraints, used_share: float | None = None) -> list[OfferGroup]:
+    """The rows by accelerator in order of name, uninterrupted capacity before spot.
+
+    `used_share` is the part of its hours in which a reservation is used: its idle hours are then charged to the used ones. None: a
+    reservation is charged by whole terms.
+    """
     codes, spot = columns.accelerator.codes[rows], columns.pricing.among(("spot",))[rows]
     names = {columns.accelerator.names[code]: code for code in columns.accelerator.met(rows)}
     groups = (
@@ -63,11 +67,15 @@ def group_offers(columns: OfferColumns, rows: Ints, constraints: Constraints) ->
         for name, interruptible in itertools.product(sorted(names), (False, True))
     )
     return [
-        _make_group(name, interruptible, columns, group_rows, constraints) for name, interruptible, group_rows in groups if len(group_rows)
+        _make_group(name, interruptible, columns, group_rows, constraints, used_share)
+        for name, interruptible, group_rows in groups
+        if len(group_rows)
     ]
 
 
-def _make_group(accelerator: str, interruptible: bool, columns: OfferColumns, rows: Ints, constraints: Constraints) -> OfferGroup:
+def _make_group(
+    accelerator: str, interruptible: bool, columns: OfferColumns, rows: Ints, constraints: Constraints, used_share: float | None
+) -> OfferGroup:
     """The rows as one group."""
     rates = offer_networks(columns, rows, accelerator)
     networks = np.unique(rates)
@@ -80,11 +88,19 @@ def _make_group(accelerator: str, interruptible: bool, columns: OfferColumns, ro
         interruptible=interruptible,
         inter_node_gbps=tuple(networks.tolist()),
         rows=rows,
-        prices=OfferPrices(columns.usd_per_accelerator_hour[rows], columns.accelerator_count[rows], columns.term_hours[rows], network),
+        prices=_prices(columns, rows, network, used_share),
         pue=places.pue[at],
         grid_gco2_per_kwh=places.grid_gco2_per_kwh[at],
         ruled_out=_ruled_out(constraints, columns, rows),
     )
+
+
+def _prices(columns: OfferColumns, rows: Ints, network: Ints, used_share: float | None) -> OfferPrices:
+    """Prices of the rows; with `used_share` those of a used hour of a reservation, without its term."""
+    usd, term_hours = columns.usd_per_accelerator_hour[rows], columns.term_hours[rows]
+    if used_share is not None:
+        usd, term_hours = np.where(term_hours > 0, usd / used_share, usd), np.zeros(len(rows))
+    return OfferPrices(usd, columns.accelerator_count[rows], term_hours, network)
 
 
 def _ruled_out(constraints: Constraints, columns: OfferColumns, rows: Ints) -> dict[str, Flags]:

@@ -42,6 +42,7 @@ class ComparedOptions:
     limits: CapacityLimits
     today: date
     owned: Sequence[OptionOffer] = ()
+    owned_npv_usd: Sequence[float] = ()
     figures: dict[int, ConfigurationFigures] = field(default_factory=dict)
 
     def figures_at(self, at: int) -> ConfigurationFigures:
@@ -87,7 +88,8 @@ class Exclusion:
 def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool) -> Option:
     """The option at a position of the table."""
     table, configuration = compared.table, compared.configurations[int(compared.table.configuration[at])]
-    offer, figures, ruled_out = compared.offer(int(table.row[at])), compared.figures_at(at), table.reasons(at)
+    row, figures, ruled_out = int(table.row[at]), compared.figures_at(at), table.reasons(at)
+    offer, commitment = compared.offer(row), _commitment(configuration, compared.book.offers[row]) if row >= 0 else None
     return Option(
         rank=rank,
         id=_id(configuration, offer),
@@ -99,7 +101,8 @@ def make_option(rank: int, at: int, compared: ComparedOptions, *, on_front: bool
         throughput=figures.throughput,
         time=figures.time,
         cost_usd=_cost(table, at) if figures.time and "beyond_reason" not in ruled_out else None,
-        commitment=_commitment(configuration, compared.book.offers[int(table.row[at])]) if table.row[at] >= 0 else None,
+        commitment=commitment,
+        committed_usd=compared.owned_npv_usd[-1 - row] if row < 0 else _committed_usd(configuration, offer, commitment),
         energy=OptionEnergy(float(table.mwh[at]), float(table.tco2e[at])) if figures.time else None,
         feasible=not ruled_out,
         reasons=_reasons(at, compared, ruled_out),
@@ -228,6 +231,15 @@ def _commitment(configuration: TimedConfiguration, offer: Offer) -> Commitment |
 
 def _describe_fault(reason: str, exclusion: Exclusion) -> str:
     return exclusion.faults[reason]
+
+
+def _committed_usd(configuration: TimedConfiguration, offer: OptionOffer, commitment: Commitment | None) -> float | None:
+    """Price of the whole terms of a reservation, spares and all [USD]."""
+    if commitment is None or configuration.run is None:
+        return None
+    instance = offer.accelerators_per_instance
+    accelerators = -(-configuration.count // instance) * instance + spare_accelerators(configuration.run)
+    return commitment.paid_hours * accelerators * offer.usd_per_accelerator_hour
 
 
 def _describe_split(exclusion: Exclusion) -> str:

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from service.context import AppContext
-from service.domain.comparison.options import BreakEvenVerdict, InputSensitivity, Option, OptionOffer, OwnedClusterCost
+from service.domain.comparison.options import OWNED, OptionOffer, OwnedClusterCost
 from service.domain.errors import DomainError
 from service.domain.procurement.ownership import OwnedCluster
-from service.domain.quantities import Assumption
+from service.domain.quantities import Assumption, Range
 from service.domain.training.run import Energy
-from service.engine.comparison.breakeven import VerdictFlip, break_even, draw_clusters, probability_owning_wins, verdict_flips
 from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, price_offers
-from service.engine.procurement.ownership import OwnedCost, owned_cost
+from service.engine.procurement.ownership import OwnedCost, delivered_share, owned_cost
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
-from service.presets.comparison.defaults import is_plausible
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.regions import find_region
-from service.presets.procurement.ownership import complete_cluster, input_ranges
+from service.presets.procurement.defaults import default_list_price_change
+from service.presets.procurement.ownership import complete_cluster
 from service.usecases.comparison.offer_selection import check_unique_names
 from service.usecases.comparison.option_table import OptionTable, infeasible_options
 from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload, resolve_on_accelerator, time_configuration
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import ambiguity_text
 
 Request = Mapping[str, Any]
 HOURS_PER_MONTH = 730.0
-DRAWS = 4000
-SEED = 20_260_101
-"""The draws are the same every time: an answer can be repeated."""
 OWN_SITE = "on_prem"
-OWNED = "owned"
 GRID = "grid_gco2_per_kwh"
 REGION = "region"
+DECLINE = "cloud_price_decline_per_year"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedHardware:
-    """One entry of `on_prem`: the cluster with its defaults, its stated grid intensity [gCO2e/kWh], and its cost."""
+    """One entry of `on_prem`: the cluster with its defaults, its stated grid [gCO2e/kWh], its cost, and how list prices change."""
 
     cluster: OwnedCluster
     grid_gco2_per_kwh: float | None
     cost: OwnedCost
+    list_change: Range
     assumptions: tuple[Assumption, ...]
 
     @property
@@ -166,57 +164,6 @@ def make_owned_cost(hardware: OwnedHardware) -> OwnedClusterCost:
     )
 
 
-def compare_break_even(
-    owned_hardware: Sequence[OwnedHardware], options: Sequence[Option], rivals: Sequence[Option]
-) -> tuple[BreakEvenVerdict, ...]:
-    """Every owned cluster among the options against every rival of the same variant, the best first."""
-    return tuple(block for hardware in owned_hardware for block in _compare_with_rivals(hardware, options, rivals))
-
-
-def _compare_with_rivals(hardware: OwnedHardware, options: Sequence[Option], rivals: Sequence[Option]) -> Iterator[BreakEvenVerdict]:
-    own_hours = {option.variant: _paid_hours(option) for option in options if option.offer.provider == hardware.provider and option.time}
-    rented = [option for option in rivals if option.time and option.variant in own_hours]
-    if not rented:
-        return
-    prices = np.array([_paid_hours(option) * option.offer.usd_per_accelerator_hour / own_hours[option.variant] for option in rented])
-    even, ranges = break_even(hardware.cluster, prices), input_ranges(hardware.cluster)
-    probabilities = probability_owning_wins(draw_clusters(hardware.cluster, ranges, np.random.default_rng(SEED), DRAWS), prices)
-    reference = next((at for at, option in enumerate(rented) if option.offer.pricing != "spot"), 0)
-    months_of_life = float(hardware.cluster.years) * 12 + float(hardware.cluster.lead_time_months)
-    for at, option in enumerate(rented):
-        yield BreakEvenVerdict(
-            on_prem=hardware.cluster.name,
-            variant=option.variant,
-            against=option.id,
-            pricing=option.offer.pricing,
-            utilisation=float(even.utilisation[at]) if even.utilisation[at] <= 1 else None,
-            months=float(even.months[at]) if even.months[at] <= months_of_life else None,
-            usd_per_accelerator_hour=even.usd_per_accelerator_hour,
-            against_usd_per_accelerator_hour=float(prices[at]),
-            npv_saved_usd=float(even.npv_difference_usd[at]),
-            probability_buying_wins=float(probabilities[at]),
-            sensitivity=_sensitivity(verdict_flips(hardware.cluster, ranges, float(prices[at]))) if at == reference else None,
-        )
-
-
-def _sensitivity(even: Sequence[VerdictFlip]) -> tuple[InputSensitivity, ...]:
-    """Effect of each input; inputs without a plausible flip value and without a known range are left out."""
-    assumptions = (_make_sensitivity(flip) for flip in even)
-    return tuple(flip for flip in assumptions if flip.flips_at is not None or flip.low_usd_per_hour is not None)
-
-
-def _make_sensitivity(flip: VerdictFlip) -> InputSensitivity:
-    flips_at = flip.flips_at if flip.flips_at is not None and is_plausible(flip.field, flip.flips_at) else None
-    return InputSensitivity(flip.field, float(flip.value), flips_at, flip.low_usd_per_hour, flip.high_usd_per_hour)
-
-
-def _paid_hours(option: Option) -> float:
-    """Accelerator-hours of the workload that are paid for: whole instances where it is rented, and spares."""
-    hours, instance = option.time.accelerator_hours.p50 / option.count if option.time else np.nan, option.offer.accelerators_per_instance
-    accelerators = option.count if option.offer.pricing == OWNED else option.nodes * instance
-    return hours * (accelerators + option.spare_accelerators)
-
-
 def _own_grid(entry: Request) -> float | None:
     """Grid intensity of the cluster [gCO2e/kWh]: as stated, else of its region. Raises UnknownName."""
     if entry.get(GRID) is not None or entry.get(REGION) is None:
@@ -226,7 +173,7 @@ def _own_grid(entry: Request) -> float | None:
 
 def _resolve_entry(index: int, entry: Request, *, note_grid: bool) -> OwnedHardware:
     """One entry of `on_prem`; `note_grid` records the default grid as an assumption where none is stated."""
-    site, own_place = find_region(OWN_SITE), (GRID, REGION)
+    site, own_place = find_region(OWN_SITE), (GRID, REGION, DECLINE)
     try:
         match = find_accelerator(entry["accelerator"])
         cluster, assumptions = complete_cluster(match.accelerator, {name: value for name, value in entry.items() if name not in own_place})
@@ -239,5 +186,27 @@ def _resolve_entry(index: int, entry: Request, *, note_grid: bool) -> OwnedHardw
         assumptions = (Assumption("accelerator", cluster.accelerator, ambiguity_text(match)), *assumptions)
     if note_grid and grid is None:
         assumptions = (*assumptions, Assumption(GRID, site.grid_gco2_per_kwh, site.source))
-    prefixed = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in assumptions)
-    return OwnedHardware(cluster, grid, owned_cost(cluster), tuple(prefixed))
+    list_change, assumed = _list_change(entry)
+    prefixed = (Assumption(f"{prefix}.{each.field}", each.value, each.source) for each in (*assumptions, *assumed))
+    return OwnedHardware(cluster, grid, owned_cost(cluster), list_change, tuple(prefixed))
+
+
+def _list_change(entry: Request) -> tuple[Range, tuple[Assumption, ...]]:
+    """Yearly change of list prices over the cluster's life: the stated decline, else as list prices have changed."""
+    decline = entry.get(DECLINE)
+    if decline is not None:
+        return Range.exactly(-decline), ()
+    usual, source = default_list_price_change()
+    return usual, (Assumption(DECLINE, round(-usual.p50, 4), f"{source}; 10th and 90th percentile {-usual.p90:g} and {-usual.p10:g}"),)
+
+
+def reserved_utilisation(owned_hardware: Sequence[OwnedHardware], notes: AssumptionLog) -> float | None:
+    """Part of its hours in which a reservation is used where owned hardware is compared: as much as the most used of it; None without any.
+
+    Idle hours of what is owned and of what is reserved are then charged alike, to the hours that are used.
+    """
+    if not owned_hardware:
+        return None
+    share = max(float(delivered_share(hardware.cluster)) for hardware in owned_hardware)
+    source = "as of the owned hardware: idle hours of both are charged to the hours used; committed_usd has whole terms and lives"
+    return float(notes.assume("candidates.reserved_utilisation", share, source))

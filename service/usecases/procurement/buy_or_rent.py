@@ -35,6 +35,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 Request = Mapping[str, Any]
 MONTHS_PER_YEAR = 12
 DEFAULT_LIMIT = 50
+UNCERTAINTY = "of the demand, list prices and costs of owned fleets, drawn independently, fleets alike: docs/ownership.md"
 
 
 def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
@@ -50,7 +51,8 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
         text = f"nothing is known that {demand.accelerator.name} can be owned or rented at: state own, rent.quotes or other filters"
         raise NoOffer(text, "/rent")
     trials, seed = (int(_default(request, name, notes)) for name in ("trials", "seed"))
-    evaluation = evaluate(inputs, choices, on_demand, uncertain_inputs(inputs, list_change, notes), (trials, seed))
+    notes.assume("uncertainty", "published ranges", UNCERTAINTY)
+    evaluation = evaluate(inputs, choices, on_demand, uncertain_inputs(inputs, list_change), (trials, seed))
     verdict = make_verdict(evaluation)
     warn_of_verdict(evaluation, verdict, notes)
     return BuyOrRent(

@@ -98,7 +98,6 @@ def _phase(stated: Request, entry: Request, months: tuple[int, int], prefix: str
         "years": (months[1] - months[0]) / 12,
         "utilisation": demand.utilisation,
         "cost_of_capital": shared.cost_of_capital,
-        "cloud_price_decline_per_year": 0.0,
         "count": stated.get("count") or _count(demand, accelerator, speedup),
     }
     fields = {key: value for key, value in stated.items() if key not in ("speedup", "accelerator")}

@@ -25,7 +25,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 
 Request = Mapping[str, Any]
 # What the demand, the company and the market state for all options.
-SHARED = ("years", "utilisation", "cost_of_capital", "cloud_price_decline_per_year")
+SHARED = ("years", "utilisation", "cost_of_capital")
 # List prices neither vanish nor grow without bound within a year.
 LEAST_CHANGE, MOST_CHANGE = -0.9, 3.0
 
@@ -40,14 +40,9 @@ def resolve_list_change(request: Request, notes: AssumptionLog) -> Range:
     return Range(**stated) if isinstance(stated, Mapping) else Range.exactly(float(stated))
 
 
-def uncertain_inputs(inputs: ProcurementInputs, list_change: Range, notes: AssumptionLog) -> tuple[UncertainInput, ...]:
+def uncertain_inputs(inputs: ProcurementInputs, list_change: Range) -> tuple[UncertainInput, ...]:
     """The inputs that the trials draw, with published ranges."""
-    utilisation = load_input_ranges()["utilisation"].quantity.scaled(inputs.utilisation)
-    notes.assume(
-        "uncertainty",
-        "published ranges",
-        "of the demand, of list prices and of the costs of owned fleets, drawn independently: docs/ownership.md; fleets share their draws",
-    )
+    utilisation = load_input_ranges()["utilisation"].factor.scaled(inputs.utilisation)
     return (
         UncertainInput(UTILISATION, utilisation, BOUNDS["utilisation"].low, BOUNDS["utilisation"].high),
         UncertainInput(LIST_CHANGE, list_change, LEAST_CHANGE, MOST_CHANGE, shift=1.0),
@@ -79,7 +74,7 @@ def _fleet_variables(fleet: OwnedFleet) -> Iterator[Variable]:
     """Inputs of a fleet that are set, and those that an owner forgets most."""
     cluster = fleet.phases[0].cluster
     for name, bounds in plausible_inputs().items():
-        value = getattr(cluster, name)
+        value = getattr(cluster, name, None)
         if name in SHARED or name == "depreciation_years" or value is None:
             continue
         if name == "price_decline_per_year" and cluster.residual_share is not None:

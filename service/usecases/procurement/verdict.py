@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy as np
 from service.domain.procurement.answer import ProcurementFlip, ProcurementVerdict, SavingGrid
 from service.engine.procurement.flips import FlipValue, find_flips
 from service.engine.procurement.options import UTILISATION, ProcurementInputs, option_npvs, rent_npvs
-from service.engine.procurement.present_value import payback_month
+from service.engine.procurement.present_value import payback_months
 from service.engine.procurement.trials import range_around
 from service.presets.procurement.defaults import plausible_bounds
 from service.prices.offer_table import Floats, Ints
 from service.usecases.procurement.evaluation import Evaluation, Row
 from service.usecases.procurement.uncertainty import tested_variables
 
+# Of a month: less is a rounding error.
+ROUNDING = 1e-6
 YEARS = "demand.years"
 GRID_UTILISATION = np.linspace(0.1, 1.0, 10)
 GRID_PRICE_FACTORS = np.linspace(0.4, 2.0, 9)
@@ -46,8 +49,11 @@ def fleet_break_even_month(evaluation: Evaluation, fleet: Row) -> int | None:
     rent = evaluation.best(owned=False)
     if rent is None:
         return None
-    own_usd, rent_usd = (np.asarray(sum(evaluation.flows(row).values())) for row in (fleet, rent))
-    return payback_month(own_usd, rent_usd, evaluation.inputs.cost_of_capital)
+    flows = [np.sum(list(evaluation.flows(row).values()), axis=0) for row in (fleet, rent)]
+    months = max(len(flow) for flow in flows)
+    own_usd, rent_usd = (np.pad(flow, (0, months - len(flow))) for flow in flows)
+    found = float(payback_months(own_usd, rent_usd, evaluation.inputs.cost_of_capital))
+    return math.ceil(found - ROUNDING) if math.isfinite(found) else None
 
 
 def _flips(evaluation: Evaluation) -> tuple[FlipValue, ...]:

@@ -13,7 +13,7 @@ from service.engine.procurement.cash_flows import RentTerms, Scenarios, fleet_st
 from service.engine.procurement.demand import Demand, fleet_demand, mean_above, share_above
 from service.engine.procurement.options import UTILISATION, make_scenarios, option_npvs
 from service.engine.procurement.ownership import owned_cost
-from service.engine.procurement.present_value import discount_factors, payback_month, present_value
+from service.engine.procurement.present_value import discount_factors, payback_months, present_value
 from service.engine.procurement.streams import line_flows, streams_npv
 from tests.unit.engine.procurement.fleets import DC1, inputs, on_demand, own_npv, owned, rent_npv
 
@@ -90,12 +90,17 @@ def test_scenarios_are_each_alone() -> None:
 
 
 def test_payback_is_the_month_from_which_owning_stays_ahead() -> None:
-    """100 at once against 30 a month is ahead from the fourth on; a late cost takes it back; never is None."""
+    """100 at once against 30 a month is ahead a third into the fourth; a late cost takes it back; never is infinite."""
     rent = np.array([0.0] + [30.0] * 6)
-    assert payback_month(np.array([100.0]), rent, 0.0) == 4
-    assert payback_month(np.array([100.0, 0, 0, 0, 0, 60, 0]), rent, 0.0) == 6
-    assert payback_month(np.array([200.0]), rent, 0.0) is None
-    assert payback_month(np.array([0.0]), rent, 0.0) == 0
+    own = np.zeros(7)
+    own[0] = 100
+    assert float(payback_months(own, rent, 0.0)) == pytest.approx(3 + 1 / 3)
+    late = own.copy()
+    late[5] = 60
+    assert float(payback_months(late, rent, 0.0)) == pytest.approx(5 + 1 / 3)
+    assert np.isinf(payback_months(2 * own, rent, 0.0))
+    assert float(payback_months(0 * own, rent, 0.0)) == 0
+    assert payback_months(np.array([own, late]), rent, 0.0) == pytest.approx([3 + 1 / 3, 5 + 1 / 3])
 
 
 def test_a_stream_is_discounted_where_it_is_paid() -> None:

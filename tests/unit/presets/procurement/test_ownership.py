@@ -45,7 +45,7 @@ def test_every_range_is_of_an_input_and_says_why(name: str, known: object) -> No
     """Percentiles around the middle, a source and a date."""
     found = load_input_ranges()[name]
     assert name in BOUNDS
-    assert found.quantity.p10 < found.quantity.p50 < found.quantity.p90
+    assert found.factor.p10 < found.factor.p50 < found.factor.p90
     assert len(found.source) > 20
     assert re.fullmatch(r"20\d\d(-\d\d)?", found.date)
 
@@ -102,24 +102,14 @@ def test_people_cost_the_same_everywhere() -> None:
 
 
 def test_ranges_are_around_the_plants_own_values() -> None:
-    """Factors scale with the plant; what it has none of is certain; falling cloud prices are uncertain even where none is counted."""
+    """Factors scale with the plant; what it has none of is certain."""
     plant = OwnedCluster("any", "H100", 8, 4, 0.7, 32_000, residual_share=0.1)
     ranges = input_ranges(plant)
     assert ranges["capex_usd_per_accelerator"] == Range(25_600, 32_000, 41_600)
-    assert ranges["cloud_price_decline_per_year"] == Range(0.0, 0.14, 0.27)
     assert {"staff_fte", "price_decline_per_year", "usd_per_kwh"}.isdisjoint(ranges)
 
 
-def test_stated_ranges_and_declines_are_the_owners() -> None:
-    """The owner's range replaces the published one, and so does a decline that they state."""
-    plant = OwnedCluster("any", "H100", 8, 4, 0.7, 32_000, cloud_price_decline_per_year=0.1)
-    ranges = input_ranges(plant, {"utilisation": Range(0.6, 0.7, 0.75)})
-    assert ranges["utilisation"] == Range(0.6, 0.7, 0.75)
-    assert "cloud_price_decline_per_year" not in ranges
-
-
-def test_the_clouds_decline_follows_from_its_prices() -> None:
-    """From 98.32 to 55.04 USD in the 1.85 years from July 2023 to June 2025 is 27 % a year; the typical value is the range's middle."""
-    known = load_input_ranges()["cloud_price_decline_per_year"].quantity
-    assert known.p90 == pytest.approx(1 - (55.04 / 98.32) ** (1 / 1.85), abs=0.005)
-    assert DEFAULTS["cloud_price_decline_per_year"].typical == known.p50
+def test_stated_ranges_are_the_owners() -> None:
+    """The owner's range replaces the published one."""
+    plant = OwnedCluster("any", "H100", 8, 4, 0.7, 32_000)
+    assert input_ranges(plant, {"utilisation": Range(0.6, 0.7, 0.75)})["utilisation"] == Range(0.6, 0.7, 0.75)

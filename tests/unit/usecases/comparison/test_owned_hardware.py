@@ -145,11 +145,8 @@ def test_break_even_stands_against_what_can_be_had(settings: Settings) -> None:
         ),
     )
     found = compared(selling(build_context(settings), market), COUNT, on_prem=[DC1], limit=1)
-    assert [(each.pricing, each.against_usd_per_accelerator_hour < 3.5) for each in found.break_even] == [
-        ("spot", True),
-        ("on_demand", True),
-        ("reserved_1y", True),
-    ]
+    assert [each.pricing for each in found.break_even] == ["spot", "on_demand", "reserved_1y"]
+    assert [each.against_usd_per_accelerator_hour for each in found.break_even[1:]] == pytest.approx([3.0, 2.5 / 0.7])
     assert not any("cheap" in each.against for each in found.break_even)
     assert [each.pricing for each in found.break_even if each.sensitivity] == ["on_demand"]
     nowhere = compared(selling(build_context(settings), market), COUNT, on_prem=[DC1], constraints={"jurisdictions": ["JP"]}, limit=1000)
@@ -247,3 +244,37 @@ def test_what_was_assumed_of_a_plant_is_said(context: AppContext) -> None:
     fields = {each.field for each in compared(context, on_prem=[DC1]).assumptions}
     assert "on_prem.dc1.availability" in fields
     assert "on_prem.dc1.pue" not in fields
+
+
+def test_idle_hours_of_a_reservation_are_charged_as_those_of_owned_hardware(settings: Settings) -> None:
+    """Beside owned hardware a reservation costs its price over the utilisation, its whole term stands apart; alone it costs its term."""
+    context = selling(build_context(settings), (offer("2.10", pricing="reserved_1y"), offer("3.00", "gcp", "us-central1")))
+    found = compared(context, COUNT, on_prem=[DC1])
+    reserved = next(option for option in found.options if option.offer.pricing == "reserved_1y")
+    on_demand = next(option for option in found.options if option.offer.pricing == "on_demand")
+    alone = next(option for option in compared(context, COUNT).options if option.offer.pricing == "reserved_1y")
+    assert reserved.cost_usd is not None
+    assert on_demand.cost_usd is not None
+    assert alone.cost_usd is not None
+    assert reserved.cost_usd.p50 / on_demand.cost_usd.p50 == pytest.approx(2.1 / 0.7 / 3.0, rel=0.01)
+    assert reserved.committed_usd == pytest.approx(128 * 8760 * 2.1)
+    assert alone.cost_usd.p50 == pytest.approx(128 * 8760 * 2.1, rel=0.01)
+    assert on_demand.committed_usd is None
+    assert owned(found).committed_usd == pytest.approx(found.on_prem[0].npv_usd)
+    assumed = {each.field: each.value for each in found.assumptions}
+    assert assumed["candidates.reserved_utilisation"] == pytest.approx(0.7)
+
+
+def test_a_run_that_is_cheaper_on_what_loses_over_the_years_says_why(settings: Settings) -> None:
+    """A price just above what owning costs today, and list prices that fall by a third a year; in the warnings, first."""
+    context = selling(build_context(settings), (offer("2.05"),))
+    falling = compared(context, COUNT, on_prem=[DC1 | {"cloud_price_decline_per_year": 0.33}])
+    assert owned(falling).rank == 1
+    assert falling.break_even[0].npv_saved_usd < 0
+    assert "list prices are taken to change by -33.0% a year" in falling.warnings[0]
+    steady = compared(context, COUNT, on_prem=[DC1 | {"cloud_price_decline_per_year": 0.0}])
+    assert not any("taken to change" in warning for warning in steady.warnings)
+    rising = compared(selling(build_context(settings), (offer("1.80"),)), COUNT, on_prem=[DC1 | {"cloud_price_decline_per_year": -0.3}])
+    assert owned(rising).rank == 2
+    assert rising.break_even[0].npv_saved_usd > 0
+    assert "saves" in rising.warnings[0]
