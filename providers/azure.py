@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,7 +19,7 @@ from providers.base import RemoteProvider
 from providers.catalog_files.naming import shape_of
 from providers.common import isolate_part
 from providers.http import origin
-from providers.offer import Fetched, Pricing, ProviderError
+from providers.offer import NO_TERMS, Fetched, OfferTerms, Pricing, ProviderError
 from providers.row_parsing import BadRow, OfferCollector, SkippedRow, expect_list, expect_object, get_list, get_text, parse_usd
 
 QUERY = {
@@ -29,8 +29,14 @@ QUERY = {
 MAX_PAGES = 200
 NEVER = datetime.max.replace(tzinfo=UTC)
 WINDOWS = (" Windows", " Win")
-TERMS: Mapping[str, tuple[Pricing, int]] = {"1 Year": ("reserved_1y", 8760), "3 Years": ("reserved_3y", 3 * 8760)}
-"""Kind of pricing and hours of a reservation."""
+TERMS: Mapping[str, tuple[Pricing, int]] = {
+    "1 Year": ("reserved_1y", 8760),
+    "3 Years": ("reserved_3y", 3 * 8760),
+    "5 Years": ("reserved", 5 * 8760),
+}
+"""Kind of pricing and hours of a commitment."""
+DISCOUNT = OfferTerms(capacity=False)
+"""Terms of a savings plan, which tell it from a reservation of the same term."""
 
 Sale = tuple[str, str, Pricing]
 """Region, size and kind of pricing."""
@@ -85,26 +91,47 @@ class Azure(RemoteProvider):
 
 
 def parse(answer: object, collector: OfferCollector) -> Fetched:
-    """Offers of an answer's rows. Savings plans, which commit to dollars and not to a size, are counted as skipped."""
+    """Offers of an answer's rows: a savings plan where the same term has no reservation."""
     meters: dict[Sale, set[MeterPrice]] = defaultdict(set)
+    plans: dict[Sale, set[MeterPrice]] = defaultdict(set)
     for row in expect_list(expect_object(answer, "the answer").get("Items"), "Items"):
         with collector.row(_named(row)):
             sale, meter = _read(row, collector)
             meters[sale].add(meter)
-    prices: dict[Sale, Decimal] = {}
-    for sale, stated in meters.items():
-        with collector.row(" ".join(sale)):
-            prices[sale] = _one(stated)
+            for plan, price in _read_plans(row, sale, collector):
+                plans[plan].add(replace(meter, usd_per_hour=price))
+    prices, plan_prices = _one_each(meters, collector), _one_each(plans, collector)
     for sale, price in prices.items():
         with collector.row(" ".join(sale)):
             _add(sale, price, prices.get((*sale[:2], "on_demand")), collector)
+    for plan, price in plan_prices.items():
+        if plan not in prices:
+            with collector.row(f"{' '.join(plan)} savings plan"):
+                _add(plan, price, None, collector, terms=DISCOUNT, extras={"purchase_option": "savings plan"})
     return collector.fetched()
+
+
+def _one_each(stated: Mapping[Sale, Iterable[MeterPrice]], collector: OfferCollector) -> dict[Sale, Decimal]:
+    """The price of each sale that has one [USD per hour]."""
+    prices: dict[Sale, Decimal] = {}
+    for sale, meters in stated.items():
+        with collector.row(" ".join(sale)):
+            prices[sale] = _one(meters)
+    return prices
+
+
+def _read_plans(row: Any, sale: Sale, collector: OfferCollector) -> Iterator[tuple[Sale, Decimal]]:
+    """Savings plans of an on-demand row [USD per hour]; a plan that is not understood does not cost the row."""
+    if sale[2] != "on_demand" or not row.get("savingsPlan"):
+        return
+    with collector.row(f"{_named(row)} savings plans"):
+        for plan in get_list(row, "savingsPlan"):
+            with collector.row(f"{_named(row)} savings plan"):
+                yield (sale[0], sale[1], _term(get_text(plan, "term"))[0]), parse_usd(plan.get("retailPrice"), "savingsPlan retailPrice")
 
 
 def _read(row: Any, collector: OfferCollector) -> tuple[Sale, MeterPrice]:
     _check_kind(get_text(row, "productName"), get_text(row, "meterName"), get_text(row, "type"))
-    for _ in get_list(row, "savingsPlan") if row.get("savingsPlan") else ():
-        collector.skipped["savings plan"] += 1
     if (get_text(row, "unitOfMeasure"), get_text(row, "currencyCode")) != ("1 Hour", "USD"):
         raise BadRow(f"a price in {row['currencyCode']} for {row['unitOfMeasure']}")
     if (_moment(row, "effectiveStartDate") or collector.at) > collector.at:
@@ -144,9 +171,12 @@ def _pricing(row: Any) -> tuple[Pricing, int]:
     """Kind of pricing, and hours that the row's price pays for."""
     if row["type"] == "Consumption":
         return ("spot" if "Spot" in row["meterName"] else "on_demand"), 1
-    term = get_text(row, "reservationTerm")
+    return _term(get_text(row, "reservationTerm"))
+
+
+def _term(term: str) -> tuple[Pricing, int]:
     if term not in TERMS:
-        raise SkippedRow(f"reservation of {term}")
+        raise SkippedRow(f"commitment of {term}")
     return TERMS[term]
 
 
@@ -158,14 +188,16 @@ def _one(stated: Iterable[MeterPrice]) -> Decimal:
     return prices.pop()
 
 
-def _add(sale: Sale, price: Decimal, on_demand: Decimal | None, collector: OfferCollector) -> None:
+def _add(sale: Sale, price: Decimal, on_demand: Decimal | None, collector: OfferCollector, **more: Any) -> None:
     region, size, pricing = sale
+    if pricing == "reserved":
+        more["terms"] = replace(more.get("terms", NO_TERMS), term_hours=float(TERMS["5 Years"][1]))
     shape = shape_of("azure", size)
     if shape is None or shape.reason:
         raise SkippedRow(shape.reason if shape else "no accelerator")
     if pricing == "spot" and on_demand is not None and price > on_demand:
         raise BadRow(f"a spot price of {price} above the on-demand price of {on_demand}")
-    collector.add(region, size, collector.accelerator(shape.accelerator), int(shape.count), pricing, price)
+    collector.add(region, size, collector.accelerator(shape.accelerator), int(shape.count), pricing, price, **more)
 
 
 def _named(row: Any) -> str:

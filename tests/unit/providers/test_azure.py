@@ -112,7 +112,7 @@ def read(*items: dict[str, Any]) -> Any:
         (item(productName="NDsr H100 v5 Dedicated Host"), "dedicated host"),
         (item(productName="NC Series Cloud Services"), "Cloud Services, not virtual machines"),
         (item(type="DevTestConsumption"), "price of the type DevTestConsumption"),
-        (reserved("5 Years", 1_000_000), "reservation of 5 Years"),
+        (reserved("2 Years", 1_000_000), "commitment of 2 Years"),
         (item(effectiveStartDate="2027-01-01T00:00:00Z"), "price of a later date"),
         (item(effectiveEndDate="2026-01-01T00:00:00Z"), "price of an earlier date"),
         (item("Standard_NV6ads_A10_v5"), "fractional GPU"),
@@ -143,16 +143,54 @@ def test_rows_that_cannot_be_used_are_named(row: dict[str, Any], reason: str) ->
 
 
 def test_a_reservation_is_paid_for_its_whole_term() -> None:
-    """8,760 hours a year, whatever the unit says."""
-    offers = read(reserved("1 Year", 551_880), reserved("3 Years", 1_135_296)).offers
-    assert {o.pricing: o.usd_per_hour for o in offers} == {"reserved_1y": Decimal(63), "reserved_3y": Decimal("43.2")}
+    """8,760 hours a year, whatever the unit says: as eastus listed them in September 2026."""
+    offers = read(reserved("1 Year", 551_221), reserved("3 Years", 1_134_310), reserved("5 Years", 1_722_566)).offers
+    found = {(o.pricing, o.term_hours, round(o.usd_per_hour, 4)) for o in offers}
+    assert found == {
+        ("reserved_1y", 8760, Decimal("62.9248")),
+        ("reserved_3y", 26280, Decimal("43.1625")),
+        ("reserved", 43800, Decimal("39.3280")),
+    }
 
 
-def test_savings_plans_are_counted_and_make_no_offer() -> None:
-    """They commit to dollars an hour, not to a size."""
-    fetched = read(item(savingsPlan=[{"term": "1 Year", "retailPrice": 68.8}, {"term": "3 Years", "retailPrice": 54.1}]))
-    assert [offer.pricing for offer in fetched.offers] == ["on_demand"]
-    assert fetched.skipped["savings plan"] == 2
+PLANS = [{"term": "1 Year", "retailPrice": 68.8, "unitPrice": 68.8}, {"term": "3 Years", "retailPrice": 54.1, "unitPrice": 54.1}]
+
+
+def test_a_savings_plan_is_a_discount_where_there_is_no_reservation() -> None:
+    """Its price is by the hour; it holds no capacity, and is told from a reservation that another source may know."""
+    fetched = read(item(savingsPlan=PLANS), reserved("3 Years", 1_134_310))
+    found = {offer.pricing: offer for offer in fetched.offers}
+    assert {pricing: offer.usd_per_hour for pricing, offer in found.items() if pricing != "reserved_3y"} == {
+        "on_demand": Decimal("98.32"),
+        "reserved_1y": Decimal("68.8"),
+    }
+    assert (found["reserved_1y"].terms.capacity, found["reserved_1y"].extras) == (False, {"purchase_option": "savings plan"})
+    assert found["reserved_3y"].extras == {}
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"term": "1 Year", "retailPrice": 0},
+        {"term": "1 Year"},
+        {"term": "2 Years", "retailPrice": 60.0},
+        {"retailPrice": 60.0},
+        "text",
+        None,
+    ],
+)
+def test_a_savings_plan_without_price_or_known_term_is_none(plan: object) -> None:
+    """Blank is not zero, and the row beside it stays, as does the other plan."""
+    fetched = read(item(savingsPlan=[plan, PLANS[1]]))
+    assert {offer.pricing for offer in fetched.offers} == {"on_demand", "reserved_3y"}
+    assert len(fetched.rejected) + len(fetched.skipped) == 1
+
+
+def test_savings_plans_of_spot_windows_and_no_list_are_none() -> None:
+    """Only a Linux price on demand has them."""
+    spot = item(price=18.2, meter="ND96isrH100v5 Spot", savingsPlan=PLANS)
+    windows = item(productName="Virtual Machines NDsr H100 v5 Series Windows", savingsPlan=PLANS)
+    assert {offer.pricing for offer in read(spot, windows, item(savingsPlan=None)).offers} == {"spot", "on_demand"}
 
 
 def test_spot_above_on_demand_is_rejected() -> None:
