@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from providers.aws import ec2, market, price_list
+from providers.aws import ec2, market, price_list, savings_plans
 from providers.aws.model import RegionalMarket, isolate_region
 from providers.aws.offers import add_offers
 from providers.base import RemoteProvider
+from providers.common import isolate_part
 from providers.offer import Fetched
 from providers.row_parsing import BadRow, OfferCollector, expect_object, get_text
 from providers.tables import read_table
@@ -19,9 +20,10 @@ INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 class Aws(RemoteProvider):
     """On-demand and reserved prices of EC2 from the bulk price list of each region in `providers/data/aws_regions.csv`.
 
-    The list needs no credentials. With AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN) the EC2 API adds spot prices,
-    the zones where a type can be ordered, the hardware of new types and the cheapest capacity block of a day. The account needs the
-    permissions ec2:Describe{Regions,InstanceTypes,InstanceTypeOfferings,SpotPriceHistory,CapacityBlockOfferings}. A fetch reads gigabytes;
+    Types and terms without a reservation have the price of a savings plan, from its own list. The lists need no credentials. With
+    AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN) the EC2 API adds spot prices, the zones where a type can be
+    ordered, the hardware of new types and the cheapest capacity block of a day. The account needs the permissions
+    ec2:Describe{Regions,InstanceTypes,InstanceTypeOfferings,SpotPriceHistory,CapacityBlockOfferings}. A fetch reads gigabytes;
     spot prices at AWS change slowly, so they are fetched as often as the lists.
     """
 
@@ -34,6 +36,7 @@ class Aws(RemoteProvider):
         collector = self.collector()
         index = expect_object(self.get_json(INDEX), "the index of price lists")
         lists = expect_object(index.get("regions"), "regions")
+        plans = self._plans_index(collector)
         account = self._account()
         enabled = _enabled(account, collector)
         for region in regions():
@@ -43,12 +46,27 @@ class Aws(RemoteProvider):
                     if account and region in enabled
                     else RegionalMarket()
                 )
-                self._read_region(region, lists, regional, collector)
+                self._read_region(region, lists, plans, regional, collector)
         return collector.fetched()
 
-    def _read_region(self, region: str, lists: Mapping[str, object], regional: RegionalMarket, collector: OfferCollector) -> None:
-        lines = self.http.lines(self.url + _file(lists, region))
-        add_offers(region, price_list.parse(lines, region, regional.hardware, collector), regional, collector)
+    def _read_region(
+        self, region: str, lists: Mapping[str, object], plans: object, regional: RegionalMarket, collector: OfferCollector
+    ) -> None:
+        prices = price_list.parse(self.http.lines(self.url + _file(lists, region)), region, regional.hardware, collector)
+        if plans is not None:
+            name = f"{region} savings plans"
+            with collector.row(name), isolate_part(collector, name):
+                lines = self.http.lines(self.url + savings_plans.file_of(plans, region))
+                found = savings_plans.parse(lines, region, regional.hardware, collector)
+                prices += savings_plans.without_reservations(found, prices)
+        add_offers(region, prices, regional, collector)
+
+    def _plans_index(self, collector: OfferCollector) -> object:
+        """The index of savings plans; None where it cannot be read, so that plans known before stay."""
+        index: object = None
+        with isolate_part(collector, "savings plans"):
+            index = self.get_json(savings_plans.INDEX)
+        return index
 
     def _account(self) -> ec2.Account | None:
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")

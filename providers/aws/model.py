@@ -9,18 +9,19 @@ from datetime import datetime
 from decimal import Decimal
 
 from providers.common import isolate_part
-from providers.offer import Pricing
+from providers.offer import NO_TERMS, OfferTerms, Pricing
 from providers.row_parsing import OfferCollector
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Price of a whole instance [USD per hour]; `extras` as in an offer."""
+    """Price of a whole instance [USD per hour]; `extras` and `terms` as in an offer."""
 
     instance_type: str
     pricing: Pricing
     usd_per_hour: Decimal
     extras: Mapping[str, str] = field(default_factory=dict)
+    terms: OfferTerms = NO_TERMS
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,5 +29,5 @@ def _add(region: str, price: Price, regional: RegionalMarket, collector: OfferCo
     extras = {**price.extras, **({"zones": " ".join(zones)} if zones else {})}
     if price.pricing == "on_demand" and price.instance_type in regional.blocks:
         extras |= capacity_blocks.offer_extras(regional.blocks[price.instance_type])
-    more = {"availability": "offered" if zones else "listed", "extras": extras}
+    more = {"availability": "offered" if zones else "listed", "extras": extras, "terms": price.terms}
     collector.add(region, price.instance_type, accelerator, count, price.pricing, price.usd_per_hour, **more)

@@ -48,6 +48,38 @@ def price_list(*rows: Mapping[str, str]) -> str:
     return "\n".join(",".join(f'"{value}"' for value in line) for line in lines) + "\n"
 
 
+PLANS_INDEX = f"{HOST}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/region_index.json"
+PLAN = {
+    "SKU": "SKU9", "RateCode": "SKU9.1", "Unit": "Hrs", "EffectiveDate": "2026-09-01", "DiscountedRate": "34.6752", "Currency": "USD",
+    "DiscountedSKU": "SKU1", "DiscountedServiceCode": "AmazonEC2", "DiscountedUsageType": "BoxUsage:p5.48xlarge",
+    "DiscountedOperation": "RunInstances", "PurchaseOption": "No Upfront", "LeaseContractLength": "1", "LeaseContractLengthUnit": "year",
+    "Product Family": "EC2InstanceSavingsPlans", "DiscountedRegionCode": "us-east-1", "DiscountedInstanceType": "p5.48xlarge",
+}  # fmt: skip
+
+
+def plans_url(region: str) -> str:
+    """Where a region's list of savings plans lies."""
+    return f"{HOST}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/20261120/{region}/index.csv"
+
+
+def plans_index(*regions: str) -> dict[str, Any]:
+    """The index of the lists of savings plans."""
+    entries = [{"regionCode": name, "versionUrl": plans_url(name).removeprefix(HOST)[:-4] + ".json"} for name in regions]
+    return {"disclaimer": "text", "publicationDate": "2026-11-20T00:00:00Z", "regions": entries}
+
+
+def plan(**changes: str) -> dict[str, str]:
+    """One rate: p5.48xlarge for a year in us-east-1 as listed in September 2026, but for the changes (underscores stand for spaces)."""
+    return PLAN | {name.replace("_", " "): value for name, value in changes.items()}
+
+
+def plans_list(*rows: Mapping[str, str]) -> str:
+    """A list of these rates."""
+    lines = [[name, "text"] for name in PREAMBLE]
+    lines += [list(PLAN), *([each[name] for name in PLAN] for each in rows)]
+    return "\n".join(",".join(f'"{value}"' for value in line) for line in lines) + "\n"
+
+
 def xml(action: str, value: Mapping[str, Any]) -> str:
     """An answer of the EC2 API: objects become elements, lists become `item` elements."""
     inside = "".join(_element(name, each) for name, each in value.items())

@@ -15,16 +15,33 @@ import responses
 from providers.aws import Aws, regions
 from providers.offer import Fetched, ProviderError
 from providers.registry import load_provider
-from tests.unit.providers.aws_samples import INDEX, index, list_url, price_list, reserved, row, xml
+from tests.unit.providers.aws_samples import (
+    INDEX,
+    PLANS_INDEX,
+    index,
+    list_url,
+    plan,
+    plans_index,
+    plans_list,
+    plans_url,
+    price_list,
+    reserved,
+    row,
+    xml,
+)
 from tests.unit.providers.conformance import Conformance, RecordedAnswer
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
 VIRGINIA = price_list(row(), *reserved("1yr", "No Upfront", {"Hrs": "35.5"}), row(Instance_Type="p7.48xlarge", PricePerUnit="99"))
 STOCKHOLM = price_list(row(Region_Code="eu-north-1", PricePerUnit="60.1"))
+PLANS = plans_list(plan(), plan(LeaseContractLength="3", DiscountedRate="23.77728"))
 ANSWERS = (
     RecordedAnswer(INDEX, index("us-east-1", "eu-north-1")),
     RecordedAnswer(list_url("us-east-1"), VIRGINIA),
     RecordedAnswer(list_url("eu-north-1"), STOCKHOLM),
+    RecordedAnswer(PLANS_INDEX, plans_index("us-east-1", "eu-north-1")),
+    RecordedAnswer(plans_url("us-east-1"), PLANS),
+    RecordedAnswer(plans_url("eu-north-1"), plans_list()),
 )
 
 
@@ -40,8 +57,27 @@ class TestAws(Conformance):
         assert found == {
             ("us-east-1", "on_demand", Decimal("55.04"), "listed"),
             ("us-east-1", "reserved_1y", Decimal("35.5"), "listed"),
+            ("us-east-1", "reserved_3y", Decimal("23.77728"), "listed"),
             ("eu-north-1", "on_demand", Decimal("60.1"), "listed"),
         }
+
+    def test_a_plan_is_taken_where_there_is_no_reservation(self) -> None:
+        """It is a discount, and says which plan it is; the reservation of a year stays as it was."""
+        found = {offer.pricing: offer for offer in self.fetched().offers if offer.region == "us-east-1"}
+        assert (found["reserved_3y"].terms.capacity, found["reserved_3y"].extras) == (
+            False,
+            {"purchase_option": "EC2InstanceSavingsPlans, No Upfront"},
+        )
+        assert found["reserved_1y"].extras == {"purchase_option": "No Upfront"}
+
+    @pytest.mark.parametrize("at", [3, 4])
+    def test_plans_that_cannot_be_read_cost_no_list_price(self, at: int) -> None:
+        """They are named, and those known before stay."""
+        answers = tuple(replace(each, status=500, body="no") if number == at else each for number, each in enumerate(ANSWERS))
+        fetched = self.fetched(answers)
+        assert {offer.pricing for offer in fetched.offers} == {"on_demand", "reserved_1y"}
+        assert fetched.partial
+        assert any("savings plans" in each.row for each in fetched.rejected)
 
     def test_a_gpu_that_nobody_knows_is_counted_by_its_type(self) -> None:
         """So that the table of instance types is found wanting."""
