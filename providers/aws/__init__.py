@@ -36,7 +36,9 @@ class Aws(RemoteProvider):
         collector = self.collector()
         index = expect_object(self.get_json(INDEX), "the index of price lists")
         lists = expect_object(index.get("regions"), "regions")
-        plans = self._plans_index(collector)
+        plans: object = None
+        with isolate_part(collector, "savings plans"):
+            plans = self.get_json(savings_plans.INDEX)
         account = self._account()
         enabled = _enabled(account, collector)
         for region in regions():
@@ -60,13 +62,6 @@ class Aws(RemoteProvider):
                 found = savings_plans.parse(lines, region, regional.hardware, collector)
                 prices += savings_plans.without_reservations(found, prices)
         add_offers(region, prices, regional, collector)
-
-    def _plans_index(self, collector: OfferCollector) -> object:
-        """The index of savings plans; None where it cannot be read, so that plans known before stay."""
-        index: object = None
-        with isolate_part(collector, "savings plans"):
-            index = self.get_json(savings_plans.INDEX)
-        return index
 
     def _account(self) -> ec2.Account | None:
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
