@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -14,7 +14,7 @@ from service.formats.ask.grammar.intents import choose_kind
 from service.formats.ask.grammar.quantities import settle
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.lexing.dates import CalendarPeriod, Duration
+from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
@@ -48,6 +48,17 @@ _WEAK = frozenset(
 )
 GOVERNING = frozenset("bwauqlt!")
 """Words that make what follows a date, a limit or a price."""
+QUESTIONS: Mapping[str, str] = {
+    "€": "amounts are in US dollars: how many of them?",
+    "L": "prices are of one accelerator: what is it of one?",
+    "D": "what of this time: by it, from it, or for it?",
+    "U": "what of this time: by it, from it, or for it?",
+    "n": "what is this number of?",
+    "m": "what is this number of?",
+}
+"""What to ask about pieces that no rule reads, by their kind."""
+GOVERNED = frozenset("PRJSX")
+"""Names before which an unknown word may leave them out: sans aws."""
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
 
@@ -185,7 +196,8 @@ def _denied_doubts(sentence: Sentence, denied: Iterable[Sequence[Piece]]) -> Ite
 
 def _piece_doubts(sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], vocabulary: Vocabulary) -> Iterator[Doubt]:
     """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
-    governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING}
+    governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING or _text(sentence, before) in ("per", "/")}
+    governed |= {before.first for before, after in pairwise(pieces) if after.kind in GOVERNED}
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -200,6 +212,10 @@ def _piece_doubts(sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Pi
     yield from _unknown(sentence, run, vocabulary, governed)
 
 
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower()
+
+
 def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, governed: Set[int]) -> Iterator[Doubt]:
     if not run:
         return
@@ -207,24 +223,22 @@ def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, g
     near = process.extract(compact(text), vocabulary.labels, scorer=fuzz.ratio, score_cutoff=FITTING, limit=MOST_CANDIDATES)
     candidates = tuple(dict.fromkeys(vocabulary.names[label][0].value for label, _, _ in near))
     signs = any(character.isdigit() or character in "-+<>" for character in text)
-    blocking = signs or bool(candidates) or run[0].first in governed
+    blocking = signs or bool(candidates) or any(piece.first in governed for piece in run)
     yield Doubt(text, candidates, "one of these?" if candidates else "not understood", blocking)
 
 
 def _piece_doubt(text: str, piece: Piece) -> Doubt | None:
+    """What to ask about a piece that no rule reads; None where it says nothing alone."""
     value = piece.value
     if isinstance(value, Doubtful):
         what = f"which {value.what}: one of these?" if value.candidates else f"which {value.what}?"
         return Doubt(text, value.candidates, what)
     if piece.kind == "K":
         return None if text.lower() in _WEAK else Doubt(text, (), f"how much {text}?")
-    if piece.kind == "€":
-        return Doubt(text, (), "amounts are in US dollars: how many of them?")
     if piece.kind == "p":
         return Doubt(text, (f"{text} utilisation", f"{text} MFU"), "a percentage of what?")
-    if isinstance(value, Duration | CalendarPeriod):
-        return Doubt(text, (), "what of this time: by it, from it, or for it?")
-    return Doubt(text, (), "what is this number of?") if piece.kind in "nm" else Doubt(text, (), "not understood", blocking=False)
+    question = QUESTIONS.get(piece.kind)
+    return Doubt(text, (), "not understood", blocking=False) if question is None else Doubt(text, (), question)
 
 
 def _slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:

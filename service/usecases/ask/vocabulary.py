@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from providers.offer import Offer
@@ -19,12 +20,21 @@ NODE_NAMES = ("dgx", "hgx")
 """Names of whole machines: a number before them counts machines."""
 MOST_PROGRAMS = 1000
 EUROPE = "EU"
+MOST_PREPARED = 8
+_prepared: OrderedDict[str, Vocabulary] = OrderedDict()
+"""Vocabularies by the name of their price book, which identifies its prices."""
 
 
 def vocabulary_of(context: AppContext) -> Vocabulary:
     """Models, accelerators, sellers, regions and jurisdictions, prepared once for a state of the prices."""
     book = context.book()
-    return _vocabulary(tuple(sorted({offer.provider for offer in book.offers})), tuple(sorted(set(map(_place, book.offers)))))
+    found = _prepared.get(book.name)
+    if found is None:
+        places = tuple(sorted(set(map(_place, book.offers))))
+        found = _prepared[book.name] = _vocabulary(places)
+        while len(_prepared) > MOST_PREPARED:
+            _prepared.popitem(last=False)
+    return found
 
 
 def with_programs(context: AppContext, who: Principal, vocabulary: Vocabulary) -> Vocabulary:
@@ -41,8 +51,10 @@ def _place(offer: Offer) -> tuple[str, str]:
     return offer.provider, offer.region
 
 
-@functools.lru_cache(maxsize=4)
-def _vocabulary(providers: tuple[str, ...], places: tuple[tuple[str, str], ...]) -> Vocabulary:
+@functools.lru_cache(maxsize=MOST_PREPARED)
+def _vocabulary(places: tuple[tuple[str, str], ...]) -> Vocabulary:
+    """The vocabulary of sellers and their regions; prices change more often than these."""
+    providers = tuple(dict.fromkeys(provider for provider, _ in places))
     return make_vocabulary((*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions()))
 
 

@@ -53,6 +53,8 @@ def capex(pieces: Pieces) -> Iterator[Slot]:
     if pieces[0].kind == "K" and pieces[0].value != "capex":
         return
     money = figures(pieces)[0]
+    if money.scale > 10**6:
+        return
     if money.value >= LEAST_CAPEX_USD:
         yield Slot("capex", plain(money.value), *_span(pieces), note="" if money.unit else "read as dollars")
     elif money.unit and pieces[0].kind != "K":
@@ -147,7 +149,7 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
 def at_most(pieces: Pieces) -> Iterator[Slot]:
     """At most 64 H100: 64 of them, which is said."""
     for slot in accelerators(pieces):
-        yield replace(slot, note="a limit, read as the number") if slot.name == "count" else slot
+        yield replace(slot, note="a limit or a range, read as the numbers") if slot.name == "count" else slot
 
 
 def bare_budget(pieces: Pieces) -> Iterator[Slot]:

@@ -79,7 +79,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nN(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
     _rule("nxn(?=x?[Ag])", quantities.product),
     _rule("nAN", quantities.nodes),
-    _rule("ln(?:,n)*x?(?:Ag?(?:,A)*|g)", quantities.at_most),
+    _rule("[la]n(?:,n)*x?(?:Ag?(?:,A)*|g)", quantities.at_most),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),

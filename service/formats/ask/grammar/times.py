@@ -51,7 +51,8 @@ def deadline(pieces: Pieces) -> Iterator[Slot]:
     if "w" in words:
         yield _slot("deadline", period.first if period.at_end else period.first - DAY, pieces, period)
     elif words & {"i", "u"} and "b" not in words:
-        yield _slot("deadline", period.last, pieces, period)
+        note = "" if "u" in words or period.unit == "day" else f"read as done by the end of the {period.unit}"
+        yield _slot("deadline", period.last, pieces, period, note)
     else:
         note = ""
         if period.unit != "day":

@@ -58,7 +58,9 @@ _BEFORE_MONTHS = frozenset(
         "begin",
     )
 )
-DATE_WORDS = frozenset({*_MONTHS, *_WEEKDAYS, *_UNIT_OF, "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"})
+DATE_WORDS = frozenset(
+    {*_MONTHS, *_WEEKDAYS, *_UNIT_OF, "yesterday", "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"}
+)
 _CALENDAR_UNITS = ("week", "month", "quarter", "year")
 _LEAST_YEAR, _MOST_YEAR = 2000, 2100
 
@@ -265,7 +267,7 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     return end, _months(year, first_month, months, "quarter" if months == 3 else "half year")
 
 
-_DAYS_AHEAD = {"today": 0, "now": 0, "tomorrow": 1}
+_DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
 _NEXT = ("next", "nxt")
 

@@ -282,7 +282,8 @@ def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
         return ()
     most = 2 if len(word) >= LONG_WORD else 1
     found = process.extract(word, vocabulary.spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
-    found = [entry for entry in found if max(len(entry[0]), len(word)) >= SHORTEST_CORRECTED]
+    short = len(word) < SHORTEST_CORRECTED  # of a word of four letters only the name of a model is made: lama
+    found = [entry for entry in found if not short or (entry[0] in vocabulary.families and len(entry[0]) > len(word))]
     least = min((distance for _, distance, _ in found), default=0)
     near = tuple(entry for entry, distance, _ in found if distance == least)
     return near[:1] if len({_meaning(entry) for entry in near}) == 1 else near

@@ -59,7 +59,8 @@ def chance_request(draft: Draft) -> Request:
         draft.slots.taken.update({"deadline", *MONEY} if not draft.slots.has("deadline", *MONEY) else ())
         return {"id": program.id}
     budget = dollars(draft, "budget_usd")
-    draft.read_span_as_limit()
+    draft.rename("span", "limit", "read as a limit")
+    draft.rename("date", "deadline", "read as the deadline")
     base = estimate_request(draft)
     if budget is None and "deadline" not in base.get("schedule", {}) and not draft.doubts:
         draft.missing("the chance of what: a deadline (by 2027-06-30) or a budget (under $2M)?")

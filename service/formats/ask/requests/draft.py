@@ -51,11 +51,9 @@ class Draft:
         if entry not in self.notes:
             self.notes.append(entry)
 
-    def read_span_as_limit(self) -> None:
-        """A length of time without a word before it is a limit, where nothing else can have it."""
-        self.slots.all = tuple(
-            replace(slot, name="limit", note="read as a limit") if slot.name == "span" else slot for slot in self.slots.all
-        )
+    def rename(self, name: str, meant: str, note: str) -> None:
+        """Read all slots of a name as those of another, where nothing else can have them."""
+        self.slots.all = tuple(replace(slot, name=meant, note=note) if slot.name == name else slot for slot in self.slots.all)
 
     def missing(self, question: str, candidates: Iterable[str] = ()) -> None:
         """Ask for what the request lacks."""
