@@ -10,7 +10,7 @@ from typing import Any
 from bench.accuracy.report import Line, table
 from service.presets.documents import load_document
 from service.presets.training.utilisation import load_parameters
-from tools.calibration.priors import expected_share, priors
+from tools.calibration.priors import expected_attention, expected_share, priors
 
 FILE = Path(__file__).parent / "cards.toml"
 HEAD = """\
@@ -71,8 +71,8 @@ def share_rows(which: str | None) -> Iterator[list[str]]:
             prior = expected_share(parameters, key)
             yield [" ".join(key), *_moved(prior.value, prior.factor, found.share), "share of the dense peak", prior.why]
     if which == "attention":
-        prior = priors()["attention_share"]
         for key, share in sorted(parameters.attention.items()):
+            prior = expected_attention(key) or priors()["attention_share"]
             yield [f"{key[0]}, {key[1]} kernels", *_moved(prior.value, prior.factor, share), "share of the 16-bit peak", prior.why]
 
 

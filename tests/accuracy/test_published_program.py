@@ -54,12 +54,13 @@ def test_the_reports_stages_add_up() -> None:
 
 
 def test_the_plan_is_within_the_bounds_that_the_page_states(answer: dict[str, Any]) -> None:
-    """About half as much again in all, nearer on the context extension; dollars are hours at the report's 2 USD."""
-    assert "asks for about half as much again" in SAID
+    """A good third as much again in all, a quarter less on the context extension; dollars are hours at the report's 2 USD."""
+    assert "asks for a good third as much again" in SAID
+    assert "is planned a quarter short" in SAID
     production = answer["tiers"][1]
     whole = production["accelerator_hours"]["p50"] / REPORTED_HOURS
-    assert 1.35 < whole < 1.65
-    assert 1 < stage_hours(answer, "context extension").p50 / STAGES["context extension"][0] < whole
+    assert 1.25 < whole < 1.45
+    assert 0.7 < stage_hours(answer, "context extension").p50 / STAGES["context extension"][0] < 0.8
     assert production["usd"]["p50"] == pytest.approx(2 * production["accelerator_hours"]["p50"], abs=1)
 
 
@@ -67,7 +68,7 @@ def test_exchanges_that_are_hidden_are_the_cause(context: AppContext, answer: di
     """Without them the plan is nearer, and at the report with nothing lost between nodes; its layout is worse, its rate leaves failures."""
     ratios = {name: hours / PRETRAINING for name, hours in pretraining_ways(context, answer).items()}
     assert 0.9 < ratios["the goal alone, all exchanges hidden"] < (1 + ratios["the goal alone"]) / 2
-    assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.15
+    assert abs(ratios["the same, and nothing lost between nodes"] - 1) < 0.2
     assert ratios["the report's layout"] > ratios["the goal alone"]
     assert abs(ratios["the report's layout, exchanges and bubble hidden, nothing lost"] - 1) < 0.3
     goodput = answer["tiers"][1]["runs"][0]["estimate"]["reliability"]["goodput"]

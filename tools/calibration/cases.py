@@ -45,7 +45,7 @@ class MeasuredCase:
 
     `rates` are tokens a second and accelerator: one for each layout where `each`, else one, of the fastest layout. `source` is the
     publication, `document` its README, table or release with the rows. `stated`: the layout was published completely; what was not is
-    searched. `kernels`: whether attention's were written for the accelerator's family or an earlier one.
+    searched. `kernels`: whether attention's were written for the accelerator's family or an earlier one, or are of the first generation.
     """
 
     ids: tuple[str, ...]

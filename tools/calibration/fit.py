@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.domain.training.utilisation import AchievedRates
-from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, watts_per_tflop
+from service.presets.training.utilisation import UNPUBLISHED, FittedParameters, Key, MatmulShare, watts_per_tflop
 from tools.calibration.carried import write_carried
 from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.comparable_runs import write_comparable_runs
 from tools.calibration.folds import Folds, write_folds
 from tools.calibration.other_accelerators import with_other_families
-from tools.calibration.priors import expected_share, priors, with_fixed_parameters
+from tools.calibration.priors import expected_attention, expected_share, priors, published_attention, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
 from tools.calibration.runs import published_runs
 from tools.calibration.spreads import fit_spreads, group_weights, other_shares, with_sources
@@ -37,7 +37,7 @@ PARTS = ("overlap_share", "tensor_overlap")
 MOST = {"link_share": 0.95, "network_share": 0.95, "power_exponent": 1.0, "routed_share": 1.0}
 # What the host takes: nothing where a compiler makes one program of the step.
 HOSTS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
-OF_A_KEY = ("matmul_share", "peak_part", "attention_share", "attention_deviation")
+OF_A_KEY = ("matmul_share", "peak_part", "attention_share", "attention_deviation", "attention_part")
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,17 @@ def _names() -> list[str]:
 
 
 def _expected(problem: FitProblem) -> tuple[Floats, Floats]:
-    """Prior means and widths of the vector: shared parameters, shares by key, attention's by kernels and their centre."""
-    known, kernels = priors(), len(problem.kernels)
+    """Prior means and widths of the vector: shared parameters, shares by key, attention's by kernels and the centre of the unpublished."""
+    known = priors()
     mean = [_scaled(name, known[name].value) for name in _names()]
     width = [float(np.log(known[name].factor)) for name in _names()]
     mean += [float(np.log(expected_share(problem.frame, key).value)) for key in problem.keys]
-    mean += [float(np.log(known["attention_share"].value))] * (kernels + 1)
+    attention = [
+        expected_attention(key) or replace(known["attention_deviation"], value=known["attention_share"].value) for key in problem.kernels
+    ]
+    mean += [float(np.log(prior.value)) for prior in (*attention, known["attention_share"])]
     width += [float(np.log(expected_share(problem.frame, key).factor)) for key in problem.keys]
-    width += [float(np.log(known["attention_deviation"].factor))] * kernels + [float(np.log(known["attention_share"].factor))]
+    width += [float(np.log(prior.factor)) for prior in (*attention, known["attention_share"])]
     return np.array(mean), np.array(width)
 
 
@@ -142,7 +145,7 @@ def _columns(problem: FitProblem, vector: Floats) -> AchievedRates[Floats]:
     position = problem.table.row
     shares = np.exp(vector[first : first + count])[problem.key] * np.exp(shared["power_exponent"] * problem.power)
     # Attention's kernels run at 16 bit whatever the weights' precision: they are of a family, and of whom they were written for.
-    attention = np.exp(vector[first + count : -1])[problem.kernel]
+    attention = np.exp(vector[first + count : -1])[problem.kernel] * np.exp(shared["power_exponent"] * problem.power)
 
     def everywhere(name: str) -> Floats:
         return np.full(len(position), shared[name])
@@ -164,14 +167,15 @@ def _least_squares(problem: FitProblem, start: Floats, mean: Floats, width: Floa
     highest = np.full(len(mean), np.inf)
     highest[first : first + count] = np.log(problem.frame.largest_share)
     highest[[_names().index(name) for name in MOST]] = np.log(list(MOST.values()))
+    # Kernels of unpublished speed lie about a centre that is fitted.
+    unpublished = first + count + np.flatnonzero([expected_attention(key) is None for key in problem.kernels])
 
     def misses(vector: Floats) -> Floats:
         rows = weight * np.log(problem.table.rates / predicted_rates(problem.table, _columns(problem, vector)))
         # Least squares of these is the soft-L1 loss, which lone rows don't pull.
         soft = np.sign(rows) * np.sqrt(2 * (np.sqrt(1 + rows**2) - 1))
-        centre = vector[-1]
         wanted = mean.copy()
-        wanted[first + count : -1] = centre
+        wanted[unpublished] = vector[-1]
         return np.concatenate([soft, (vector - wanted) / width])
 
     bounds = (np.full(len(mean), -np.inf), highest)
@@ -182,10 +186,10 @@ def _least_squares(problem: FitProblem, start: Floats, mean: Floats, width: Floa
 
 def _parameters(problem: FitProblem, vector: Floats) -> FittedParameters:
     shared, count, first = _shared(vector), len(problem.keys), len(_names())
-    shares = [round(share, 4) for share in np.exp(vector[first:-1]).tolist()]
+    *shares, middle = [round(share, 4) for share in np.exp(vector[first:]).tolist()]
     watts = [round(watt, 4) for watt in problem.reference.tolist()]
     matmul = {key: MatmulShare(share, watt, "") for key, share, watt in zip(problem.keys, shares[:count], watts, strict=True)}
-    attention = dict(zip(problem.kernels, shares[count:], strict=True))
+    attention = {**published_attention(), **dict(zip(problem.kernels, shares[count:], strict=True)), UNPUBLISHED: middle}
     return with_fixed_parameters({name: float(f"{value:.4g}") for name, value in shared.items()}, matmul, attention, {})
 
 

@@ -68,7 +68,7 @@ def _measurement(row: Row) -> Row:
         "virtual": _virtual_pipeline(row["notes"]),
         "batch": row["global_batch_samples"],
         "flash": "0" if source in kernels["without_flash"] else "1",
-        "kernels": "earlier" if table in kernels["earlier"] else "own",
+        "kernels": _kernels(table, source),
         "sequence_parallel": "0" if _norms_whole(row, source) else "1",
         "internode": REFERENCE["internode"].get(source, ""),
         "software": _software(row["notes"]),
@@ -95,7 +95,8 @@ def _pretraining(row: Row) -> Row:
         "virtual": row["virtual_pipeline"],
         "batch": row["global_batch_samples"] or _one_micro_batch(row),
         "flash": "0" if table in REFERENCE["kernels"]["without_flash_tables"] else "1",
-        "kernels": "earlier" if table in REFERENCE["kernels"]["earlier"] and _has_faster_attention(row["accelerator"]) else "own",
+        "recompute": "none" if "activation offloading" in row["notes"] else row["activation_recompute"],
+        "kernels": _kernels(table, source) if _has_faster_attention(row["accelerator"]) else "own",
         "sequence_parallel": "1",
         "internode": _internode(row["internode_gbit_s_per_node"]),
         "products": f"{REFERENCE['slower_products'].get(table, '')}",
@@ -109,6 +110,11 @@ def _pretraining(row: Row) -> Row:
     made["memory_basis"] = REFERENCE["memory_basis"][table] if made["memory_gb"] else ""
     made["excluded"] = row["excluded"] or _reason(row, made)
     return made
+
+
+def _kernels(table: str, source: str) -> str:
+    """Generation of attention's kernels in a table, or in all of its publication."""
+    return next((kind for kind in ("first", "earlier") if {table, source} & set(REFERENCE["kernels"][kind])), "own")
 
 
 def _has_faster_attention(accelerator: str) -> bool:

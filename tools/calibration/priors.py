@@ -36,6 +36,21 @@ def expected_share(parameters: FittedParameters, key: Key) -> Prior:
     return known["matmul_share"] if best is None else replace(known["peak_part"], value=known["peak_part"].value * best)
 
 
+def expected_attention(key: Key) -> Prior | None:
+    """Prior of attention's share of the peak in kernels of published speed: a part of that."""
+    part = priors()["attention_part"]
+    published = {(row["family"], row["kernels"]): row for row in _document()["attention"]}
+    if key not in published:
+        return None
+    return replace(part, value=part.value * published[key]["share"], why=published[key]["why"])
+
+
+def published_attention() -> Mapping[Key, float]:
+    """Expected shares of all kernels whose speed is published."""
+    keys = [(row["family"], row["kernels"]) for row in _document()["attention"]]
+    return {key: prior.value for key in keys if (prior := expected_attention(key))}
+
+
 @dataclass(frozen=True, slots=True)
 class LossPriors:
     """What is known before of whole runs' losses: the width of each coefficient about 0, the range of terms, the scatter of runs."""

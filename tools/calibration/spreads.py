@@ -32,7 +32,7 @@ SIZES = (1, 65, 1025)
 # Rows of one table beyond so many say the same again.
 ROWS_THAT_COUNT = 64
 # Percentiles of few rows reach less far than those of many: taken a little outside, so that four rows in five lie within.
-LOW, HIGH = 0.07, 0.93
+LOW, HIGH = 0.08, 0.92
 # A side that no row lies on is an edge all the same; a size whose rows all lie near is no promise of that.
 LEAST_EDGE, LEAST_POWER = 0.03, 1.0
 

@@ -73,7 +73,7 @@ def position_parameters(table: CaseTable, parameters: FittedParameters) -> Achie
     known = {}
     for part, precision, kernels in dict.fromkeys(kinds):
         rates = utilisation(parameters, part, precision)
-        known[part, precision, kernels] = replace(rates, attention_share=attention_share(parameters, part.family, kernels))
+        known[part, precision, kernels] = replace(rates, attention_share=attention_share(parameters, part, precision, kernels))
     return AchievedRates(**{name: np.array([getattr(known[kind], name) for kind in kinds])[table.row] for name in RATES})
 
 

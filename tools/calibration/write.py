@@ -24,7 +24,8 @@ HEAD = """\
 #
 # [shared]   the same for every accelerator; `before` is where it was expected before any measurement, and why
 # [[matmul]] by family and precision class: share of the dense peak that products reach; `watts_per_tflop` of the parts measured
-# [[attention]] by family: share of the 16-bit peak that flash attention reaches, in kernels of the family's own or of an earlier one
+# [[attention]] by family: share of the 16-bit peak that flash attention reaches, in kernels of the family's own, of an
+#            earlier one or of FlashAttention's first generation
 # [[spread]] measured over predicted rates on documents the parameters were fitted without, where the layout was given and where
 #            only model, accelerator, count, sequence length and batch were
 # [[scale]]  the power that those are raised to on machines of so many accelerators and more

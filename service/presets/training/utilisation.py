@@ -22,8 +22,16 @@ from service.presets.hardware.accelerators import find_accelerator, load_acceler
 
 Key = tuple[str, str]
 LayoutKnowledge = Literal["layout", "goal"]
-Kernels = Literal["own", "earlier"]
+Kernels = Literal["own", "earlier", "first"]
 SIXTEEN_BIT_CLASS = "16-bit"
+NEWER_KERNELS: Mapping[Kernels, tuple[Kernels, ...]] = {
+    "own": ("own",),
+    "earlier": ("earlier", "own"),
+    "first": ("first", "earlier", "own"),
+}
+"""Kernels of attention, and those that stand for them where they are not known."""
+UNPUBLISHED: Key = ("*", "own")
+"""Key of the middle of kernels whose speed is not published."""
 LAUNCH_OVERHEADS = ("layer_overhead_s", "routing_overhead_s", "expert_overhead_s", "call_overhead_s")
 """Times that a step which is one program does not have."""
 
@@ -105,8 +113,8 @@ class FixedParameters:
         Families whose software runs tensor exchanges beside the products.
     fused_experts : FusedExperts
         Which software has fused kernels for mixtures.
-    earlier_attention : mapping of Key to int
-        Families and classes whose software uses earlier attention kernels by default, and the last year in which it does.
+    earlier_attention : mapping of Key to tuple of (int, Kernels)
+        Attention kernels that the software of families and classes used by default up to a year, the earliest year first.
     matmul_peaks : mapping of Key to float
         Share of the listed peak that the best matrix products reach, by family and class, where it was searched for [1].
     largest_share : float
@@ -121,7 +129,7 @@ class FixedParameters:
     compiled: frozenset[str]
     overlapping: frozenset[str]
     fused_experts: FusedExperts
-    earlier_attention: Mapping[Key, int]
+    earlier_attention: Mapping[Key, tuple[tuple[int, Kernels], ...]]
     matmul_peaks: Mapping[Key, float]
     largest_share: float
     borrowed_power: float
@@ -139,7 +147,8 @@ class FittedParameters(FixedParameters):
     matmul : mapping of Key to MatmulShare
         By family and precision class.
     attention : mapping of Key to float
-        Share of the 16-bit peak that flash attention reaches, by family and kernels: the family's `own`, or `earlier` ones [1].
+        Share of the 16-bit peak that flash attention reaches, by family and kernels: the family's `own`, `earlier` ones, or the `first` of
+        FlashAttention; `UNPUBLISHED` is the middle of those without a published speed [1].
     other : mapping of Key to float
         Share of the dense peak of networks counted by samples, by family and precision class [1].
     spreads : tuple of ThroughputSpread
@@ -213,13 +222,13 @@ def utilisation(
     power = parameters.borrowed_power if borrowed else parameters.kin_power if kin else 1.0
     compiled, overlapping = accelerator.family in parameters.compiled, accelerator.family in parameters.overlapping
     absent = dict.fromkeys((*(LAUNCH_OVERHEADS if compiled else ()), *(() if overlapping else ("tensor_overlap",))), 0.0)
-    kernels: Kernels = "earlier" if software_year <= parameters.earlier_attention.get(wanted, 0) else "own"
+    kernels = attention_kernels(parameters, wanted, software_year)
     share = measured.share * _share_ratio(parameters, measured, accelerator, wanted, key)
     return build(
         Utilisation,
         {**parameters.shared, **absent},
         matmul_share=min(share, parameters.largest_share),
-        attention_share=attention_share(parameters, accelerator.family, kernels),
+        attention_share=attention_share(parameters, accelerator, precision, kernels),
         spread=raise_range(_known_spread(parameters, key, known, borrowed=borrowed), power * scale_power(parameters.scales, known, count)),
         source=f"borrowed from {key[0]} at {key[1]}: {measured.source}" if borrowed or kin else measured.source,
         borrowed=borrowed or kin,
@@ -233,14 +242,28 @@ def has_fused_experts(parameters: FixedParameters, family: str, precision: str, 
     return software_year >= known.from_year and family in known.families and parameters.classes[precision] in known.classes
 
 
-def attention_share(parameters: FittedParameters, family: str, kernels: Kernels) -> float:
+def attention_kernels(parameters: FixedParameters, key: Key, software_year: float) -> Kernels:
+    """Kernels that a year's software runs attention in, where nothing else is known."""
+    return next((kernels for year, kernels in parameters.earlier_attention.get(key, ()) if software_year <= year), "own")
+
+
+def attention_share(parameters: FittedParameters, accelerator: Accelerator, precision: str, kernels: Kernels) -> float:
     """Share of the dense 16-bit peak that flash attention reaches in such kernels [1].
 
-    Where nothing is measured, the nearest family's, as far as the best products of the two reach.
+    It follows a board's power as products do. Where nothing is measured, it is the nearest family's of the same vendor, as far as the best
+    products of the two reach, else what such kernels have in the middle.
     """
-    found, peaks = parameters.attention, parameters.matmul_peaks
-    families = (family, *parameters.relatives.get(family, ()), *parameters.relatives["*"])
-    lender, kind = next((name, kind) for name in families for kind in (kernels, "own") if (name, kind) in found)
+    key = accelerator.family, parameters.classes[precision]
+    power = _power_factor(parameters, parameters.matmul[key], accelerator, borrowed=False) if key in parameters.matmul else 1.0
+    return min(power * _family_attention(parameters, accelerator, kernels), parameters.largest_share)
+
+
+def _family_attention(parameters: FittedParameters, accelerator: Accelerator, kernels: Kernels) -> float:
+    found, peaks, family = parameters.attention, parameters.matmul_peaks, accelerator.family
+    kin = {part.family for part in load_accelerators().values() if part.vendor == accelerator.vendor}
+    families = [family, *(name for name in (*parameters.relatives.get(family, ()), *parameters.relatives["*"]) if name in kin)]
+    known_kernels = [(name, kind) for name in families for kind in NEWER_KERNELS[kernels] if (name, kind) in found]
+    lender, kind = known_kernels[0] if known_kernels else UNPUBLISHED
     known = (family, SIXTEEN_BIT_CLASS) in peaks and (lender, SIXTEEN_BIT_CLASS) in peaks
     ratio = peaks[family, SIXTEEN_BIT_CLASS] / peaks[lender, SIXTEEN_BIT_CLASS] if known else 1.0
     return found[lender, kind] * ratio
@@ -363,12 +386,20 @@ def fixed_parameters(document: Mapping[str, Any]) -> dict[str, Any]:
         "compiled": frozenset(software["compiled"]),
         "overlapping": frozenset(software["overlapping"]),
         "fused_experts": build(FusedExperts, software["fused_experts"]),
-        "earlier_attention": MappingProxyType({(family, kind): year for family, kind, year in software["earlier_attention"]}),
+        "earlier_attention": _earlier_attention(software["earlier_attention"]),
         "matmul_peaks": _matmul_peaks(classes),
         "largest_share": document["limits"]["largest_share"],
         "borrowed_power": document["borrowed"]["spread_power"],
         "kin_power": document["borrowed"]["kin_spread_power"],
     }
+
+
+def _earlier_attention(rows: Sequence[tuple[str, str, int, Kernels]]) -> Mapping[Key, tuple[tuple[int, Kernels], ...]]:
+    """Kernels by family and class, each with the last year of its software."""
+    found: dict[Key, tuple[tuple[int, Kernels], ...]] = {}
+    for family, kind, year, kernels in sorted(rows, key=lambda row: row[2]):
+        found[family, kind] = (*found.get((family, kind), ()), (year, kernels))
+    return MappingProxyType(found)
 
 
 def _matmul_peaks(classes: Mapping[str, str]) -> Mapping[Key, float]:

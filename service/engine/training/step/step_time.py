@@ -180,6 +180,9 @@ def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
     host = host + achieved.expert_overhead_s * work.held_experts + achieved.call_overhead_s * work.calls
     layers = compute + traffic + exchange
     count = work.micro_batches
+    # The last stage has the head and, where layers do not divide, fewer of them: the head takes longer by what these do not make up for.
+    beyond = np.maximum(0.0, 1 - work.spared * layers / np.maximum(head + loss, 1e-12))
+    head, loss = beyond * head, beyond * loss
     stage = _waiting(layers, host, achieved)
     last = _waiting(layers + head + loss, host, achieved)
     reduction = slower * _seconds(work.gradient, achieved)

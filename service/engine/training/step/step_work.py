@@ -16,7 +16,7 @@ import numpy as np
 from service.domain.training.finetuning import FineTuningRates
 from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import Cluster, Training
-from service.engine.training.layouts import Layouts
+from service.engine.training.layouts import Layouts, layer_count
 from service.engine.training.step.collectives import (
     ExchangeTime,
     context_exchange,
@@ -128,6 +128,8 @@ class StepWork(MicroBatchWork):
         Pipeline bubble in stage times, of `pipeline_bubble` [1].
     micro_batches, hidden_batches
         Micro-batches of each data rank, and those that the gradient exchange runs beside [1].
+    spared
+        Share of the fullest stage's layers that the last stage, which computes the head, does without [1].
     doublings
         log2 of the nodes [1].
     immaturity
@@ -142,6 +144,7 @@ class StepWork(MicroBatchWork):
     bubble_stages: Floats
     micro_batches: Floats
     hidden_batches: Floats
+    spared: Floats
     doublings: Floats
     immaturity: Floats
     input: Floats
@@ -201,6 +204,23 @@ def pipeline_bubble(layouts: Layouts, micro_batches: Floats) -> Floats:
     return bubble
 
 
+def spared_layers(workload: Workload) -> Floats:
+    """Layers that the last pipeline stage has fewer than the fullest one: one, where the layers do not fill every stage.
+
+    Returns
+    -------
+    (layouts,) float array
+        [1].
+
+    References
+    ----------
+    Llama 3 (arXiv 2407.21783), section 3.3.2: 126 layers in 16 stages of 8, less one each on the first and the last, which has the head.
+    """
+    places = workload.layers * workload.layouts.pipeline
+    spared: Floats = np.where(places > layer_count(workload.model), 1.0, 0.0)
+    return spared
+
+
 def _own(workload: Workload) -> StepWork:
     """Work of one network, without auxiliary ones."""
     model, training, cluster, layouts = workload.model, workload.training, workload.cluster, workload.layouts
@@ -214,6 +234,7 @@ def _own(workload: Workload) -> StepWork:
     costs = product_costs(workload)
     # A captured graph is launched at once.
     captured = has_fused_experts(workload)
+    hidden = (layouts.virtual_pipeline > 1).astype(float)
     # Embedding, loss and transfers launch about as many kernels as one more layer.
     layers = (workload.layers + 1) * layer_passes(workload) * (not captured)
     work = StepWork(
@@ -234,14 +255,15 @@ def _own(workload: Workload) -> StepWork:
         tensor=none if other else tensor_exchange(workload),
         context=none if other else context_exchange(workload),
         expert=none if other or captured else expert_exchange(workload),
-        overlapped=expert_exchange(workload) if captured else none,
-        stage=none if other else stage_exchange(workload),
+        overlapped=(expert_exchange(workload) if captured else none) + (none if other else stage_exchange(workload).times(hidden)),
+        stage=none if other else stage_exchange(workload).times(1 - hidden),
         gradient=gradient_exchange(workload),
         optimizer=optimizer_seconds(workload),
         generation=generation_seconds(workload),
         bubble_stages=pipeline_bubble(layouts, count),
         micro_batches=count,
         hidden_batches=np.choose(layouts.zero_stage, [0.0, 1.0, (count + 1) / 2, count]),
+        spared=spared_layers(workload) / workload.layers,
         doublings=nothing + np.log2(cluster.nodes),
         immaturity=nothing + 0.5 ** max(0, training.software_year - cluster.accelerator.release_year),
         input=_input_seconds(training, cluster, batch),

@@ -12,6 +12,7 @@ import pytest
 
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.training.utilisation import (
+    UNPUBLISHED,
     LayoutKnowledge,
     MatmulShare,
     attention_share,
@@ -72,7 +73,7 @@ def test_a_family_without_rows_borrows_and_is_less_certain() -> None:
     assert found.source.startswith("borrowed from cdna3 at 16-bit")
     ratio = parameters.matmul_peaks["cdna4", "16-bit"] / parameters.matmul_peaks["cdna3", "16-bit"]
     assert found.matmul_share <= parameters.matmul["cdna3", "16-bit"].share * ratio
-    assert found.attention_share == pytest.approx(ratio * attention_share(parameters, "cdna3", "own"))
+    assert found.attention_share == parameters.attention[UNPUBLISHED]
     assert found.spread.p10 < lender.spread.p10
     assert found.spread.p90 > lender.spread.p90
 
@@ -80,12 +81,26 @@ def test_a_family_without_rows_borrows_and_is_less_certain() -> None:
 def test_attention_goes_by_whom_its_kernels_were_written_for() -> None:
     """On Hopper 16-bit software took Ampere's kernels up to 2024, which are slower there; 8-bit recipes bring the family's own."""
     parameters, part = load_parameters(), find_accelerator("H100").accelerator
-    own, earlier = attention_share(parameters, "hopper", "own"), attention_share(parameters, "hopper", "earlier")
-    assert find_utilisation(part, "fp8").attention_share == own
+    first, earlier, own = (attention_share(parameters, part, "bf16", kernels) for kernels in ("first", "earlier", "own"))
+    assert find_utilisation(part, "fp8").attention_share == attention_share(parameters, part, "fp8", "own")
+    assert find_utilisation(part, "bf16", software_year=2023).attention_share == first
     assert find_utilisation(part, "bf16", software_year=2024).attention_share == earlier
     assert find_utilisation(part, "bf16", software_year=2025).attention_share == own
-    assert earlier < own
-    assert attention_share(parameters, "ampere", "earlier") == attention_share(parameters, "ampere", "own")
+    assert first < earlier < own
+
+
+def test_kernels_that_are_not_known_are_taken_for_newer_ones() -> None:
+    """No family is earlier than Ampere in flash attention: its earlier kernels are its own."""
+    parameters, part = load_parameters(), find_accelerator("A100-80GB").accelerator
+    assert attention_share(parameters, part, "bf16", "earlier") == attention_share(parameters, part, "bf16", "own")
+
+
+def test_attention_follows_the_power_of_the_board() -> None:
+    """A board with the same peak and half of the power clocks lower in attention too, as in products."""
+    parameters, part = load_parameters(), find_accelerator("H100").accelerator
+    capped = replace(part, tdp_w=(part.tdp_w or 0.0) / 2)
+    full, slow = find_utilisation(part, "bf16"), find_utilisation(capped, "bf16")
+    assert slow.attention_share / full.attention_share == pytest.approx(0.5 ** parameters.shared["power_exponent"])
 
 
 def test_a_precision_without_rows_borrows_within_the_family() -> None:

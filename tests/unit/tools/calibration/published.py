@@ -14,10 +14,10 @@ from tools.calibration.cases import MeasuredCase, throughput_cases
 from tools.calibration.priors import priors, with_fixed_parameters
 from tools.calibration.table import CaseTable, Floats, position_parameters, predicted_rates, tabulate
 
-OF_A_KEY = ("matmul_share", "attention_share", "attention_deviation")
+OF_A_KEY = ("matmul_share", "peak_part", "attention_share", "attention_part", "attention_deviation")
 AMPERE, HOPPER = ("ampere", "16-bit"), ("hopper", "16-bit")
 SHARES = {AMPERE: MatmulShare(0.68, 0.0, ""), HOPPER: MatmulShare(0.60, 0.0, "")}
-ATTENTION = {("ampere", "own"): 0.42, ("hopper", "own"): 0.40, ("hopper", "earlier"): 0.25}
+ATTENTION = {("ampere", "first"): 0.30, ("ampere", "own"): 0.42, ("hopper", "first"): 0.25, ("hopper", "own"): 0.40}
 
 
 @cache
@@ -45,7 +45,7 @@ def behaving(table: CaseTable, parameters: FittedParameters) -> CaseTable:
 
 def used_of(case: MeasuredCase, parameters: FittedParameters) -> Utilisation:
     """What the case's machine achieves, attention in the kernels that its software ran."""
-    attention = attention_share(parameters, case.accelerator.family, case.kernels)
+    attention = attention_share(parameters, case.accelerator, case.training.precision, case.kernels)
     return replace(utilisation(parameters, case.accelerator, case.training.precision), attention_share=attention)
 
 

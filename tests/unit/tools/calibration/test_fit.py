@@ -39,11 +39,15 @@ def test_known_shares_are_found_again(found: FittedParameters) -> None:
 
 
 def test_attention_is_found_by_whom_its_kernels_were_written_for(found: FittedParameters) -> None:
-    """Kernels of an earlier family have a share of their own on the next: what is slow there says nothing of the family's own."""
-    assert {case.kernels for case in few_cases() if case.accelerator.family == "hopper"} == {"earlier"}
-    assert set(found.attention) == {("ampere", "own"), ("hopper", "earlier")}
-    for key, share in found.attention.items():
-        assert share == pytest.approx(TRUTH.attention[key], rel=0.12)
+    """Kernels of the first generation have a share of their own on every family: what is slow there says nothing of the family's own."""
+    assert {case.kernels for case in few_cases() if case.accelerator.family == "hopper"} == {"first"}
+    for family in ("ampere", "hopper"):
+        assert found.attention[family, "first"] == pytest.approx(TRUTH.attention[family, "first"], rel=0.12)
+
+
+def test_kernels_without_rows_are_as_fast_as_published(found: FittedParameters) -> None:
+    """No row here runs Hopper's own kernels: nine tenths of what FlashAttention-3 reaches."""
+    assert found.attention["hopper", "own"] == pytest.approx(0.9 * 0.6)
 
 
 def test_known_rates_are_found_again(known: CaseTable, found: FittedParameters) -> None:

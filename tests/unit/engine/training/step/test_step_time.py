@@ -155,7 +155,7 @@ def chosen_work(**changes: float) -> StepWork:
         "routed_traffic": 0.12, "scores": 0.15, "head_traffic": 0.1, "layers": 4000.0, "routed_layers": 1000.0, "held_experts":
         20_000.0, "calls": 5000.0, "tensor": 0.07, "context": 0.21, "expert": 0.03, "overlapped": 0.02, "stage": 0.05, "gradient":
         1.4, "optimizer": 0.25, "generation": 0.5, "bubble_stages": 1.5, "micro_batches": 8.0, "hidden_batches": 0.25,
-        "doublings": 3.0, "immaturity": 0.5, "input": 2.0, "batch": 64.0,
+        "spared": 0.0, "doublings": 3.0, "immaturity": 0.5, "input": 2.0, "batch": 64.0,
     }  # fmt: skip
     columns = {name: np.array([size]) for name, size in (sizes | changes).items()}
     for name in ("tensor", "context", "expert", "overlapped", "stage", "gradient"):
@@ -192,6 +192,15 @@ def test_the_parts_of_a_step_by_hand(attention: float, gradient: float) -> None:
     assert found.network[0] == pytest.approx(8 * exchange + reduction - 0.8 * min(reduction, 0.25 * last))
     assert found.pipeline[0] == pytest.approx(1.5 * (layers + host))
     assert (found.input[0], found.batch[0]) == (2.0, 64.0)
+
+
+def test_a_last_stage_with_fewer_layers_makes_room_for_the_head() -> None:
+    """The head counts by what it takes beyond the layers that the last stage does without, and no less than nothing."""
+    whole, short, none = (time_step(chosen_work(spared=share, layers=0.0), utilisation(launch_power=8.0)) for share in (0.0, 0.02, 0.5))
+    body = 8 * (chosen_body := whole.pipeline[0] / 1.5)
+    beyond = [one.compute[0] + one.memory[0] - none.compute[0] - none.memory[0] for one in (whole, short)]
+    assert beyond[0] - beyond[1] == pytest.approx(0.02 * body, rel=1e-3)
+    assert none.pipeline[0] == pytest.approx(1.5 * chosen_body)
 
 
 def test_links_and_network_have_their_own_shares() -> None:
