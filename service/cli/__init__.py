@@ -2,80 +2,52 @@
 
 from __future__ import annotations
 
-import os
-import sys
+from importlib import import_module
 
 import click
 
-from service.cli import (
-    ask,
-    calibration,
-    catalog,
-    compare,
-    estimate,
-    keys,
-    optimum,
-    prices,
-    procurement,
-    program,
-    repricing,
-    results,
-    scaling,
-    scenario,
-    serving,
-)
-from service.cli.tracking import track
+COMMANDS = {
+    "accelerators": "prices.catalog:accelerators",
+    "ask": "planning.ask:ask",
+    "buy-or-rent": "planning.procurement:buy_or_rent",
+    "calibrate": "operations.calibration:calibrate",
+    "compare": "planning.compare:compare",
+    "estimate": "planning.estimate:estimate",
+    "fit": "planning.scaling:fit",
+    "keys": "operations.keys:keys",
+    "loss-curve": "planning.scaling:loss_curve",
+    "models": "prices.catalog:models",
+    "offers": "prices.catalog:offers",
+    "openapi": "operations.serve:openapi",
+    "optimal": "planning.optimum:optimal",
+    "plan": "planning.program:plan",
+    "prices": "prices.prices:prices",
+    "reprice": "planning.repricing:reprice",
+    "results": "results:results",
+    "scenario": "planning.scenario:scenario",
+    "serve": "operations.serve:serve",
+    "serving": "planning.serving:serving",
+    "track": "tracking:track",
+    "verify": "results:verify",
+}
+"""By a command's name its module and its function, imported when it is called or listed."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class LazyGroup(click.Group):
+    """A group whose commands are imported one by one, as they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"{__name__}.{module}"), name)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="outlay")
 def main() -> None:
     """Plans, prices and tracks the compute of AI training programs."""
-
-
-@main.command()
-def serve() -> None:
-    """Serve the API and its background worker in the foreground; settings are OUTLAY_ variables."""
-    from service.config import BadSetting, load_settings
-    from service.runtime.serve import ServeError
-    from service.runtime.serve import serve as run
-
-    try:
-        sys.exit(run(load_settings(os.environ)))
-    except (BadSetting, ServeError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-@main.command()
-def openapi() -> None:
-    """Print the OpenAPI description in YAML."""
-    from service import create_app
-    from service.api.http.openapi import to_yaml
-    from service.config import load_settings
-
-    click.echo(to_yaml(create_app(load_settings({}))), nl=False)
-
-
-for command in (
-    ask.ask,
-    calibration.calibrate,
-    catalog.accelerators,
-    catalog.models,
-    catalog.offers,
-    compare.compare,
-    estimate.estimate,
-    keys.keys,
-    optimum.optimal,
-    prices.prices,
-    procurement.buy_or_rent,
-    program.plan,
-    repricing.reprice,
-    results.results,
-    results.verify,
-    scaling.fit,
-    scaling.loss_curve,
-    scenario.scenario,
-    serving.serving,
-    track,
-):
-    main.add_command(command)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.context import make_context, make_database, member_of, opened_context, report_errors
-from service.cli.options import FILE, IN_FILE, OUT_FILE, json_option, settings_option, team_option
-from service.cli.request_io import build_request, load_request, show, write_output
-from service.cli.tables import columns
+from service.cli.terminal.context import make_context, make_database, member_of, opened_context, report_errors
+from service.cli.terminal.options import FILE, IN_FILE, OUT_FILE, json_option, settings_option, team_option
+from service.cli.terminal.request_io import build_request, load_request, show, write_output
+from service.cli.terminal.tables import columns
 from service.domain.results import KINDS
 from service.formats.documents.results.render import MEDIA_TYPES
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.context import make_database, member_of, opened_context, report_errors
-from service.cli.options import FILE, OUT_FILE, combined, json_option, team_option
-from service.cli.request_io import error_lines, read_request, show, write_output
+from service.cli.terminal.context import make_database, member_of, opened_context, report_errors
+from service.cli.terminal.options import FILE, OUT_FILE, combined, json_option, team_option
+from service.cli.terminal.request_io import error_lines, read_request, show, write_output
 from service.cli.tracking import tables
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from service.cli.tables import Cells, Entry, clip, columns, figure, grid, percent, scaled, spread
+from service.cli.terminal.tables import Cells, Entry, clip, columns, figure, grid, percent, scaled, spread
 
 NONE = "-"
 WINDOWS = ("whole", "28d", "7d", "24h")

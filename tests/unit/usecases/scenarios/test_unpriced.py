@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.cli.scenario_result import render_result
+from service.cli.planning.scenario_result import render_result
 from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.context import make_database, opened_context, report_errors
-from service.cli.options import json_option, split_list
-from service.cli.request_io import show
-from service.cli.tables import columns
+from service.cli.terminal.context import make_database, opened_context, report_errors
+from service.cli.terminal.options import json_option, split_list
+from service.cli.terminal.request_io import show
+from service.cli.terminal.tables import columns
 
 if TYPE_CHECKING:
     from datetime import datetime

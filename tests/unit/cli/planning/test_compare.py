@@ -21,7 +21,7 @@ from service.config import Settings
 from service.schemas.strict_json import dumps
 from tests.unit.cli.invoke import output_of, run
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 FLAGS = [
     *("--params", "7B", "--tokens", "1T", "--method", "pretrain", "--seq-len", "4096", "--precision", "bf16"),
     *("--accelerators", "H100,A100-80GB, H200", "--counts", "64,128,256", "--pricing", "on_demand,spot,reserved_1y"),

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from service.cli.options import IN_FILE, json_option
-from service.cli.request_io import answer_to, load_request, read_request, show
-from service.cli.tables import columns, figure, price_text
+from service.cli.terminal.options import IN_FILE, json_option
+from service.cli.terminal.request_io import answer_to, load_request, read_request, show
+from service.cli.terminal.tables import columns, figure, price_text
 
 
 @click.command()

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from service.cli import tables
-from service.cli.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, parse_value, settings_option, split_list
-from service.cli.request_io import answer_to, build_request, load_request, show
-from service.cli.tables import Entry
+from service.cli.terminal import tables
+from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, parse_value, settings_option, split_list
+from service.cli.terminal.request_io import answer_to, build_request, load_request, show
+from service.cli.terminal.tables import Entry
 
 QUOTE = "NAME=USD[:PRICING]"
 DEFAULT_PRICING = "reserved_3y"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.context import make_context, make_database, report_errors
-from service.cli.options import json_option
-from service.cli.price_files import delete_file, import_file, list_files
-from service.cli.request_io import show
-from service.cli.tables import Cells, clip, columns, csv_text, grid
+from service.cli.prices.price_files import delete_file, import_file, list_files
+from service.cli.terminal.context import make_context, make_database, report_errors
+from service.cli.terminal.options import json_option
+from service.cli.terminal.request_io import show
+from service.cli.terminal.tables import Cells, clip, columns, csv_text, grid
 from service.domain.errors import StoreUnavailable
 from service.domain.procurement.contract_prices import CONTRACT_TERMS
 

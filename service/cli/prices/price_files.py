@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from service.cli.context import make_context, make_database, member_of, report_errors
-from service.cli.options import IN_FILE, json_option
-from service.cli.request_io import load_request, show
-from service.cli.tables import Cells, grid
+from service.cli.terminal.context import make_context, make_database, member_of, report_errors
+from service.cli.terminal.options import IN_FILE, json_option
+from service.cli.terminal.request_io import load_request, show
+from service.cli.terminal.tables import Cells, grid
 from service.domain.teams import DEFAULT_TEAM
 
 ROWS_SHOWN = 40

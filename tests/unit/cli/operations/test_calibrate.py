@@ -17,7 +17,7 @@ from service.presets.training.measured import read_measurements
 from service.usecases.measurement import measure as module
 from tests.unit.usecases.measurement.machine import bench
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 

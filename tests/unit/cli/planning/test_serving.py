@@ -21,7 +21,7 @@ from service.config import Settings
 from service.schemas.strict_json import dumps
 from tests.unit.cli.invoke import output_of, run
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 FLAGS = [
     *("--model", "llama-3.1-70b", "--prompt", "1500", "--output", "400", "--rate", "20", "--lifetime-tokens", "1T"),
     *("--ttft", "2", "--tpot", "60", "--formats", "bf16, fp8", "--accelerators", "H100,H200,MI300X", "--training-usd", "2e6", "--levers"),

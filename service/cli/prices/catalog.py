@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from service.cli.context import make_context, report_errors
-from service.cli.options import PRICINGS, json_option
-from service.cli.request_io import show
-from service.cli.tables import Cells, grid, scaled
+from service.cli.terminal.context import make_context, report_errors
+from service.cli.terminal.options import PRICINGS, json_option
+from service.cli.terminal.request_io import show
+from service.cli.terminal.tables import Cells, grid, scaled
 
 ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
 

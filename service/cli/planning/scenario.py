@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.context import make_database, member_of, opened_context, report_errors
-from service.cli.options import FILE, json_option, settings_option, team_option
-from service.cli.request_io import build_request, load_request
-from service.cli.scenario_result import render_result
+from service.cli.planning.scenario_result import render_result
+from service.cli.terminal.context import make_database, member_of, opened_context, report_errors
+from service.cli.terminal.options import FILE, json_option, settings_option, team_option
+from service.cli.terminal.request_io import build_request, load_request
 
 if TYPE_CHECKING:
     from service.context import AppContext

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from service.cli import options, tables
-from service.cli.options import field, parse_value
-from service.cli.request_io import answer_to, build_request, load_request, show, write_svg
-from service.cli.tables import Entry
+from service.cli.terminal import options, tables
+from service.cli.terminal.options import field, parse_value
+from service.cli.terminal.request_io import answer_to, build_request, load_request, show, write_svg
+from service.cli.terminal.tables import Entry
 
 HOURS_PER_DAY = 24
 

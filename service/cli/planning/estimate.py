@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from service.cli import options, tables
-from service.cli.options import field
-from service.cli.request_io import answer_to, build_request, load_request, show
-from service.cli.tables import Entry, figure, percent, scaled, spread
+from service.cli.terminal import options, tables
+from service.cli.terminal.options import field
+from service.cli.terminal.request_io import answer_to, build_request, load_request, show
+from service.cli.terminal.tables import Entry, figure, percent, scaled, spread
 from service.formats.headline import money
 
 

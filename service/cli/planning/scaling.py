@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from service.cli import options, tables
-from service.cli.options import field, parse_value, split_list
-from service.cli.request_io import answer_to, load_request, override, read_request, show, write_svg
-from service.cli.tables import Entry
+from service.cli.terminal import options, tables
+from service.cli.terminal.options import field, parse_value, split_list
+from service.cli.terminal.request_io import answer_to, load_request, override, read_request, show, write_svg
+from service.cli.terminal.tables import Entry
 from service.domain.counts import parse_count
 
 LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")

@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.estimate import levers_table
+from service.cli.planning.estimate import levers_table
 
 RUN = ("--model", "llama-2-7b", "--tokens", "2T", "--accelerator", "H100", "--count", "256")
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from service.cli import tables
+from service.cli.terminal import tables
 
 ROWS = [
     ("name", "reason", "count"),

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from service.cli.context import member_of, opened_context, report_errors
-from service.cli.options import json_option, team_option
-from service.cli.tables import assumptions, warning_lines
+from service.cli.terminal.context import member_of, opened_context, report_errors
+from service.cli.terminal.options import json_option, team_option
+from service.cli.terminal.tables import assumptions, warning_lines
 
 Body = dict[str, Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from service.cli.options import OUT_FILE
-from service.cli.tables import columns, figure
+from service.cli.terminal.options import OUT_FILE
+from service.cli.terminal.tables import columns, figure
 
 
 @click.command()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.context import error_line, make_context, report_errors
-from service.cli.options import FIELDS, parse_value
+from service.cli.terminal.context import error_line, make_context, report_errors
+from service.cli.terminal.options import FIELDS, parse_value
 
 if TYPE_CHECKING:
     from service.context import AppContext

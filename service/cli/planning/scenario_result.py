@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.cli.tables import columns, figure, headline, percent, scaled
+from service.cli.terminal.tables import columns, figure, headline, percent, scaled
 
 Body = Mapping[str, Any]
 

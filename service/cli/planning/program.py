@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from service.cli import tables
-from service.cli.context import report_errors
-from service.cli.options import FILE, IN_FILE, OUT_FILE, VERBOSE, settings_option
-from service.cli.request_io import answer_to, build_request, load_request, read_request, show, write_output
-from service.cli.tables import Entry
+from service.cli.terminal import tables
+from service.cli.terminal.context import report_errors
+from service.cli.terminal.options import FILE, IN_FILE, OUT_FILE, VERBOSE, settings_option
+from service.cli.terminal.request_io import answer_to, build_request, load_request, read_request, show, write_output
+from service.cli.terminal.tables import Entry
 
 PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 

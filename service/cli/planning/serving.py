@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from service.cli import tables
-from service.cli.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, parse_value, plot_option, settings_option, split_list
-from service.cli.request_io import answer_to, build_request, load_request, show, write_svg
-from service.cli.tables import Entry
+from service.cli.terminal import tables
+from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, parse_value, plot_option, settings_option, split_list
+from service.cli.terminal.request_io import answer_to, build_request, load_request, show, write_svg
+from service.cli.terminal.tables import Entry
 
 PRICE_COLUMNS = ("provider", "region", "instance_type", "pricing", "usd_per_accelerator_hour", "observed_at", "source", "stale")
 CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits")

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from service.cli import tables
-from service.cli.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, settings_option, split_list, workload_fields
-from service.cli.request_io import answer_to, build_request, load_request, show
-from service.cli.tables import Entry
+from service.cli.terminal import tables
+from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, settings_option, split_list, workload_fields
+from service.cli.terminal.request_io import answer_to, build_request, load_request, show
+from service.cli.terminal.tables import Entry
 
 OPTION_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count", "nodes", "spare_accelerators")
 COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share", "holds_capacity")

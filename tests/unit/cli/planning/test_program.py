@@ -14,7 +14,7 @@ from service.config import Settings
 from service.schemas.strict_json import dumps
 from tests.unit.cli.invoke import output_of, run
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.json"))
+EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.json"))
 pytestmark = pytest.mark.usefixtures("at_noon")
 
 

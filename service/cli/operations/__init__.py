@@ -1,0 +1,1 @@
+"""Commands for the machine that the service runs on: its keys and its measurement."""

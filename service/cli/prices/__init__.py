@@ -1,0 +1,1 @@
+"""Commands for prices, offers, accelerators and models."""
