@@ -34,6 +34,8 @@ SERIAL_DAYS = range(36_526, 73_051)
 """Serial numbers taken for dates: the years 2000 to 2099."""
 YEARS = range(2000, 2100)
 MAX_SHOWN = 40
+MAX_VALUE_CHARACTERS = 80
+"""Longer texts are no amounts and no dates."""
 
 
 class CellError(ValueError):
@@ -95,11 +97,14 @@ def is_amount(cell: Cell) -> bool:
 
 def is_date_text(text: str) -> bool:
     """Whether a text is a date."""
-    return NUMERIC_DATE.fullmatch(text.strip()) is not None or _named_date(text.strip()) is not None
+    short = len(text) <= MAX_VALUE_CHARACTERS
+    return short and (NUMERIC_DATE.fullmatch(text.strip()) is not None or _named_date(text.strip()) is not None)
 
 
 def _number_text(text: str) -> str | None:
     """The one number of a text such as "$2.10 / GPU / hr" or "EUR 1.234,50"; None without one or where words contradict."""
+    if len(text) > MAX_VALUE_CHARACTERS:
+        return None
     bare = CURRENCY.sub(" ", text).strip()
     found = NUMBER.match(bare)
     if found is None:

@@ -24,7 +24,7 @@ FORMS: Mapping[str, re.Pattern[str]] = {
 }
 """Forms of a part, as its canonical name has them, by words that tell them."""
 TOKEN = re.compile(r"[A-Za-z0-9.+]+")
-MAX_TOKENS = 24
+MAX_TOKENS = 14
 LONGEST_NAME = 6
 MAX_PER_INSTANCE = 100_000
 

@@ -65,12 +65,11 @@ def propose(content: bytes, file_name: str, corrections: QuoteCorrections, refer
     table, others = _choose_table(file, corrections, reference)
     settings = resolve_settings(table, corrections, reference, file_name)
     reading = Reading(table, settings, corrections, reference)
+    prices = _priced_cells(table)
+    if prices > MAX_PRICES:
+        raise InvalidRequest(f"the sheet has {prices:,} prices; at most {MAX_PRICES:,} are taken: import it in parts", "/content_base64")
     found = list(read_drafts(reading))
     drafts = [each for each in found if isinstance(each, PriceDraft)]
-    if len(drafts) > MAX_PRICES:
-        raise InvalidRequest(
-            f"the sheet has {len(drafts):,} prices; at most {MAX_PRICES:,} are taken: import it in parts", "/content_base64"
-        )
     units = {column.index: _resolve_unit(reading, [draft for draft in drafts if draft.column is column]) for column in table.columns}
     rows = _rows(reading, found, units, file_name)
     questions = _questions(table, drafts)

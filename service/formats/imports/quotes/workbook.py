@@ -10,7 +10,7 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -22,6 +22,9 @@ from service.formats.imports.quotes.sheets import MAX_SHEETS, Cell, VendorFile, 
 
 MAX_PARTS = 1_000
 MAX_UNPACKED_BYTES = 48 * 2**20
+MAX_AREA = 1_000_000
+"""Cells of all sheets with the empty ones between them: a reader allocates them."""
+MAX_MERGED = 10_000
 MAX_RATIO = 300
 """Unpacked over packed size of a large part: tables of a vendor stay below 50."""
 RATIO_FROM_BYTES = 2**20
@@ -38,17 +41,18 @@ class SheetFacts:
     columns: int = 0
     hidden_rows: set[int] = field(default_factory=set)
     formulas: int = 0
+    merged: int = 0
 
 
 def read_workbook(content: bytes) -> VendorFile:
     """The sheets of an XLSX workbook. Raises InvalidRequest for another or a damaged file, macros, and above the limits."""
     parts = _parts(content)
     names = _sheet_parts(parts)
-    if len(names) > MAX_SHEETS:
-        raise InvalidRequest(f"the workbook has {len(names)} sheets; at most {MAX_SHEETS} are taken", POINTER)
     facts = {sheet: _facts(parts[name]) for sheet, name in names.items()}
+    _check_area(facts.values())
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(_repacked(parts)))
+        _check_sheets(len(book.sheets_metadata))
         sheets = [_sheet(book, meta, facts) for meta in book.sheets_metadata if meta.typ == SheetTypeEnum.WorkSheet]
     except (CalamineError, ValueError, OSError) as error:
         raise InvalidRequest(f"the workbook cannot be read: {str(error)[:200]}", POINTER) from None
@@ -63,6 +67,18 @@ def read_workbook(content: bytes) -> VendorFile:
     return VendorFile("xlsx", tuple(sheets), notes)
 
 
+def _check_sheets(count: int) -> None:
+    if count > MAX_SHEETS:
+        raise InvalidRequest(f"the workbook has {count} sheets; at most {MAX_SHEETS} are taken", POINTER)
+
+
+def _check_area(facts: Collection[SheetFacts]) -> None:
+    area, merged = sum(sheet.rows * sheet.columns for sheet in facts), sum(sheet.merged for sheet in facts)
+    if area > MAX_AREA or merged > MAX_MERGED:
+        what = f"its sheets span {area:,} cells" if area > MAX_AREA else f"{merged:,} ranges are merged"
+        raise InvalidRequest(f"{what}; at most {MAX_AREA:,} cells and {MAX_MERGED:,} merged ranges are taken", POINTER)
+
+
 def _parts(content: bytes) -> dict[str, bytes]:
     """XML parts of the package by name. Raises InvalidRequest for what is no XLSX, for macros, and above the limits."""
     try:
@@ -70,6 +86,7 @@ def _parts(content: bytes) -> dict[str, bytes]:
             entries = package.infolist()
             _check_package({entry.filename: entry for entry in entries}, len(entries))
             wanted = [entry for entry in entries if entry.filename.lower().endswith((".xml", ".rels"))]
+            wanted = [entry for entry in wanted if "calcchain" not in entry.filename.lower()]
             return {entry.filename: package.read(entry) for entry in wanted}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OSError) as error:
         raise InvalidRequest(f"the file is no .xlsx that can be read: {str(error)[:100]}", POINTER) from None
@@ -101,7 +118,7 @@ def _repacked(parts: Mapping[str, bytes]) -> bytes:
 
 
 def _sheet_parts(parts: Mapping[str, bytes]) -> dict[str, str]:
-    """Name of the part of each sheet by the sheet's name; every part is listed that a reader may take for a sheet's."""
+    """Name of the part of each sheet by the sheet's name, then all other parts by their own: a reader may find a sheet by another way."""
     sheets: list[tuple[str, str]] = []
     targets: dict[str, str] = {}
 
@@ -119,7 +136,7 @@ def _sheet_parts(parts: Mapping[str, bytes]) -> dict[str, str]:
     found = {name: _path(targets.get(related, "")) for name, related in sheets}
     by_fold = {name.lower(): name for name in parts}
     known = {name: by_fold[path.lower()] for name, path in found.items() if path.lower() in by_fold}
-    others = [name for name in parts if "sheet" in name.lower() and name.endswith(".xml") and name not in known.values()]
+    others = [name for name in parts if name not in known.values()]
     return {**known, **{name: name for name in others}}
 
 
@@ -145,6 +162,8 @@ def _facts(body: bytes) -> SheetFacts:
             facts.columns = max(facts.columns, place[1])
         elif tag == "f":
             facts.formulas += 1
+        elif tag == "mergeCell":
+            facts.merged += 1
         check_size(facts.rows, facts.columns)
 
     _walk(body, on_element)
