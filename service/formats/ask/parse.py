@@ -84,8 +84,9 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         return None
     pieces = read_pieces(tokens, vocabulary, today)
     asked_of = _read_program(sentence, pieces, vocabulary)
-    pieces, denied = _split_denied(asked_of[0])
+    pieces, denied = _split_denied(_with_program(sentence, asked_of[0], vocabulary))
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
+    slots = _single_ones(tokens, _plain_reserved(slots))
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
     slots, question = settle(
@@ -110,6 +111,21 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     draft.doubts += _unused_doubts(sentence, said, kind)
     notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
     return _reading(kind, request, said, draft.doubts, notes)
+
+
+def _plain_reserved(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots without a bare `reserved` where a term is said too."""
+    termed = any(slot.name == "pricing" and str(slot.value).startswith("reserved_") for slot in slots)
+    return [slot for slot in slots if not (termed and slot.name == "pricing" and slot.value == "reserved")]
+
+
+def _single_ones(tokens: Sequence[Token], slots: list[Slot]) -> list[Slot]:
+    """The slots with a count of one for `an H100`, where no number is said."""
+    if any(slot.name in ("count", "nodes") for slot in slots):
+        return slots
+    ones = [slot for slot in slots if slot.name == "accelerator" and slot.first > 0 and tokens[slot.first - 1].text in ("a", "an")]
+    single = [slot for slot in ones if tokens[slot.last - 1].text != "s"]
+    return [*slots, *(Slot("count", 1, slot.first, slot.last, "a single one", implied=True) for slot in single)]
 
 
 def _dated(slot: Slot, today: date) -> Slot:
@@ -156,6 +172,23 @@ def _read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocab
         names = tuple(f"{name.value} ({name.id})" for name in found)
     which = "which program?" if names else "no program of this name is tracked; POST /v1/track/programs starts one"
     return [*before, *after], [Doubt(asked, names, which)]
+
+
+def _with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
+    """The pieces of a question of status with an unknown word as the one program whose name has it."""
+    asked = any(piece.kind == "I" and piece.value in ("status", "chance") for piece in pieces)
+    if not asked or any(piece.kind == "G" for piece in pieces):
+        return list(pieces)
+    found: list[Piece] = []
+    for piece in pieces:
+        text = sentence.part(piece.first, piece.last)
+        named = (
+            [name for name in vocabulary.programs if compact(text) in compact(name.value)]
+            if piece.kind == UNKNOWN and len(text) > 2
+            else []
+        )
+        found.append(Piece("G", Chosen(named[0], text), piece.first, piece.last) if len(named) == 1 else piece)
+    return found
 
 
 def _programs_like(asked: str, vocabulary: Vocabulary) -> list[Name]:

@@ -16,6 +16,8 @@ Pieces = Sequence[Piece]
 MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
+APART = 20
+"""7B and 1T tokens are not two numbers of tokens."""
 LEAST_CAPEX_USD = 500
 BILLION = 10**9
 
@@ -74,6 +76,9 @@ def params(pieces: Pieces) -> Iterator[Slot]:
 def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
     """A slot for each of `1T or 2T tokens`; what stands before a comma has a meaning of its own."""
     begin = max((at + 1 for at, piece in enumerate(pieces) if piece.value == "comma"), default=0)
+    last = figures(pieces)[-1].value
+    while begin < len(pieces) and any(figure.value * APART < last for figure in figures(pieces[begin : begin + 1])):
+        begin += 2
     for figure in figures(pieces[begin:]):
         yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
 

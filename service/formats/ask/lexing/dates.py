@@ -268,6 +268,7 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
 
 
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
+_FEASTS = {"christmas": (12, 25), "xmas": (12, 25)}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
 _NEXT = ("next", "nxt")
 
@@ -278,6 +279,8 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
     if first in _DAYS_AHEAD:
         day = today + timedelta(days=_DAYS_AHEAD[first])
         return at + 1, CalendarPeriod(day, day)
+    if first in _FEASTS:
+        return at + 1, _cut(_next_of(today, _FEASTS[first]), "start")
     if first in _END_CODES:
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
     if first in _CALENDAR_UNITS and second == "end":
@@ -286,6 +289,13 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
         return at + 2, _period_of(today, _UNIT_OF[second], int(first in _NEXT))
     after_edge = at > 0 and tokens[at - 1].text in ("of", "the")
     return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in _CALENDAR_UNITS else None
+
+
+def _next_of(today: date, day: tuple[int, int]) -> CalendarPeriod:
+    """The next day of a month and day."""
+    found = date(today.year, *day)
+    found = found if found >= today else date(today.year + 1, *day)
+    return CalendarPeriod(found, found)
 
 
 def _period_of(today: date, unit: str, ahead: int) -> CalendarPeriod:

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from service.formats.ask.lexing.numbers import Figure, read_figure
-from service.formats.ask.lexing.tokens import Piece, Token
+from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
 from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon
 
 SAME_SIZE = 0.12
@@ -102,7 +102,7 @@ def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece
         return _family_name(tokens, at, vocabulary) or found
     if found is not None and found.kind == "M":
         return _with_release(tokens, _with_size(tokens, found, vocabulary))
-    return found or _family_name(tokens, at, vocabulary)
+    return found or _family_name(tokens, at, vocabulary) or _sized_family(tokens, at, vocabulary)
 
 
 def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator[Piece]:
@@ -120,10 +120,18 @@ def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator
             yield Piece("R", Chosen(as_written[0], written), at, last)
         elif names[0].kind == "R" and len({name.value for name in names}) > 1:
             yield Piece("F", Doubtful(written, "region", tuple(dict.fromkeys(name.value for name in names))[:MOST_CANDIDATES]), at, last)
+        elif names[0].kind == "A" and not plural and compact(written).removesuffix("s") != compact(written):
+            yield Piece("A", Chosen(names[0], written, _without_plural(written, names[0], vocabulary)), at, last)
         elif names[0].kind == "G" and len(names) > 1:
             yield Piece("F", Doubtful(written, "program", tuple(name.id for name in names[:MOST_CANDIDATES])), at, last)
         else:
             yield Piece(names[0].kind, Chosen(names[0], written, names[0].also, plural), at, last)
+
+
+def _without_plural(written: str, name: Name, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """What a name with an s at its end could mean too: of l40s, several L40."""
+    single = vocabulary.names.get(compact(written).removesuffix("s"), ())
+    return (*name.also, *(other.value for other in single if other.kind == "A"))
 
 
 def _past_plural(tokens: Sequence[Token], end: int) -> tuple[int, bool]:
@@ -242,11 +250,7 @@ def _family_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Pi
     family = vocabulary.families.get(word)
     if family is None:
         return None
-    end, version = at + 1, ""
-    here = end + (end < len(tokens) and tokens[end].text == "v")
-    bare = here < len(tokens) and _VERSION.fullmatch(tokens[here].text) and _read_size(tokens, here) is None
-    if bare and not (read_figure(tokens, here) or (0, Figure(0)))[1].scale > 1:  # type: ignore[arg-type]  # a whole number is a fraction
-        end, version = here + 1, tokens[here].text
+    end, version = _read_version(tokens, at + 1)
     size = _read_size(tokens, end)
     if size is not None:
         end = size[0]
@@ -255,11 +259,40 @@ def _family_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Pi
     return _doubtful(tokens, at, end, family, 0.0 if size is None else float(size[1].value), version)
 
 
+def _read_version(tokens: Sequence[Token], at: int) -> tuple[int, str]:
+    """The version of a family and the token after it: 3.1, v2."""
+    here = at + (at < len(tokens) and tokens[at].text == "v")
+    if here >= len(tokens) or not _VERSION.fullmatch(tokens[here].text) or _read_size(tokens, here) is not None:
+        return at, ""
+    read = read_figure(tokens, here)
+    return (at, "") if read is not None and read[1].scale > 1 else (here + 1, tokens[here].text)
+
+
+def _sized_family(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:
+    """A size before its family: 65B llama, 8b llama 3."""
+    size = _read_size(tokens, at)
+    if size is None or size[0] >= len(tokens):
+        return None
+    end, figure = size
+    named = next(_exact(tokens, end, vocabulary), None)
+    known = named is not None and isinstance(named.value, Chosen) and (named.value.name.has_size or named.kind != "M")
+    family = vocabulary.families.get(tokens[end].text)
+    if known or family is None or tokens[end].text in WORDS_TOO:
+        return None
+    begin, size_text = end, "".join(token.text for token in tokens[at:end])
+    end, version = _read_version(tokens, end + 1)
+    exact = vocabulary.names.get(f"{tokens[begin].text}{version}{size_text}", ())
+    if exact and exact[0].kind == "M":
+        return _same_size(Piece("M", Chosen(exact[0], f"{tokens[begin].text}{version}{size_text}"), at, end), vocabulary)
+    return _doubtful(tokens, at, end, family, float(figure.value), version)
+
+
 def _doubtful(tokens: Sequence[Token], at: int, end: int, family: Sequence[Name], params: float, version: str) -> Piece:
     """The only model of a family, version and size; else what it may be."""
     written = _written(tokens, at, end)
     near = [name for name in family if params and abs(name.params - params) <= SAME_SIZE * params]
-    versions = re.compile(rf"{re.escape(tokens[at].text)}-?v?{re.escape(version.removeprefix('v'))}(?![\db])")
+    word = re.escape(tokenise(normalise(family[0].value))[0].text)
+    versions = re.compile(rf"{word}-?v?{re.escape(version.removeprefix('v'))}(?![\db])")
     versioned = [name for name in (near or family) if version and versions.match(name.value)]
     if len(near) == 1 and (versioned or not version):
         return Piece("M", Chosen(near[0], written), at, end)

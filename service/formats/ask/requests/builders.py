@@ -69,6 +69,7 @@ def chance_request(draft: Draft) -> Request:
 
 def compare_request(draft: Draft) -> Request:
     """POST /v1/compare."""
+    draft.rename("span", "limit", "read as a limit")
     mfu, limit = draft.one("mfu", "workload.efficiency.mfu"), draft.one("limit", "constraints.max_wall_clock_days")
     start, deadline = draft.one("start", "constraints.start"), draft.one("deadline", "constraints.deadline")
     check_future(draft, start, deadline)

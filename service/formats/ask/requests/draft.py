@@ -33,8 +33,10 @@ class Draft:
             shown = tuple(_shown(value) for value in values)
             self.doubts.append(Doubt(", ".join(shown), shown, f"which {what}: one of these?"))
             return None
-        if found and found[0].note and values:
-            self.note(path, found[0].value, found[0].note)
+        if found:
+            others = f"could also be {', '.join(found[0].others)}" if found[0].others and isinstance(found[0].value, Name) else ""
+            if source := "; ".join(part for part in (found[0].note, others) if part):
+                self.note(path, found[0].value, source)
         return values[0] if values else None
 
     def many(self, name: str, path: str) -> list[Any]:

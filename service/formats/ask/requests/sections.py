@@ -75,7 +75,7 @@ def accelerator_names(draft: Draft, path: str) -> list[str]:
         if name.value in found:
             continue
         if slot.others:
-            draft.note(path, name.value, f"{slot.note}; could also be {', '.join(slot.others)}")
+            draft.note(path, name.value, "; ".join(part for part in (slot.note, f"could also be {', '.join(slot.others)}") if part))
         found.append(name.value)
     return found
 

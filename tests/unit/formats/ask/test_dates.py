@@ -1,0 +1,86 @@
+"""Dates and durations in words, from a Monday in November."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.formats.ask.lexing.dates import add_months, read_duration, read_period
+from service.formats.ask.lexing.tokens import normalise, tokenise
+
+TODAY = date(2026, 11, 23)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2027-03-01", "2027-03-01", "2027-03-01"),
+        ("2027-06", "2027-06-01", "2027-06-30"),
+        ("1 March", "2027-03-01", "2027-03-01"),
+        ("March 1st, 2027", "2027-03-01", "2027-03-01"),
+        ("15/3/2027", "2027-03-15", "2027-03-15"),
+        ("June 2027", "2027-06-01", "2027-06-30"),
+        ("june next year", "2027-06-01", "2027-06-30"),
+        ("next june", "2027-06-01", "2027-06-30"),
+        ("november", "2026-11-01", "2026-11-30"),
+        ("next november", "2027-11-01", "2027-11-30"),
+        ("Q3 2027", "2027-07-01", "2027-09-30"),
+        ("q1", "2027-01-01", "2027-03-31"),
+        ("H1 2027", "2027-01-01", "2027-06-30"),
+        ("end of Q2 2027", "2027-06-30", "2027-06-30"),
+        ("mid march 2027", "2027-03-16", "2027-03-16"),
+        ("end of the year", "2026-12-31", "2026-12-31"),
+        ("eoq", "2026-12-31", "2026-12-31"),
+        ("next quarter", "2027-01-01", "2027-03-31"),
+        ("next month", "2026-12-01", "2026-12-31"),
+        ("tomorrow", "2026-11-24", "2026-11-24"),
+        ("friday", "2026-11-27", "2026-11-27"),
+        ("christmas", "2026-12-25", "2026-12-25"),
+        ("2027-02-30", "", ""),
+        ("31 June", "", ""),
+    ],
+)
+def test_a_date_is_read_to_its_end(text: str, first: str, last: str) -> None:
+    tokens = tokenise(normalise(text))
+    read = read_period(tokens, 0, TODAY)
+    if not first:
+        assert read is None
+        return
+    assert read is not None
+    assert read[0] == len(tokens)
+    assert (read[1].first.isoformat(), read[1].last.isoformat()) == (first, last)
+
+
+def test_a_day_and_month_in_either_order_has_both_readings() -> None:
+    read = read_period(tokenise("3/4/2027"), 0, TODAY)
+    assert read is not None
+    assert read[1].choices == (date(2027, 3, 4), date(2027, 4, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("6 weeks", "2027-01-04"),
+        ("3y", "2029-11-23"),
+        ("a year", "2027-11-23"),
+        ("half a year", "2027-05-23"),
+        ("18 months", "2028-05-23"),
+        ("30d", "2026-12-23"),
+        ("a fortnight", "2026-12-07"),
+        ("48 hours", "2026-11-25"),
+    ],
+)
+def test_a_duration_counts_from_a_day(text: str, day: str) -> None:
+    read = read_duration(tokenise(text), 0)
+    assert read is not None
+    assert read[1].after(TODAY).isoformat() == day
+
+
+@given(day=st.dates(date(1990, 1, 1), date(2090, 1, 1)), months=st.integers(0, 120))
+def test_months_later_is_the_same_day_or_the_last_of_the_month(day: date, months: int) -> None:
+    later = add_months(day, months)
+    assert (later.year - day.year) * 12 + later.month - day.month == months
+    assert later.day == day.day or (later + timedelta(days=1)).day == 1
