@@ -76,7 +76,16 @@ AcceleratorSchema = derive(
     },
 )
 ModelEntrySchema = derive(ModelPreset, "ModelEntry", extra={"shape": FreeObject(required=True, description="What the engine counts with")})
-OfferPageSchema = page_schema(OfferSchema, price_snapshot=Text(required=True, description="Name of the price snapshot"))
+OfferPageSchema = page_schema(
+    OfferSchema,
+    price_snapshot=Text(required=True, description="Name of the price snapshot"),
+    lacks=Text(
+        required=True,
+        allow_none=True,
+        max_length=1000,
+        description="Accelerators of the filter that no commitment has a price of, and how one is brought; null: none",
+    ),
+)
 
 
 class ContractPriceQuerySchema(PageQuerySchema):

@@ -25,7 +25,7 @@ ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "r
 def offers(limit: int, *, as_json: bool, **filters: Any) -> None:
     """Known prices, cheapest first."""
     from service.schemas.training.presenters import offer_entry
-    from service.usecases.prices.catalog import find_offers
+    from service.usecases.prices.catalog import find_offers, missing_commitments
 
     context = make_context()
     with report_errors():
@@ -45,8 +45,9 @@ def offers(limit: int, *, as_json: bool, **filters: Any) -> None:
         "read": "{observed_at:.10}",
         "": lambda entry: " ".join([*([entry["market"]] if entry["market"] != "list" else ()), *(["stale"] if entry["stale"] else ())]),
     }
-    count = f"{len(entries)} of {len(found)} offers in {book.name}"
-    show(entries, lambda: f"{grid(entries, cells)}\n{count}", as_json=as_json)
+    lacks = missing_commitments(book, _stated(filters)) if filters["accelerator"] else None
+    lines = [f"{len(entries)} of {len(found)} offers in {book.name}", lacks]
+    show(entries, lambda: "\n".join([grid(entries, cells), *filter(None, lines)]), as_json=as_json)
 
 
 @click.command()

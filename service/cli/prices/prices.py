@@ -55,13 +55,16 @@ def refresh(providers: Sequence[str], *, accept_jumps: bool, as_json: bool) -> N
 def show_providers(*, as_json: bool, as_csv: bool) -> None:
     """What is known of every price source: freshness, last error, next refresh."""
     from service.serialization import to_builtins
+    from service.usecases.prices.commitments import describe_missing_commitments
     from service.usecases.prices.providers import list_providers
 
+    context = make_context()
     try:
-        entries = to_builtins(list_providers(make_context(), operator=True))
+        entries = to_builtins(list_providers(context, operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(f"nothing is stored yet, or cannot be read ({error}); `outlay prices refresh` fetches prices") from error
-    show(entries, lambda: _csv(entries) if as_csv else _table(entries), as_json=as_json)
+    lacks = describe_missing_commitments(context.book())
+    show(entries, lambda: _csv(entries) if as_csv else "\n".join([_table(entries), *filter(None, [lacks])]), as_json=as_json)
 
 
 @prices.command()

@@ -105,7 +105,7 @@ class Commitment:
     paid_hours: Annotated[float, Doc("Hours of all terms that are paid for", "h")]
     used_share: Annotated[float, Doc("Hours of the run and the work around it over those paid for", "1")]
     holds_capacity: Annotated[
-        bool | None, Doc("Whether the accelerators are held for the buyer; false: a discount on what is free; null: not known")
+        bool | None, Doc("Whether the accelerators are held for the buyer; false: only what is free, or a discount on it; null: not known")
     ]
     published: Annotated[BandComparison | None, Doc("The price beside the published band of such contracts; null: nothing is published")]
 

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Annotated, Literal, get_args
 
 from service.domain.answer_fields import Doc, share
+from service.domain.procurement.contract_prices import BandComparison
 from service.domain.procurement.resolved_inputs import ResolvedInputs
 from service.domain.quantities import Assumption, Range
 from service.domain.summary import Summary
@@ -35,6 +36,12 @@ class RentedOffer:
     observed_at: Annotated[datetime | None, Doc("When the price was read; null for a stated quote")]
     source: Annotated[str, Doc('"caller" for a stated quote, else where the offer was read', max_length=1000)]
     stale: Annotated[bool, Doc("Whether the price is older than its provider promises")]
+    holds_capacity: Annotated[
+        bool | None, Doc("Whether the accelerators are held for the buyer; false: only what is free, or a discount on it; null: not known")
+    ]
+    published: Annotated[
+        BandComparison | None, Doc("A commitment's price beside the published band of such contracts; null: nothing is published")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

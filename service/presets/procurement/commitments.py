@@ -59,6 +59,11 @@ def offer_faults(offer: Offer, accelerators: int, duration_hours: float, start: 
     return own + commitment_faults(product, accelerators, offer.accelerator_count, duration_hours, (start - today).days)
 
 
+def live_publishers() -> tuple[str, ...]:
+    """Providers whose interfaces publish prices of commitments, read by the price source of the same name."""
+    return tuple(load_document("commitments")["live"]["providers"])
+
+
 @functools.cache
 def load_commitments() -> tuple[CommitmentProduct, ...]:
     """All terms in the order of the data file."""

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from providers.offer import BY_THE_HOUR
 from service.domain.errors import InvalidRequest, UnknownName
 from service.presets.comparison.defaults import countries_of, default_counts
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.hardware.networks import find_network, node_gbit_per_s
 from service.presets.hardware.regions import Region, region_of_offer
+from service.presets.procurement.commitments import live_publishers
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import CodedColumn, Flags, Floats, Ints, OfferColumns, highest_of
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -107,8 +109,9 @@ def warn_unsold_pricing(candidates: Request, columns: OfferColumns, rows: Ints, 
         sold = rows[columns.pricing.among([pricing])[rows]]
         missing = sorted(columns.accelerator.names[code] for code in compared.difference(columns.accelerator.met(sold)))
         if missing:
+            how = f"; {', '.join(live_publishers())} publish commitments (GET /v1/providers)" if pricing not in BY_THE_HOUR else ""
             notes.warn(
-                f"no {pricing} price of {', '.join(missing)} is known among these candidates: a vendor's quote is needed to compare it"
+                f"no {pricing} price of {', '.join(missing)} is known among these candidates: a vendor's quote is needed to compare it{how}"
             )
 
 

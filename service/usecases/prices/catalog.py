@@ -19,6 +19,7 @@ from service.presets.procurement.contract_prices import load_contract_bands
 from service.presets.training.models import ModelPreset, load_models
 from service.prices.catalog import PriceBook, matches_filters
 from service.store import HistoryFilter
+from service.usecases.prices.commitments import describe_missing_commitments
 
 Given = Mapping[str, Any]
 LONGEST_NAME = 100
@@ -42,6 +43,11 @@ def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offe
     return book, [
         offer for offer in offers if matches_filters(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
     ]
+
+
+def missing_commitments(book: PriceBook, given: Given) -> str | None:
+    """One line on what the book lacks of commitments for the accelerator of a filter, or for all; None where nothing is missing."""
+    return describe_missing_commitments(book, _canonical(given["accelerator"]) if "accelerator" in given else None)
 
 
 def find_price_changes(context: AppContext, given: Given, limit: int, after: tuple[datetime, int] | None) -> tuple[PriceChange, ...]:

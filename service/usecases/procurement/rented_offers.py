@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from providers.offer import BY_THE_HOUR, TERM_HOURS, Offer
+from providers.offer import BY_THE_HOUR, PRICINGS, TERM_HOURS, Offer
 from service.domain.errors import InvalidRequest
 from service.domain.procurement.answer import OptionKind, RentedOffer
 from service.engine.procurement.cash_flows import RentTerms
 from service.engine.procurement.price_paths import HOURS_PER_MONTH
-from service.presets.procurement.commitments import offer_faults
+from service.presets.procurement.commitments import holds_capacity, offer_faults
+from service.presets.procurement.contract_prices import compare_with_published
 from service.prices.book import PriceBook
+from service.usecases.comparison.commitments import published_beside
 from service.usecases.comparison.offer_selection import matching_rows
+from service.usecases.prices.commitments import describe_missing_commitments
 from service.usecases.procurement.demand import ResolvedDemand
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import describe_priced
@@ -83,6 +86,7 @@ def _offered(section: Request, demand: ResolvedDemand, book: PriceBook, now: dat
         return
     candidates = {name: section[name] for name in ("providers", "regions", "pricing") if section.get(name)}
     rows = matching_rows(candidates, (demand.accelerator.name,), book)
+    _warn_without_commitment(section, demand, book, notes)
     least = min(demand.count, demand.accelerator.accelerators_per_node)
     whole = [row for row in rows.tolist() if book.offers[row].accelerator_count >= least]
     if len(whole) < len(rows):
@@ -95,6 +99,15 @@ def _offered(section: Request, demand: ResolvedDemand, book: PriceBook, now: dat
     stale = book.stale_mask(now)
     for row in whole:
         yield _offer_choice(book.offers[row], demand, now.date(), stale=bool(stale[row]))
+
+
+def _warn_without_commitment(section: Request, demand: ResolvedDemand, book: PriceBook, notes: AssumptionLog) -> None:
+    """Warns where the book knows no commitment and the caller neither quotes one nor asks for prices by the hour alone."""
+    quoted = any(quote["pricing"] not in BY_THE_HOUR for quote in section.get("quotes", ()))
+    wanted = any(pricing not in BY_THE_HOUR for pricing in section.get("pricing") or PRICINGS)
+    lacks = describe_missing_commitments(book, (demand.accelerator.name,))
+    if lacks and wanted and not quoted:
+        notes.warn(lacks)
 
 
 def _offer_choice(offer: Offer, demand: ResolvedDemand, today: date, *, stale: bool) -> RentChoice:
@@ -116,6 +129,8 @@ def _offer_choice(offer: Offer, demand: ResolvedDemand, today: date, *, stale: b
         observed_at=offer.observed_at,
         source=offer.source,
         stale=stale,
+        holds_capacity=holds_capacity(offer),
+        published=published_beside(offer),
     )
     name = " ".join((offer.provider, offer.region, offer.instance_type, offer.pricing, *market, *filter(None, (offer.terms.key,))))
     return _choice(name, rented, demand, "; ".join(fault.text for fault in faults) or None)
@@ -133,6 +148,8 @@ def _quoted(section: Request, demand: ResolvedDemand, today: date, notes: Assump
         contract = quote.get("contract")
         if contract is None and not reserved:
             notes.assume(f"rent.quotes.{quote['name']}.contract", value=False, source="not stated: it follows list prices")
+        term_hours = months * HOURS_PER_MONTH if months else TERM_HOURS[pricing]
+        price = quote["usd_per_accelerator_hour"]
         offer = RentedOffer(
             provider=quote["name"],
             region=None,
@@ -140,17 +157,24 @@ def _quoted(section: Request, demand: ResolvedDemand, today: date, notes: Assump
             accelerator=demand.accelerator.name,
             accelerators_per_instance=1,
             pricing=pricing,
-            usd_per_accelerator_hour=quote["usd_per_accelerator_hour"],
-            term_hours=months * HOURS_PER_MONTH if months else TERM_HOURS[pricing],
+            usd_per_accelerator_hour=price,
+            term_hours=term_hours,
             upfront_share=quote.get("upfront_share") or 0.0,
             contract=reserved or bool(contract),
             valid_until=quote.get("expires"),
             observed_at=None,
             source=CALLER,
             stale=False,
+            holds_capacity=None if reserved else False,
+            published=compare_with_published(price, demand.accelerator.name, term_hours, _seller(quote["name"])) if reserved else None,
         )
         yield _choice(quote["name"], offer, demand, _quote_fault(quote, demand, today))
         _warn_expiry(offer, today, notes)
+
+
+def _seller(quote: str) -> str:
+    """The seller that a quote's name begins with, as `aws private pricing`."""
+    return quote.split(maxsplit=1)[0].casefold()
 
 
 def _quote_fault(quote: Request, demand: ResolvedDemand, today: date) -> str | None:

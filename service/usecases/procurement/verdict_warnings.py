@@ -11,6 +11,7 @@ from service.engine.procurement.price_paths import paid_months
 from service.formats.headline import money
 from service.presets.procurement.ownership import forgotten_costs
 from service.usecases.procurement.evaluation import Evaluation, Row
+from service.usecases.procurement.rented_offers import CALLER
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 UNSURE = 0.5
@@ -19,7 +20,7 @@ UNSURE = 0.5
 def warn_of_verdict(evaluation: Evaluation, verdict: ProcurementVerdict, notes: AssumptionLog) -> None:
     """Adds what to check before relying on the verdict, the most important first."""
     choice = evaluation.eligible[0]
-    notes.warnings[:0] = [*_of_choice(verdict, choice), *_of_stale(evaluation), *_of_terms(evaluation)]
+    notes.warnings[:0] = [*_of_choice(verdict, choice), *_of_stale(evaluation), *_of_terms(evaluation), *_of_commitments(evaluation)]
     notes.warn(*_of_fleets(evaluation))
 
 
@@ -59,6 +60,19 @@ def _of_terms(evaluation: Evaluation) -> Iterator[str]:
         if term < months:
             yield f"{row.name} holds its price for {term} months; after that it is renewed at the list price of that day, which drifts"
         return
+
+
+def _of_commitments(evaluation: Evaluation) -> Iterator[str]:
+    """The best reservation where it holds no capacity, and reservations that would be taken and lie far outside what is published."""
+    reserved = [row for row in evaluation.eligible if row.choice is not None and row.kind == "reserved"]
+    for row in reserved[:1]:
+        if row.choice is not None and row.choice.offer.holds_capacity is False:
+            yield f"{row.name} is a discount and holds no capacity: the accelerators must be had on demand on the first day"
+    for row in reserved:
+        published = row.choice.offer.published if row.choice else None
+        if row.choice and published and published.is_far and (row is reserved[0] or row.choice.offer.source == CALLER):
+            price = f"{row.choice.offer.usd_per_accelerator_hour:.2f} USD per accelerator-hour"
+            yield f"{row.name} at {price} lies {published.text}: check its date and terms"
 
 
 def _of_fleets(evaluation: Evaluation) -> Iterator[str]:

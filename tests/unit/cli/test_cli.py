@@ -231,15 +231,16 @@ class TestCatalogue:
         assert found
 
     def test_the_table_of_offers_dates_every_price(self, environment: dict[str, str]) -> None:
-        """A row an offer, then how many there are and in which snapshot."""
+        """A row an offer, then how many there are and in which snapshot, and what it lacks of commitments."""
         result = outlay(environment, "offers", "--accelerator", "H100", "--max-usd", "5", "--limit", "3")
         lines = result.stdout.splitlines()
         assert result.exit_code == 0
-        assert len(lines) == 5
+        assert len(lines) == 6
         assert lines[0].split()[:3] == ["USD/acc-h", "accelerator", "provider"]
         assert all("-" in line and "NVIDIA-H100" in line for line in lines[1:4])
         assert lines[4].startswith("3 of ")
         assert "offers in snapshot-" in lines[4]
+        assert "has no reserved price of NVIDIA-H100-80GB-SXM" in lines[5]
 
     def test_names_nobody_knows_are_told_with_near_ones(self, environment: dict[str, str]) -> None:
         """A slip is no empty table."""

@@ -40,14 +40,15 @@ _Item = TypeVar("_Item")
 def offers(query: dict[str, Any]) -> Response:
     """Known prices
 
-    Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices. The ETag changes with
+    Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices, `lacks` says
+    what it lacks of commitments. The ETag changes with
     whatever is shown.
     """
     context = team_context()
     book, found = usecase.find_offers(context, query)
     now = context.clock()
     page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.is_stale(offer, now)), OFFER_KEY_LENGTH)
-    return with_etag(json_response(page | {"price_snapshot": book.name}))
+    return with_etag(json_response(page | {"price_snapshot": book.name, "lacks": usecase.missing_commitments(book, query)}))
 
 
 @blueprint.route("/v1/contract-prices")
