@@ -72,6 +72,7 @@ def main() -> None:
     """All benchmarks, the baselines in the same run."""
     from bench.ask import reading
     from bench.compare import compare
+    from bench.procurement import procurement
     from bench.results import results
     from bench.scaling import fits
     from bench.scenarios import scenarios
@@ -105,6 +106,7 @@ def main() -> None:
     worst_case()
     offer_choice()
     program_of_200_runs()
+    procurement()
     tracking_service()
     results()
     start_up()

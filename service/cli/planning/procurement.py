@@ -104,7 +104,7 @@ def _row(option: Entry) -> tuple[str, ...]:
         option["kind"],
         tables.figure(npv["p50"]),
         f"{tables.figure(npv['p10'])} - {tables.figure(npv['p90'])}",
-        f"{option['usd_per_used_accelerator_hour']:.4f}",
+        "-" if option["usd_per_used_accelerator_hour"] is None else f"{option['usd_per_used_accelerator_hour']:.4f}",
         f"{option['probability_best']:.0%}",
         "stale" if offer.get("stale") else option["ruled_out"] or "",
     )

@@ -67,7 +67,7 @@ class ProcurementOption:
     count: Annotated[int, Doc("Accelerators owned or reserved at the start, in whole instances; of on demand and spot the fleet's")]
     npv_usd: Annotated[Range, Doc("Cost over the horizon, discounted monthly to the start; p50 at the medians of all inputs", "USD")]
     usd_per_used_accelerator_hour: Annotated[
-        float, Doc("Discounted cost over discounted accelerator-hours demanded", "USD per accelerator-hour")
+        float | None, Doc("Discounted cost over discounted accelerator-hours demanded; null: none are", "USD per accelerator-hour")
     ]
     probability_best: Annotated[float, share("Probability that it costs least of all options; over all options it adds up to 1")]
     years: Annotated[tuple[YearFlow, ...], Doc("Cash by year", max_items=2 * MOST_YEARS)]

@@ -106,10 +106,10 @@ def line_flows(streams: Iterable[Stream], months: int) -> dict[str, FloatArray]:
     Returns
     -------
     dict of line to (months + 1,) float array
-        Flows at the start and at the end of each month [USD]; lines that are 0 throughout are left out.
+        Flows at the start and at the end of each month [USD].
     """
     flows: dict[str, FloatArray] = {}
     for stream in streams:
         flow = flows.setdefault(stream.line, np.zeros(months + 1))
         flow[: stream.pattern.shape[-1]] += np.asarray(stream.usd, dtype=np.float64) * stream.pattern
-    return {line: flow for line, flow in flows.items() if flow.any()}
+    return flows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from providers.offer import PRICINGS
 from service.domain.procurement.ownership import BOUNDS
 from service.schemas.base import make_schema, range_schema
-from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, OrNumber, Part, Positive, Schema, Share, Text
+from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, OrNumber, Part, Schema, Share, Text
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.training.request import MAX_ACCELERATORS
 
@@ -31,11 +31,9 @@ class DemandRequestSchema(Schema):
     count = Count(maximum=MAX_ACCELERATORS, description="Accelerators of the fleet; of a program: left out, its busiest month's")
     start = Day(description="First day; left out: today, or the program's")
     years = Number(minimum=0.25, maximum=LONGEST_YEARS, description="Length of the horizon, in whole months; of a program: its length")
-    utilisation = Number(above=0.0, maximum=1.0, description="Demanded over all hours of the fleet, in the first month; left out: 0.7")
+    utilisation = Share(description="Demanded over all hours of the fleet, in the first month; left out: 0.7")
     growth_per_year = Number(minimum=-0.9, maximum=3.0, description="Growth of the demand, compounded monthly; left out: none")
-    peak_utilisation = Number(
-        above=0.0, maximum=1.0, description="Most of the fleet in use at a time; demand is uniform around its mean; left out: 1"
-    )
+    peak_utilisation = Share(description="Most of the fleet in use at a time; demand is uniform around its mean; left out: 1")
     program = Part(ProgramRequestSchema, description="A program whose burn plan is the demand, as for POST /v1/estimate/program")
     tracked_program = Text(description="Id of a tracked program whose plan is the demand")
 
@@ -45,7 +43,9 @@ class FleetRefreshSchema(Schema):
 
     after_years = Number(required=True, minimum=0.25, maximum=LONGEST_YEARS, description="When, from the start")
     accelerator = Text(description="Name or alias of the next accelerator")
-    speedup = Positive(maximum=1000.0, description="Accelerators of the demand that one replaces; left out: modelled on a reference run")
+    speedup = Number(
+        minimum=0.001, maximum=1000.0, description="Accelerators of the demand that one replaces; left out: modelled on a reference run"
+    )
     count = Count(maximum=MAX_ACCELERATORS, description="Left out: as many as have the demanded fleet's throughput")
     capex_usd_per_accelerator = NotNegative(maximum=1e7, description="Hardware, an accelerator with its share of the node")
     residual_share = Share(description="What it is sold for in the end, as a share of its capital")
@@ -57,7 +57,9 @@ class OwnFleetBaseSchema(Schema):
 
     name = Text(required=True, max_length=60, description="Name of the fleet")
     accelerator = Text(description="Name or alias; left out: the demand's")
-    speedup = Positive(maximum=1000.0, description="Accelerators of the demand that one replaces; left out: modelled on a reference run")
+    speedup = Number(
+        minimum=0.001, maximum=1000.0, description="Accelerators of the demand that one replaces; left out: modelled on a reference run"
+    )
     count = Count(maximum=MAX_ACCELERATORS, description="Left out: the demand's, or as many as have its throughput")
     colo_includes_power = Flag(description="Whether the rent of a colocation pays for the energy")
     tax_rate = Share(maximum=0.9, description="Rate on profits, of all options; left out: before tax")
@@ -73,7 +75,7 @@ class RentQuoteSchema(Schema):
 
     name = Text(required=True, max_length=60, description="Name of the quote")
     pricing = Choice(PRICINGS, required=True, description="Kind of pricing")
-    usd_per_accelerator_hour = Positive(required=True, maximum=10_000.0, description="Price [USD per accelerator-hour]")
+    usd_per_accelerator_hour = Number(required=True, minimum=0.0001, maximum=10_000.0, description="Price [USD per accelerator-hour]")
     term_months = Count(maximum=240, suffixes=False, description="Length of a reservation's term; left out: that of its kind of pricing")
     upfront_share = Share(description="Part of a term's price that is paid at its start")
     expires = Day(allow_none=True, description="Last day on which it can be taken")

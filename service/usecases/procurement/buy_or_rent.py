@@ -11,7 +11,7 @@ import numpy as np
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
 from service.domain.procurement.answer import BuyOrRent, DemandYear, FleetDemand, MixPlan, ProcurementOption, YearFlow
-from service.engine.procurement.cash_flows import OnDemandPrice, rented_hours
+from service.engine.procurement.cash_flows import BRIDGE, ON_DEMAND, OnDemandPrice, rented_hours
 from service.engine.procurement.demand import mean_above
 from service.engine.procurement.options import ProcurementInputs, make_scenarios
 from service.engine.procurement.trials import range_around
@@ -35,6 +35,8 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 Request = Mapping[str, Any]
 MONTHS_PER_YEAR = 12
 DEFAULT_LIMIT = 50
+# Below it nothing is demanded.
+LEAST_HOURS = 1.0
 UNCERTAINTY = "of the demand, list prices and costs of owned fleets, drawn independently, fleets alike: docs/ownership.md"
 
 
@@ -176,14 +178,14 @@ def _make_options(evaluation: Evaluation, limit: int) -> Iterator[ProcurementOpt
 
 def _make_option(rank: int, row: Row, evaluation: Evaluation) -> ProcurementOption:
     peak, flows = evaluation.on_demand, evaluation.flows(row)
-    rents_peak = peak is not None and bool({"on demand", "bridge"} & flows.keys()) and row.kind in ("own", "reserved", "mix")
+    rents_peak = row.kind in ("own", "reserved", "mix") and any(line in flows and flows[line].any() for line in (ON_DEMAND, BRIDGE))
     return ProcurementOption(
         rank=rank,
         name=row.name,
         kind=row.kind,
         count=_count(row, evaluation.inputs),
         npv_usd=range_around(row.npv_usd, row.draws),
-        usd_per_used_accelerator_hour=row.npv_usd / evaluation.discounted_hours,
+        usd_per_used_accelerator_hour=row.npv_usd / evaluation.discounted_hours if evaluation.discounted_hours >= LEAST_HOURS else None,
         probability_best=evaluation.probabilities.get(id(row), 0.0),
         years=tuple(_years(flows, evaluation)),
         break_even_month=fleet_break_even_month(evaluation, row) if row.owned else None,
@@ -225,7 +227,7 @@ def _make_mix(evaluation: Evaluation) -> MixPlan | None:
     best = evaluation.mixes[0]
     assert best.choice is not None
     demand = make_scenarios(evaluation.inputs).demand
-    above = float(np.clip(mean_above(demand, best.reserved_count).sum() / demand.mean.sum(), 0.0, 1.0))
+    above = float(np.clip(mean_above(demand, best.reserved_count).sum() / max(demand.mean.sum(), LEAST_HOURS), 0.0, 1.0))
     return MixPlan(
         reserved_count=round(best.reserved_count),
         on_demand_share=above,

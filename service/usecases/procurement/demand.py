@@ -26,6 +26,8 @@ Request = Mapping[str, Any]
 Weeks = list[tuple[date, float]]
 DAYS_PER_MONTH = 365 / 12
 DAYS_PER_WEEK = 7
+# Decimal places of a share: less is no use at all.
+SHARE_PLACES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def resolve_demand(context: AppContext, request: Request, notes: AssumptionLog) 
         count=section["count"],
         start=_start(section, context.clock().date(), "today", notes),
         months=months,
-        utilisation=_default(section, "utilisation", notes),
+        utilisation=round(_default(section, "utilisation", notes), SHARE_PLACES),
         peak_utilisation=_default(section, "peak_utilisation", notes),
         growth_per_year=_default(section, "growth_per_year", notes),
         plan=None,

@@ -44,7 +44,7 @@ def uncertain_inputs(inputs: ProcurementInputs, list_change: Range) -> tuple[Unc
     """The inputs that the trials draw, with published ranges."""
     utilisation = load_input_ranges()["utilisation"].factor.scaled(inputs.utilisation)
     return (
-        UncertainInput(UTILISATION, utilisation, BOUNDS["utilisation"].low, BOUNDS["utilisation"].high),
+        UncertainInput(UTILISATION, utilisation, 0.0, BOUNDS["utilisation"].high),
         UncertainInput(LIST_CHANGE, list_change, LEAST_CHANGE, MOST_CHANGE, shift=1.0),
         *(entry for fleet in inputs.fleets for entry in _fleet_inputs(fleet)),
     )
