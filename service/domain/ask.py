@@ -45,8 +45,8 @@ class Reading:
     """A question as it is read: what is understood, what is not, and what could be read otherwise."""
 
     understood: Annotated[Understanding, Doc("What is asked for, as a request")]
-    unclear: Annotated[tuple[UnclearText, ...], Doc("What is not understood, doubtful, contradictory or missing", max_items=200)]
-    assumptions: Annotated[tuple[ReadingNote, ...], Doc("What could be read otherwise, and how it was read", max_items=200)]
+    unclear: Annotated[tuple[UnclearText, ...], Doc("What is not understood, doubtful, contradictory or missing", max_items=1000)]
+    assumptions: Annotated[tuple[ReadingNote, ...], Doc("What could be read otherwise, and how it was read", max_items=1000)]
 
     @property
     def answerable(self) -> bool:

@@ -10,8 +10,8 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
+from service.formats.ask.grammar.bare import settle
 from service.formats.ask.grammar.intents import choose_kind
-from service.formats.ask.grammar.quantities import settle
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import Duration

@@ -66,7 +66,8 @@ def _models() -> Iterator[Name]:
 def _accelerators() -> Iterator[Name]:
     """A name for each way to call a part: requests keep the caller's, so that its doubt is the endpoint's too."""
     for accelerator in load_accelerators().values():
-        for label in dict.fromkeys((accelerator.name, *accelerator.aliases)):
+        plain = accelerator.name.partition("-")[2]  # without the vendor
+        for label in dict.fromkeys((accelerator.name, *accelerator.aliases, plain)):
             if not label.lower().startswith(NODE_NAMES):
                 found = find_accelerator(label)
                 yield Name("A", label, (label,), found.ambiguous_with, found.why, per_node=found.accelerator.accelerators_per_node)

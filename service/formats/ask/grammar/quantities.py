@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.dates import Duration
@@ -58,7 +57,8 @@ def capex(pieces: Pieces) -> Iterator[Slot]:
     if money.scale > 10**6:
         return
     if money.value >= LEAST_CAPEX_USD:
-        yield Slot("capex", plain(money.value), *_span(pieces), note="" if money.unit else "read as dollars")
+        exact = pieces[-1].value == "each accelerator"
+        yield Slot("capex", plain(money.value), *_span(pieces), note="" if money.unit else "read as dollars", implied=exact)
     elif money.unit and pieces[0].kind != "K":
         yield Slot("price_per_hour", plain(money.value), *_span(pieces), note="read as the price of an accelerator-hour")
 
@@ -240,44 +240,3 @@ def bare(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("quantity", figure.value, *_span(pieces))
     elif figure.value == 1 and figure.spoken:
         yield Slot("one", 1, *_span(pieces))
-
-
-def settle(slots: Sequence[Slot], *, model_known: bool) -> tuple[list[Slot], str]:
-    """Bare quantities as parameters and tokens; and why not, where they cannot be.
-
-    The first is the size where no model is named, the next the tokens. A size above the tokens, or more than two, is asked back.
-    """
-    bare_ones = [slot for slot in slots if slot.name == "quantity"]
-    if not bare_ones:
-        return list(slots), ""
-    if not model_known and any(slot.name == "intent" and slot.value == "optimal" for slot in slots):
-        return list(slots), "what is this number of: dollars, parameters or tokens?"
-    known = {slot.name for slot in slots}
-    names = [name for name in ("params", "tokens") if name not in known and not (name == "params" and model_known)]
-    if "samples" in known and "tokens" in names:
-        names.remove("tokens")
-    values = [slot.value for slot in bare_ones]
-    if len(values) > len(names):
-        return list(slots), "is it the model's size, or the number of tokens?"
-    if len(values) == 2 and Fraction(str(values[0])) >= Fraction(str(values[1])):
-        return list(slots), "which is the model's size, and which the number of tokens?"
-    stated = {slot.name: Fraction(str(slot.value)) for slot in slots if slot.name in ("params", "tokens")}
-    sizes = stated | dict(zip(names, values, strict=False))
-    tuned = any(slot.name == "tuning" or (slot.name == "method" and slot.value != "pretrain") for slot in slots)
-    if (
-        not (tuned and "tokens" in stated)
-        and not model_known
-        and "params" in sizes
-        and "tokens" in sizes
-        and Fraction(str(sizes["params"])) >= Fraction(str(sizes["tokens"]))
-    ):
-        return list(slots), "which is the model's size, and which the number of tokens?"
-    said = dict(zip((id(slot) for slot in bare_ones), names, strict=False))
-    text = {"params": "read as the model's size", "tokens": "read as the number of tokens"}
-    return [_as_count(slot, said[id(slot)], text) if id(slot) in said else slot for slot in slots], ""
-
-
-def _as_count(slot: Slot, name: str, text: dict[str, str]) -> Slot:
-    value = slot.value
-    assert isinstance(value, Fraction)
-    return replace(slot, name=name, value=plain(value), note=text[name])

@@ -310,12 +310,12 @@ def _period_of(today: date, unit: str, ahead: int) -> CalendarPeriod:
 
 def _read_weekday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
     """The day of that name that is next to come."""
-    named = tokens[at].text in (*_NEXT, "this", "coming")
+    named = tokens[at].text in (*_NEXT, "this", "coming", "last")
     begin = at + named
     if begin >= len(tokens) or tokens[begin].text not in _WEEKDAYS:
         return None
     ahead = (_WEEKDAYS[tokens[begin].text] - today.weekday() - 1) % 7 + 1
-    day = today + timedelta(days=ahead)
+    day = today + timedelta(days=ahead - 7 * (tokens[at].text == "last" and ahead > 0))
     note = f"the first to come; a week later is {day + timedelta(weeks=1)}" if tokens[at].text in _NEXT else ""
     return begin + 1, CalendarPeriod(day, day, note=note)
 

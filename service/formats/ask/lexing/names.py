@@ -18,6 +18,7 @@ SAME_SIZE = 0.12
 """Relative difference of a size as people round it from the published count: Gemma 7B has 8.5 billion."""
 MOST_CANDIDATES = 5
 LONGEST_CODE = 5
+RELEASE_WORDS = frozenset({"instruct", "chat"})
 RELEASE_SUFFIXES = frozenset({"hf", "base", "instruct", "chat", "it", "pt"})
 BEFORE_PRONOUN = frozenset(
     (
@@ -206,7 +207,7 @@ def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) ->
 def _with_release(tokens: Sequence[Token], found: Piece) -> Piece:
     """The model with the suffixes of tuned releases, which have its shape."""
     end = found.last
-    while end < len(tokens) and tokens[end].glued and tokens[end].text in RELEASE_SUFFIXES:
+    while end < len(tokens) and tokens[end].text in (RELEASE_SUFFIXES if tokens[end].glued else RELEASE_WORDS):
         end += 1
     versioned = [token.text for token in tokens[end : end + 2] if token.glued]
     if len(versioned) == 2 and versioned[0] == "v" and _VERSION.fullmatch(versioned[1]):

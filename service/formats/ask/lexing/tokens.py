@@ -15,6 +15,7 @@ _TOKEN = re.compile(
     r"|\S",
     re.IGNORECASE,
 )
+MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
 
 
@@ -40,8 +41,13 @@ class Piece:
 
 
 def normalise(text: str) -> str:
-    """The text in one form of Unicode, its hyphens and quotes in one form each, blanks as single blanks."""
-    return " ".join(unicodedata.normalize("NFKC", text).translate(_HYPHENS).split())
+    """The text in one form of Unicode, its hyphens and quotes in one form each, blanks as single blanks.
+
+    Compatibility forms are resolved (full-width figures) where they do not blow the text up: one sign can stand for eighteen.
+    """
+    compatible = unicodedata.normalize("NFKC", text)
+    plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
+    return " ".join(plain.translate(_HYPHENS).split())
 
 
 def tokenise(text: str) -> tuple[Token, ...]:

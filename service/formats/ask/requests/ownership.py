@@ -73,7 +73,7 @@ def _capex(draft: Draft, count: int | None) -> Any:
     if not values or not isinstance(values[0], int | float):
         return None
     usd, machine = values[0], _machine_size(draft)
-    if usd > MOST_ACCELERATOR_USD or (machine and usd > MOST_ACCELERATOR_USD / machine):
+    if usd > MOST_ACCELERATOR_USD or (machine and not said[0].implied and usd > MOST_ACCELERATOR_USD / machine):
         divisor = machine or count
         each = (f"${usd / divisor:,.0f} each",) if divisor else ()
         draft.doubts.append(Doubt(f"${usd:,}", (*each, f"${usd:,} each"), "what does one accelerator cost, not a machine or all of them?"))

@@ -1,0 +1,71 @@
+"""Figures without a unit: whether they are the model's size or the number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.names import SAME_SIZE
+from service.formats.ask.lexing.vocabulary import Name
+
+NOTES: Mapping[str, str] = {"params": "read as the model's size", "tokens": "read as the number of tokens"}
+WHICH = "is it the model's size, or the number of tokens?"
+WHICH_OF_TWO = "which is the model's size, and which the number of tokens?"
+WHICH_OF_THREE = "what is this number of: dollars, parameters or tokens?"
+
+
+def settle(slots: Sequence[Slot], *, model_known: bool) -> tuple[list[Slot], str]:
+    """The slots with bare quantities as parameters and tokens; or unchanged, and what to ask.
+
+    The first is the size where no model is named, the next the tokens. A size above the tokens, or more than two, is asked back.
+    """
+    names = _names_left(slots, model_known=model_known)
+    kept = _without_repeated_size(slots, len(names))
+    bare = [slot for slot in kept if slot.name == "quantity"]
+    if not bare:
+        return kept, ""
+    question = _question(kept, bare, names, model_known=model_known)
+    if question:
+        return kept, question
+    said = {id(slot): name for slot, name in zip(bare, names, strict=False)}
+    return [_named(slot, said[id(slot)]) if id(slot) in said else slot for slot in kept], ""
+
+
+def _names_left(slots: Sequence[Slot], *, model_known: bool) -> list[str]:
+    """What a bare quantity may still be, the first first."""
+    known = {slot.name for slot in slots}
+    names = [] if model_known or "params" in known else ["params"]
+    return names if known & {"tokens", "samples"} else [*names, "tokens"]
+
+
+def _without_repeated_size(slots: Sequence[Slot], most: int) -> list[Slot]:
+    """The slots without the size of a named model said again (GPT-3, 175B), where it can be nothing else."""
+    sizes = [slot.value.params for slot in slots if slot.name == "model" and isinstance(slot.value, Name)]
+    bare = [slot for slot in slots if slot.name == "quantity"]
+    if len(bare) <= most or not sizes:
+        return list(slots)
+    again = [slot for slot in bare if abs(float(_number(slot)) / sizes[0] - 1) <= SAME_SIZE]
+    return [slot for slot in slots if slot not in again]
+
+
+def _question(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str], *, model_known: bool) -> str:
+    """What to ask about bare quantities; empty where their meaning is clear."""
+    if not model_known and any(slot.name == "intent" and slot.value == "optimal" for slot in slots):
+        return WHICH_OF_THREE
+    if len(bare) > len(names):
+        return WHICH
+    stated = {slot.name: _number(slot) for slot in slots if slot.name in ("params", "tokens")}
+    sizes = stated | {name: _number(slot) for slot, name in zip(bare, names, strict=False)}
+    tuned = any(slot.name == "tuning" or (slot.name == "method" and slot.value != "pretrain") for slot in slots)
+    both = "params" in sizes and "tokens" in sizes and not model_known and not (tuned and "tokens" in stated)
+    return WHICH_OF_TWO if both and sizes["params"] >= sizes["tokens"] else ""
+
+
+def _number(slot: Slot) -> Fraction:
+    return slot.value if isinstance(slot.value, Fraction) else Fraction(str(slot.value))
+
+
+def _named(slot: Slot, name: str) -> Slot:
+    return replace(slot, name=name, value=plain(_number(slot)), note=NOTES[name])
