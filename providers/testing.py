@@ -27,7 +27,7 @@ import pytest
 import responses
 
 from providers.base import Context
-from providers.offer import Fetched, Provider, ProviderError
+from providers.offer import NO_TERMS, Fetched, Provider, ProviderError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NO_VALUES: tuple[object, ...] = ("", "NaN", "not a number", [], {})
@@ -122,7 +122,7 @@ class ProviderConformance:
         fetched = self.fetched()
         on_demand = {replace(offer, market="list").identity: offer for offer in fetched.offers if offer.pricing == "on_demand"}
         for offer in fetched.offers:
-            same = on_demand.get(replace(offer, pricing="on_demand", market="list").identity, offer)
+            same = on_demand.get(replace(offer, pricing="on_demand", market="list", terms=NO_TERMS).identity, offer)
             assert offer.usd_per_hour <= same.usd_per_hour
 
     def test_the_same_answer_makes_the_same_snapshot(self) -> None:

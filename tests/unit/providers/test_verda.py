@@ -45,16 +45,26 @@ SPOT = RecordedAnswer(f"{URL}/instance-availability?is_spot=true", [{"location_c
 LOCATIONS = RecordedAnswer(f"{URL}/locations", [{"code": "FIN-01", "name": "Finland 1", "country_code": "FI"}])
 
 
+def period(months: object, percent: object, **changes: object) -> dict[str, object]:
+    """A long-term period as the API writes it."""
+    row = {"code": f"{months}_MONTHS", "name": f"{months} months", "is_enabled": True, "unit_name": "month", "unit_value": months}
+    return {**row, "discount_percentage": percent, **changes}
+
+
+PERIODS = RecordedAnswer(f"{URL}/long-term/periods/instances", [period(6, 4.0), period(12, 8.0), period(24, 25.0, is_enabled=False)])
+
+
 class TestVerda(Conformance):
     """What the answers' rows become."""
 
     provider = Verda
     env = {"VERDA_CLIENT_ID": "client", "VERDA_CLIENT_SECRET": "secret"}
-    answers = (TOKEN, INSTANCES, ON_DEMAND, SPOT, LOCATIONS)
+    answers = (TOKEN, INSTANCES, ON_DEMAND, SPOT, LOCATIONS, PERIODS)
 
     def test_stock_is_told_apart_for_spot_and_on_demand(self) -> None:
         """Each with the places that have it."""
-        found = {(o.pricing, o.region, o.usd_per_hour, o.availability) for o in self.fetched().offers if "H100" in o.instance_type}
+        offers = [o for o in self.fetched().offers if "H100" in o.instance_type and not o.term_hours]
+        found = {(o.pricing, o.region, o.usd_per_hour, o.availability) for o in offers}
         assert found == {
             ("on_demand", "FIN-01", Decimal("15.92"), "live"),
             ("on_demand", "ICE-01", Decimal("15.92"), "live"),
@@ -69,7 +79,42 @@ class TestVerda(Conformance):
 
     def test_without_a_spot_price_there_is_no_spot(self) -> None:
         """Null is no price."""
-        assert {offer.pricing for offer in self.fetched().offers if "B200" in offer.instance_type} == {"on_demand"}
+        found = {offer.pricing for offer in self.fetched().offers if "B200" in offer.instance_type}
+        assert found == {"on_demand", "reserved", "reserved_1y"}
+
+    def test_a_period_costs_what_on_demand_does_less_its_discount(self) -> None:
+        """Paid at its start, of any length, in the same places; one that is not sold now is none."""
+        offers = [o for o in self.fetched().offers if "H100" in o.instance_type and o.term_hours]
+        found = {(o.region, o.pricing, o.term_hours, o.usd_per_hour, o.terms.upfront_share) for o in offers}
+        assert found == {
+            *((place, "reserved", 4380, Decimal("15.2832"), 1.0) for place in ("FIN-01", "ICE-01")),
+            *((place, "reserved_1y", 8760, Decimal("14.6464"), 1.0) for place in ("FIN-01", "ICE-01")),
+        }
+        assert self.fetched().skipped["long-term period not sold now"] == 1
+
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            period(12, None),
+            period(12, 100),
+            period(12, -3),
+            period(0, 8.0),
+            period(12, 8.0, unit_name="weeks"),
+            "text",
+            period(12, "eight"),
+        ],
+    )
+    def test_a_period_that_is_not_understood_is_no_price(self, broken: object) -> None:
+        """Blank is not zero; the other period and all prices by the hour stay."""
+        fetched = self.fetched((*self.answers[:-1], replace(PERIODS, body=[broken, period(6, 4.0)])))
+        assert {offer.pricing for offer in fetched.offers} == {"on_demand", "spot", "reserved"}
+        assert len(fetched.rejected) == 1
+
+    def test_without_periods_the_prices_by_the_hour_stay(self) -> None:
+        """And those of periods known before."""
+        fetched = self.fetched((*self.answers[:-1], replace(PERIODS, status=404, body="no")))
+        assert {offer.pricing for offer in fetched.offers} == {"on_demand", "spot"}
+        assert fetched.partial
 
     def test_the_country_is_told_where_it_is_known(self) -> None:
         """By the code of the location."""
@@ -82,18 +127,18 @@ class TestVerda(Conformance):
     def test_another_currency_is_no_price_in_dollars(self) -> None:
         """A number in euros would be a wrong number."""
         with pytest.raises(ProviderError, match="currency is eur"):
-            self.fetched((TOKEN, replace(INSTANCES, body=[TYPES[0] | {"currency": "eur"}]), ON_DEMAND, SPOT, LOCATIONS))
+            self.fetched((TOKEN, replace(INSTANCES, body=[TYPES[0] | {"currency": "eur"}]), ON_DEMAND, SPOT, LOCATIONS, PERIODS))
 
     def test_a_spot_price_above_on_demand_is_rejected_alone(self) -> None:
         """The price on demand stays."""
-        fetched = self.fetched((TOKEN, replace(INSTANCES, body=[TYPES[0] | {"spot_price": "16"}]), ON_DEMAND, SPOT, LOCATIONS))
+        fetched = self.fetched((TOKEN, replace(INSTANCES, body=[TYPES[0] | {"spot_price": "16"}]), ON_DEMAND, SPOT, LOCATIONS, PERIODS))
         assert [rejected.row for rejected in fetched.rejected] == ["8H100.80S.176V spot"]
-        assert {offer.pricing for offer in fetched.offers} == {"on_demand"}
+        assert {offer.pricing for offer in fetched.offers} == {"on_demand", "reserved", "reserved_1y"}
 
     def test_prices_stay_where_stock_and_places_cannot_be_read(self) -> None:
         """Each call that fails is named."""
         broken = tuple(replace(answer, status=500, body="oops") for answer in (ON_DEMAND, SPOT, LOCATIONS))
-        fetched = self.fetched((TOKEN, INSTANCES, *broken))
+        fetched = self.fetched((TOKEN, INSTANCES, *broken, PERIODS))
         assert [rejected.row for rejected in fetched.rejected] == ["stock on_demand", "stock spot", "locations"]
         assert {offer.availability for offer in fetched.offers} == {"listed"}
 

@@ -94,7 +94,7 @@ def test_a_kind_of_price_that_nobody_has_is_said(context: AppContext) -> None:
     found = compared(context, {"accelerators": [H100, A100], "pricing": ["on_demand", "reserved_1y"]})
     (text,) = (warning for warning in found.warnings if "reserved_1y price" in warning)
     assert text.startswith(f"no reserved_1y price of {A100} is known among these candidates: a vendor's quote is needed to compare it;")
-    assert "aws, azure, gcp, runpod publish commitments" in text
+    assert "aws, azure, gcp, runpod, verda publish commitments" in text
     assert not any("price of" in warning and "is known" in warning for warning in compared(context).warnings)
 
 

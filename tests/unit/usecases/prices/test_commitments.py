@@ -24,7 +24,7 @@ def test_one_line_names_what_has_no_commitment_and_how_it_is_brought() -> None:
     """Those with the most offers first."""
     text = describe_missing_commitments(BOOK)
     assert text is not None
-    assert text.startswith(f"book-1 has no reserved price of {H100}, {H200}: aws, azure, gcp, runpod publish commitments")
+    assert text.startswith(f"book-1 has no reserved price of {H100}, {H200}: aws, azure, gcp, runpod, verda publish commitments")
     assert "price file" in text
     assert "\n" not in text
 

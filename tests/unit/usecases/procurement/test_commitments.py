@@ -70,7 +70,7 @@ def test_a_reservation_that_is_a_discount_says_so(settings: Settings) -> None:
 
 def test_what_the_book_lacks_is_said_where_a_commitment_was_wanted(settings: Settings) -> None:
     """With who publishes it and how it is brought; not where a quote is stated or prices by the hour alone are asked for."""
-    lacks = "has no reserved price of NVIDIA-H100-80GB-SXM: aws, azure, gcp, runpod publish commitments"
+    lacks = "has no reserved price of NVIDIA-H100-80GB-SXM: aws, azure, gcp, runpod, verda publish commitments"
     found = [
         any(lacks in warning for warning in answer.warnings)
         for answer in (
