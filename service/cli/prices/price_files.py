@@ -83,7 +83,7 @@ def delete_file(name: str, *, team: str) -> None:
     context = make_context()
     with report_errors():
         gone = delete_price_file(context, member_of(context, team), name)
-    click.echo(f"{gone.name}: its {gone.offers} offers are not used any more")
+    click.echo(f"{gone.name}: its offers are not used any more")
 
 
 def _read_mapping(path: Path) -> Any:
@@ -123,7 +123,7 @@ def _proposal_text(body: Mapping[str, Any]) -> str:
             *more,
             *questions,
             *(f"! {warning}" for warning in proposal["warnings"]),
-            f"{counts['offer']} offers, {counts['refused']} refused, {counts['skipped']} skipped; {kept}",
+            f"{counts['offer']} offer{'s' * (counts['offer'] != 1)}, {counts['refused']} refused, {counts['skipped']} skipped; {kept}",
         ]
     )
 

@@ -30,12 +30,12 @@ def test_a_sheet_is_shown_then_kept_then_listed_then_forgotten(tmp_path: Path, s
     """Nothing is kept without --confirm."""
     shown = outlay(tmp_path, "import", str(sheet))
     assert shown.exit_code == 0, shown.output
-    assert "1 offers, 1 refused, 0 skipped; nothing is kept" in shown.output
+    assert "1 offer, 1 refused, 0 skipped; nothing is kept" in shown.output
     assert "state mapping.accelerators.A100 (1 price)" in shown.output
     assert not (tmp_path / "data" / "outlay.db").exists()
     assert "kept as 'lambda quote', version 1" in outlay(tmp_path, "import", str(sheet), "--confirm").output
     assert "lambda quote" in outlay(tmp_path, "files").output
-    assert "its 1 offers are not used any more" in outlay(tmp_path, "forget", "lambda quote").output
+    assert "its offers are not used any more" in outlay(tmp_path, "forget", "lambda quote").output
     assert outlay(tmp_path, "files").output == "no price file is kept\n"
     assert "no price file called 'lambda quote'" in outlay(tmp_path, "forget", "lambda quote").output
 

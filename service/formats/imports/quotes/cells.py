@@ -15,6 +15,7 @@ from service.formats.imports.quotes.vocabulary import (
     CURRENCIES,
     CURRENCY,
     LETTERS,
+    MONTH_BY_MONTH,
     MONTHS,
     NOTHING,
     NUMBER_WORDS,
@@ -33,7 +34,11 @@ SPREADSHEET_EPOCH = date(1899, 12, 30)
 SERIAL_DAYS = range(36_526, 73_051)
 """Serial numbers taken for dates: the years 2000 to 2099."""
 YEARS = range(2000, 2100)
+LARGEST = 10**12
+"""Above every amount of a quote, in any currency."""
+SUFFIXES = {"k": 10**3, "m": 10**6}
 MAX_SHOWN = 40
+TWO_WAYS = "no other cell of the column tells"
 MAX_VALUE_CHARACTERS = 80
 """Longer texts are no amounts and no dates."""
 
@@ -102,7 +107,16 @@ def is_date_text(text: str) -> bool:
 
 
 def _number_text(text: str) -> str | None:
-    """The one number of a text such as "$2.10 / GPU / hr" or "EUR 1.234,50"; None without one or where words contradict."""
+    """The digits of `_scaled_number`."""
+    found = _scaled_number(text)
+    return None if found is None else found[0]
+
+
+def _scaled_number(text: str) -> tuple[str, int] | None:
+    """The one number of a text such as "$2.10 / GPU / hr", "EUR 1.234,50" or "18k", and what its suffix multiplies it by.
+
+    None without a number or where words contradict.
+    """
     if len(text) > MAX_VALUE_CHARACTERS:
         return None
     bare = CURRENCY.sub(" ", text).strip()
@@ -110,11 +124,13 @@ def _number_text(text: str) -> str | None:
     if found is None:
         return None
     rest = bare[found.end() :].strip()
+    suffix = re.match(r"([kKmM])\b", bare[found.end() :])
+    rest = rest[1:].strip() if suffix else rest
     if re.search(r"\d", rest) or (
         re.match(r"[A-Za-z%]", rest) and not re.match(r"(per|an?|/|p\.?|je|hourly|monthly)\b", rest, re.IGNORECASE)
     ):
         return None
-    return found.group().strip(" .,'")
+    return found.group().strip(" .,'"), SUFFIXES[suffix.group(1).casefold()] if suffix else 1
 
 
 def decimal_mark(cells: Iterable[Cell]) -> Writing:
@@ -126,7 +142,7 @@ def decimal_mark(cells: Iterable[Cell]) -> Writing:
     marks: dict[Mark, str] = {}
     doubtful = ""
     for cell in cells:
-        text = _number_text(cell) if isinstance(cell, str) else None
+        text = _number_text(cell.rstrip("% ")) if isinstance(cell, str) else None
         if text is None or not re.search("[.,]", text):
             continue
         mark = _mark_of(text)
@@ -140,7 +156,7 @@ def decimal_mark(cells: Iterable[Cell]) -> Writing:
         ((mark, text),) = marks.items()
         return Writing(mark, f"{text!r} can only have {'a point' if mark == '.' else 'a comma'} before its decimals")
     if doubtful:
-        return Writing(None, f"{doubtful!r} may be thousands or decimals, and no other cell of the column tells")
+        return Writing(None, f"{doubtful!r} may be thousands or decimals, and {TWO_WAYS}")
     return Writing(".", "no number in text has a mark")
 
 
@@ -165,10 +181,11 @@ def read_number(cell: Cell, mark: str | None) -> Decimal:
     if isinstance(cell, bool) or not isinstance(cell, int | float | str):
         raise CellError(f"{shown(cell)} is no number")
     if not isinstance(cell, str):
-        return Decimal(repr(cell))
-    text = _number_text(cell)
-    if text is None:
+        return _bounded(Decimal(repr(cell)), cell)
+    found = _scaled_number(cell)
+    if found is None:
         raise CellError(f"{shown(cell)} is no number")
+    text, scale = found
     if mark is None and re.search("[.,]", text) is not None:
         raise OpenQuestionError(f"{shown(cell)} can be read in two ways", "mapping.settings.decimal_mark", (".", ","))
     thousands = "," if mark in (".", None) else "."
@@ -179,8 +196,12 @@ def read_number(cell: Cell, mark: str | None) -> Decimal:
         number = Decimal(plain)
     except InvalidOperation:
         raise CellError(f"{shown(cell)} is no number") from None
-    if len(plain) > 30:
-        raise CellError(f"{shown(cell)} is no amount")
+    return _bounded(number * scale, cell)
+
+
+def _bounded(number: Decimal, cell: Cell) -> Decimal:
+    if abs(number) > LARGEST:
+        raise CellError(f"{shown(cell)} is no amount of a quote")
     return number
 
 
@@ -222,7 +243,7 @@ def date_order(cells: Iterable[Cell]) -> Writing:
     if decided is not None:
         return Writing(decided, f"{found[decided]!r} can only be {decided}")
     if doubtful:
-        return Writing(None, f"{doubtful!r} may be day or month first, and no other cell of the column tells")
+        return Writing(None, f"{doubtful!r} may be day or month first, and {TWO_WAYS}")
     return Writing("ymd", "no date in text needs an order")
 
 
@@ -296,6 +317,8 @@ def term_hours(text: str) -> float | None:
 
     A year has 8,760 hours and a month a twelfth of them.
     """
+    if MONTH_BY_MONTH.search(text):
+        return PERIOD_HOURS["m"]
     lengths = {_period_hours(found) for found in TERM_LENGTH.finditer(text)}
     return lengths.pop() if len(lengths) == 1 else None
 

@@ -77,8 +77,8 @@ def _read_accelerator(reading: Reading, at: RowText, draft: PriceDraft) -> None:
         str(reading.settings.stated("accelerator") or ""),
     ]
     labels = [label for label in (*labels, at.section) if label]
-    memory = draft.attempt(lambda: number_of(reading, at.row, "memory_gb"))
-    read = [read_label(label, reading.reference, float(memory) if memory else None) for label in labels]
+    found = re.match(r"\d{1,6}(?:\.\d{1,3})?", row_text(reading, at.row, "memory_gb"))
+    read = [read_label(label, reading.reference, float(found.group()) if found else None) for label in labels]
     named = [(label, found) for label, found in zip(labels, read, strict=True) if found.names or label in reading.corrections.accelerators]
     draft.values["accelerator"] = draft.attempt(lambda: _canonical(reading, labels, named))
     draft.values["count"] = draft.attempt(lambda: _count(reading, at.row, read, draft))

@@ -10,7 +10,7 @@ from service.domain.errors import InvalidRequest
 from service.formats.imports.quotes.cells import find_currency, is_amount, is_date_text, is_empty, term_hours, text_of
 from service.formats.imports.quotes.labels import QuoteReference, read_label
 from service.formats.imports.quotes.sheets import Cell, VendorSheet
-from service.formats.imports.quotes.vocabulary import FIELDS, HEADERS, IGNORED, ON_DEMAND, RESERVED, SPOT, Field
+from service.formats.imports.quotes.vocabulary import FIELDS, HEADERS, IGNORED, LIST_PRICE, ON_DEMAND, RESERVED, SPOT, UPFRONT_OPTION, Field
 
 SEARCHED_ROWS = 60
 MAX_HEADER_CHARACTERS = 80
@@ -188,7 +188,7 @@ def _mapped(table: Table, reference: QuoteReference, stated: Mapping[str, str | 
     """Columns with their fields: the caller's, then by headers and values, then by values alone."""
     said = _stated_columns(table, stated)
     columns = [said.get(column.index) or _by_header(table, column) for column in table.columns]
-    columns = _one_each(columns, frozenset(said))
+    columns = _without_list_prices(_one_each(columns, frozenset(said)), frozenset(said))
     taken = {column.field for column in columns}
     for at, column in enumerate(columns):
         if column.field is None and not column.header and column.index not in said:
@@ -219,6 +219,8 @@ def _by_header(table: Table, column: TableColumn) -> TableColumn:
         return TableColumn(column.index, header, None, "has no value")
     amounts = sum(is_amount(value) for value in values) / len(values)
     named = field_of(header)
+    if named == "upfront" and UPFRONT_OPTION.search(header) and HEADERS["price"].search(normal(header)):
+        named = "price"
     if amounts >= MOST and is_priced_header(header) and named in (None, "price", "term", "pricing", "minimum", "capacity", "accelerator"):
         told = tier_minimum(header) is not None or term_hours(header) is not None or SPOT.search(header) or ON_DEMAND.search(header)
         if named not in ("minimum", "term") or told:
@@ -243,6 +245,16 @@ def _one_each(columns: Sequence[TableColumn], said: frozenset[int]) -> list[Tabl
                 text = f"header {column.header[:80]!r} is {field} as well: column {letter_of(best.index)} is taken"
                 found[column.index] = TableColumn(column.index, column.header, None, text)
     return found
+
+
+def _without_list_prices(columns: Sequence[TableColumn], said: frozenset[int]) -> list[TableColumn]:
+    """The columns without prices before a discount where others stand beside them."""
+    prices = [column for column in columns if column.field == "price"]
+    listed = {column.index for column in prices if LIST_PRICE.search(column.header)} - said
+    if not listed or len(listed) == len(prices):
+        return list(columns)
+    text = "a price before discount, with others beside it"
+    return [TableColumn(column.index, column.header, None, text) if column.index in listed else column for column in columns]
 
 
 def _by_values(values: Sequence[Cell], reference: QuoteReference, taken: set[Field | None]) -> tuple[Field, str] | None:

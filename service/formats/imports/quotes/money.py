@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from service.formats.imports.quotes.cells import CellError, OpenQuestionError, find_currency, read_number, text_of
+from service.formats.imports.quotes.cells import LARGEST, CellError, OpenQuestionError, find_currency, read_number, text_of
 from service.formats.imports.quotes.layout import TableColumn
 from service.formats.imports.quotes.reading import PriceDraft, Reading, cell_of, mark_of, row_text
 from service.formats.imports.quotes.sheets import Cell
@@ -30,6 +30,8 @@ def price_usd(reading: Reading, row: int, column: TableColumn, draft: PriceDraft
             "usd_rate": f"{of.usd}",
             "usd_rate_at": of.at.isoformat(),
         }
+    if amount * rate > LARGEST:
+        raise CellError(f"a price of {amount * rate:g} USD is none of a quote")
     return amount * rate
 
 
@@ -39,8 +41,7 @@ def committed_usd(reading: Reading, row: int) -> Decimal | None:
     if cell is None or column is None:
         stated: Decimal | None = reading.settings.stated("committed_usd")
         return stated
-    scale = {"k": 10**3, "m": 10**6}.get(found.group(1).casefold(), 1) if (found := re.search(r"\d\s*([kKmM])\b", text_of(cell))) else 1
-    amount = read_number(re.sub(r"(\d)\s*[kKmM]\b", r"\1", cell) if isinstance(cell, str) else cell, mark_of(reading, column)) * scale
+    amount = read_number(cell, mark_of(reading, column))
     code = _currency(reading, row, column, cell)
     return (amount * _rate(reading, code)).quantize(Decimal("0.01")) or None
 

@@ -28,7 +28,7 @@ from service.formats.imports.quotes.cells import CellError, OpenQuestionError, t
 from service.formats.imports.quotes.drafts import read_drafts
 from service.formats.imports.quotes.files import read_file
 from service.formats.imports.quotes.labels import QuoteReference
-from service.formats.imports.quotes.layout import Table, TableColumn, find_table, letter_of
+from service.formats.imports.quotes.layout import Table, TableColumn, field_of, find_table, letter_of
 from service.formats.imports.quotes.money import USD
 from service.formats.imports.quotes.reading import PriceDraft, Reading
 from service.formats.imports.quotes.settings import resolve_settings
@@ -84,7 +84,7 @@ def propose(content: bytes, file_name: str, corrections: QuoteCorrections, refer
             questions=questions,
             counts=counts,
             rows=rows,
-            warnings=[*file.notes, *others, *_warnings(rows)][:MAX_WARNINGS],
+            warnings=[*file.notes, *others, *_empty_prices(table), *_warnings(rows)][:MAX_WARNINGS],
         )
     )
 
@@ -96,10 +96,11 @@ def _choose_table(file: VendorFile, corrections: QuoteCorrections, reference: Qu
         if not named:
             known = ", ".join(repr(sheet.name) for sheet in file.sheets)[:500]
             raise InvalidRequest(f"no sheet is called {corrections.sheet[:80]!r}; there are {known}", "/mapping/sheet")
-        tables = [_table(sheet, corrections, reference) for sheet in named[:1]]
+        sheets: Sequence[VendorSheet] = named[:1]
     else:
-        tables = [_table(sheet, corrections, reference) for sheet in file.sheets if not sheet.hidden]
-    read = [table for table in tables if table is not None]
+        sheets = [sheet for sheet in file.sheets if not sheet.hidden]
+    fitting = [sheet for sheet in sheets if len(sheets) == 1 or len(sheet.rows) >= (corrections.header_row or 0)]
+    read = [table for sheet in fitting if (table := find_table(sheet, reference, corrections.header_row, {})) is not None]
     if not read:
         text = "no row names columns of a price list, with prices below: state mapping.header_row and mapping.columns"
         raise InvalidRequest(text, "/mapping/header_row")
@@ -107,11 +108,8 @@ def _choose_table(file: VendorFile, corrections: QuoteCorrections, reference: Qu
     names = [table.sheet.name for table in read if table is not best and _priced_cells(table)]
     hidden = [sheet.name for sheet in file.sheets if sheet.hidden]
     warnings = [f"{len(names)} other sheets hold prices ({', '.join(names)[:300]}): import each with mapping.sheet"] if names else []
-    return best, [*warnings, *([f"hidden sheets are not read: {', '.join(hidden)[:300]}"] if hidden and not corrections.sheet else [])]
-
-
-def _table(sheet: VendorSheet, corrections: QuoteCorrections, reference: QuoteReference) -> Table | None:
-    return find_table(sheet, reference, corrections.header_row, corrections.columns)
+    mapped = find_table(best.sheet, reference, corrections.header_row, corrections.columns) or best
+    return mapped, [*warnings, *([f"hidden sheets are not read: {', '.join(hidden)[:300]}"] if hidden and not corrections.sheet else [])]
 
 
 def _priced_cells(table: Table) -> int:
@@ -316,6 +314,13 @@ def _questions(table: Table, drafts: Sequence[PriceDraft]) -> list[QuoteQuestion
         letters = [letter_of(column.index) for column in table.columns if column.header][:20]
         asked.insert(0, QuoteQuestion("mapping.columns", "no column is taken for the price: say which is", letters))
     return asked[:MAX_QUESTIONS]
+
+
+def _empty_prices(table: Table) -> list[str]:
+    """Columns that would be prices and hold no value."""
+    empty = [column for column in table.columns if field_of(column.header) == "price" and not table.values(column)]
+    why = "formulas without saved values are empty: open the file in a spreadsheet and save it"
+    return [f"column {letter_of(column.index)} ({column.header[:60]}) names a price and holds no value; {why}" for column in empty]
 
 
 def _warnings(rows: Sequence[QuoteRow]) -> list[str]:

@@ -12,6 +12,7 @@ from service.domain.price_files import QuoteCorrections, QuoteSetting
 from service.formats.imports.quotes.cells import (
     NAMED_DATE,
     NUMERIC_DATE,
+    TWO_WAYS,
     CellError,
     Writing,
     date_order,
@@ -50,6 +51,7 @@ def resolve_settings(table: Table, corrections: QuoteCorrections, reference: Quo
     given, shown = dict(corrections.settings), [QuoteSetting(name, str(value), YOU) for name, value in corrections.settings.items()]
     marks = {column.index: _mark(table, column, given) for column in table.columns if column.field in AMOUNTS}
     orders = {column.index: _order(table, column, given) for column in table.columns if column.field in DATES}
+    marks, orders = _shared(marks), _shared(orders)
     shown += _written(table, marks, "decimal_mark", given) + _written(table, orders, "date_order", given)
     for name, value, reason in _noted(table, reference, file_name):
         if name not in given and value is not None:
@@ -64,6 +66,17 @@ def _mark(table: Table, column: TableColumn, given: Mapping[str, Any]) -> Writin
 
 def _order(table: Table, column: TableColumn, given: Mapping[str, Any]) -> Writing:
     return Writing(given["date_order"], YOU) if given.get("date_order") else date_order(table.values(column))
+
+
+def _shared(found: Mapping[int, Writing]) -> dict[int, Writing]:
+    """The decisions, with that of the other columns for one whose own cells fit two: a sheet has one writing."""
+    told = {index: writing for index, writing in found.items() if not writing.reason.startswith("no ")}
+    decided = {writing.value: index for index, writing in told.items() if writing.value is not None}
+    if len(decided) != 1:
+        return dict(found)
+    ((value, index),) = decided.items()
+    reason = f"its cells fit two; column {letter_of(index)} of the sheet has {value!r}"
+    return {at: Writing(value, reason) if TWO_WAYS in writing.reason else writing for at, writing in found.items()}
 
 
 def _written(table: Table, found: Mapping[int, Writing], name: str, given: Mapping[str, Any]) -> list[QuoteSetting]:

@@ -34,10 +34,11 @@ _HEADER_WORDS: Mapping[Field, str] = {
     "committed": r"\b((minimum|committed|annual|total) (spend|commit\w*)|spend commit\w*"
     r"|commit(ted)? (usd|amount|value)|mindestumsatz)\b",
     "minimum": r"\b(min(imum)?\.? (qty|quantity|order|gpus?|units?|nodes?|size|accelerators?|count)|moq|mindest\w*|tier|volume"
-    r"|(qty|quantity|volume) (from|tier|band|break)|from (gpus?|qty)|menge ab|cluster size)\b",
+    r"|(qty|quantity|volume) (from|tier|band|break)|from (gpus?|qty)|menge ab|cluster size)\b"
+    r"|^(qty|quantity|anzahl|menge|units|stück\w*)( ?\(.*\))?$",
     "accelerator_count": r"(#|\b(no|num|number|count)\b\.?( of)?|\bn) ?(gpus?|accelerators?)\b"
     r"|\b(gpus?|accelerators?|cards?)[ _]?(count|qty|quantity|number|/ ?(node|server|instance)|per (node|server|instance))\b"
-    r"|^(gpus|accelerators|cards|qty|quantity|anzahl( gpus?)?)$",
+    r"|^(gpus|accelerators|cards|anzahl gpus?|gpu[- ]?anzahl)$",
     "memory_gb": r"\b(vram|gpu (memory|ram|mem)|memory (per gpu|gb)|hbm|speicher)\b",
     "capacity": r"\b(capacity( type| guarantee\w*)?|guaranteed|availability guarantee)\b",
     "currency": r"^(currency|ccy|curr\.?|währung|devise)$",
@@ -48,7 +49,7 @@ _HEADER_WORDS: Mapping[Field, str] = {
     "price": r"\b(price|rate|cost|fee|charge|tariff|preis|tarif|prix|usd|eur|gbp|hourly|monthly|per hour|on ?demand|spot|reserved"
     r"|net|list|amount|betrag|contract (value|total))\b|[$€£]|/ ?h(ou)?r\b",
     "accelerator": r"\b(gpus?|accelerators?|gpu (type|model|name)|chip|card|beschleuniger|grafikkarte|graphics card)\b",
-    "instance_type": r"\b(sku|instance( type| name)?|part( ?(no|number))?|product|item|machine( type)?|node( type)?|model|config\w*"
+    "instance_type": r"\b(sku|instance( type| name)?|part( ?(no|number))?|product|item|system|machine( type)?|node( type)?|model|config\w*"
     r"|description|server|flavou?r|shape|artikel|produkt|bezeichnung|beschreibung|désignation|article|offering|service)\b",
     "provider": r"\b(vendor|provider|supplier|seller|cloud|anbieter|lieferant|fournisseur|company|csp)\b",
     "country": r"\b(country|land|pays)\b",
@@ -56,6 +57,9 @@ _HEADER_WORDS: Mapping[Field, str] = {
 }
 HEADERS: Mapping[Field, re.Pattern[str]] = {name: re.compile(pattern) for name, pattern in _HEADER_WORDS.items()}
 """Pattern of a header by field; the first that matches counts."""
+LIST_PRICE = re.compile(r"\b(list|msrp|retail|regular|standard|undiscounted|before discount|listenpreis)\b", re.IGNORECASE)
+"""Headers of prices before a discount."""
+UPFRONT_OPTION = re.compile(r"\b(no|all|full|partial|zero|without)[ -]?up ?-?front\b", re.IGNORECASE)
 IGNORED = re.compile(
     r"\b(notes?|comments?|remarks?|v?cpus?|ram|system memory|storage|disk|ssd|nvme|network\w*|bandwidth|interconnect"
     r"|contact|email|line|pos(ition)?"
@@ -127,6 +131,7 @@ TERM_LENGTH = re.compile(
     r"(hours?|hrs?|days?|weeks?|wks?|months?|mos?|mths?|m|years?|yrs?|y|jahre?|monate?|tage?|wochen?|ans?|mois|jours?)(?![A-Za-z])",
     re.IGNORECASE,
 )
+MONTH_BY_MONTH = re.compile(r"\bmonth[- ](?:to|by)[- ]month\b", re.IGNORECASE)
 NUMBER_WORDS: Mapping[str, float] = {"half": 0.5, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 PERIOD_HOURS: Mapping[str, float] = {"h": 1.0, "d": 24.0, "w": 168.0, "m": 730.0, "y": 8760.0}
 """Hours of a period by its first letter [h]: a year has 8,760, a month a twelfth of it."""

@@ -85,7 +85,24 @@ def test_the_decimal_mark_is_that_of_the_whole_column(cells: Sequence[str], valu
 
 
 @pytest.mark.parametrize(
-    "text", ["", "H100", "8x H100", "3yr", "12 months", "25%", "11/03/2026", "1 2 x", "2.10 or 2.20", "n/a", "$", "1.2.3.4,5,6", "9" * 90]
+    "text",
+    [
+        "",
+        "H100",
+        "8x H100",
+        "3yr",
+        "12 months",
+        "25%",
+        "11/03/2026",
+        "1 2 x",
+        "2.10 or 2.20",
+        "n/a",
+        "$",
+        "1.2.3.4,5,6",
+        "9" * 90,
+        "9" * 15,
+        "9999999m",
+    ],
 )
 def test_what_is_no_amount_is_not_read_as_one(text: str) -> None:
     """Labels, terms, shares and dates hold numbers too."""

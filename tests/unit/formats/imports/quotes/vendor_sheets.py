@@ -1,4 +1,4 @@
-"""Twenty price sheets in the shapes that vendors and buyers use, each with what has to become of it."""
+"""Price sheets in the shapes that vendors and buyers use, each with what has to become of it."""
 
 from __future__ import annotations
 
@@ -285,6 +285,59 @@ SHEETS = (
                 "price_period": "hour",
             }
         },
+    ),
+    VendorSheet(
+        "a cloud's calculator: memory of a whole machine, plans with and without prepayment",
+        text(
+            "Provider,Instance Size,vCPU,GPU,Instance Memory (GiB),GPU Memory,On-Demand Hourly Cost,"
+            "1-yr Savings Plan effective hourly (no upfront),3-yr Savings Plan effective hourly (all upfront)",
+            "AWS,p5.48xlarge,192,8 x H100,2048,640 GB HBM3,$28.00,$20.00,$16.00",
+        ),
+        (
+            Sold(H100, 8, "on_demand", 3.5, provider="aws"),
+            Sold(H100, 8, "reserved_1y", 2.5, upfront=0.0),
+            Sold(H100, 8, "reserved_3y", 2.0, upfront=1.0),
+        ),
+    ),
+    VendorSheet(
+        "the kind of pricing in the name of the product, memory of one device",
+        text(
+            "Instance,VRAM/GPU,vCPUs,RAM,Storage,Price per GPU-hour",
+            "On-demand 8x NVIDIA H100 SXM,80 GB,208,1800 GiB,22 TiB SSD,$2.99",
+            "Reserved 1 year 8x NVIDIA B200 SXM,180 GB,208,2900 GiB,22 TiB SSD,$3.79",
+        ),
+        (Sold(H100, 8, "on_demand", 2.99, provider="lambda"), Sold(B200, 8, "reserved_1y", 3.79)),
+        file_name="lambda prices.csv",
+    ),
+    VendorSheet(
+        "a quantity quoted, with terms of months as columns",
+        text("Vendor,GPU Type,Qty (GPUs),$/GPU/hr (1 mo),$/GPU/hr (3 mo),$/GPU/hr (12 mo)", "Acme,H100 SXM5,256,2.60,2.40,2.10"),
+        (
+            Sold(H100, 8, "reserved", 2.6, hours=730.0, least=256),
+            Sold(H100, 8, "reserved", 2.4, hours=2190.0, least=256),
+            Sold(H100, 8, "reserved_1y", 2.1, least=256),
+        ),
+    ),
+    VendorSheet(
+        "month to month, totals below the table, headers in two lines",
+        text(
+            'Vendor,"GPU\nmodel","Price\n(USD/GPU/hr)",Commitment,Upfront,Total',
+            'Acme,H200 SXM,$2.80,Month-to-month,,"$2,000.00"',
+            'Acme,H200 SXM,$2.50,12-month,20%,"$2,000.00"',
+            ',,,,Subtotal,"$4,000.00"',
+            'Total,,,,,"$4,000.00"',
+        ),
+        (Sold(H200, 8, "reserved", 2.8, hours=730.0), Sold(H200, 8, "reserved_1y", 2.5, upfront=0.2)),
+    ),
+    VendorSheet(
+        "a net price beside the list price",
+        text("Vendor,Instance,List price/GPU/hr,Discount,Net price/GPU/hr,Term", "Acme,8x H100 SXM,$2.99,20%,$2.39,1yr"),
+        (Sold(H100, 8, "reserved_1y", 2.39),),
+    ),
+    VendorSheet(
+        "thousands with a suffix, a year's price, a committed spend",
+        text("Vendor,GPU,Annual price per GPU,Term,Annual commit", "Acme,H100 SXM,$17.52k,3 years,$1.2M"),
+        (Sold(H100, 8, "reserved_3y", 2.0),),
     ),
     VendorSheet(
         "formulas: their saved values; without one there is no price",
