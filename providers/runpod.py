@@ -15,7 +15,7 @@ from typing import Any
 
 from providers.base import RemoteProvider
 from providers.common import isolate_part
-from providers.offer import Availability, Fetched, Market, Pricing, ProviderError
+from providers.offer import NO_TERMS, Availability, Fetched, Market, OfferTerms, Pricing, ProviderError
 from providers.row_parsing import (
     ANY_REGION,
     OfferCollector,
@@ -32,11 +32,12 @@ from providers.row_parsing import (
 
 TYPES = """{ gpuTypes {
   id memoryInGb maxGpuCountSecureCloud maxGpuCountCommunityCloud
-  securePrice secureSpotPrice oneYearPrice communityPrice communitySpotPrice
+  securePrice secureSpotPrice oneMonthPrice threeMonthPrice sixMonthPrice oneYearPrice communityPrice communitySpotPrice
   lowestPrice(input: {gpuCount: 1}) { minimumBidPrice uninterruptablePrice stockStatus }
 } }"""
 CENTERS = "{ dataCenters { id listed gpuAvailability { gpuTypeId stockStatus } } }"
 IN_STOCK = ("High", "Medium", "Low")
+HOURS_PER_MONTH = 730
 COUNTS = (1, 2, 4, 8)
 """The sizes of pods that are read, of all that RunPod sells up to a type's maximum."""
 
@@ -53,12 +54,21 @@ class PriceKind:
     price: str
     most: str
     market: Market
+    terms: OfferTerms = NO_TERMS
+
+
+def _prepaid(months: int) -> OfferTerms:
+    """Terms of a savings plan, paid at its start (https://docs.runpod.io/pods/pricing)."""
+    return OfferTerms(term_hours=float(months * HOURS_PER_MONTH), upfront_share=1.0)
 
 
 SECURE, COMMUNITY = "maxGpuCountSecureCloud", "maxGpuCountCommunityCloud"
 KINDS = (
     PriceKind("secure", "on_demand", "securePrice", SECURE, "list"),
     PriceKind("secure", "spot", "secureSpotPrice", SECURE, "list"),
+    PriceKind("secure", "reserved", "oneMonthPrice", SECURE, "list", _prepaid(1)),
+    PriceKind("secure", "reserved", "threeMonthPrice", SECURE, "list", _prepaid(3)),
+    PriceKind("secure", "reserved", "sixMonthPrice", SECURE, "list", _prepaid(6)),
     PriceKind("secure", "reserved_1y", "oneYearPrice", SECURE, "list"),
     PriceKind("community", "on_demand", "communityPrice", COMMUNITY, "marketplace"),
     PriceKind("community", "spot", "communitySpotPrice", COMMUNITY, "marketplace"),
@@ -107,7 +117,7 @@ def parse(answer: object, stock: Stock, collector: OfferCollector) -> Fetched:
             gpu = get_text(row, "id")
             accelerator = collector.accelerator(gpu, get_memory_gb(row, "memoryInGb"))
             for kind in KINDS:
-                with collector.row(f"{gpu} {kind.cloud} {kind.pricing}"):
+                with collector.row(f"{gpu} {kind.cloud} {kind.price}"):
                     _read(row, kind, accelerator, stock.get(gpu, {}), collector)
             with collector.row(f"{gpu} bid"):
                 _read_bid(row, accelerator, collector)
@@ -126,7 +136,10 @@ def _read(row: Mapping[str, Any], kind: PriceKind, accelerator: str, centers: Ma
     places = centers if kind.cloud == "secure" and centers else {ANY_REGION: False}
     for count in (count for count in COUNTS if count <= most):
         for region, in_stock in places.items():
-            name, more = f"{count}x {row['id']} {kind.cloud}", {"market": kind.market, "availability": _availability(in_stock, count)}
+            name, more = (
+                f"{count}x {row['id']} {kind.cloud}",
+                {"market": kind.market, "availability": _availability(in_stock, count), "terms": kind.terms},
+            )
             collector.add(region, name, accelerator, count, kind.pricing, price * count, **more)
 
 
@@ -138,7 +151,7 @@ def _availability(in_stock: bool, count: int) -> Availability:
 
 
 def _price(row: Mapping[str, Any], kind: PriceKind) -> Decimal:
-    """Price of one GPU [USD per hour]; the yearly rate is per hour too."""
+    """Price of one GPU [USD per hour]; the rates of terms are per hour too."""
     if not row.get(kind.price):
         raise SkippedRow(f"no {kind.cloud} {kind.pricing} price")
     on_demand = f"{kind.cloud}Price"

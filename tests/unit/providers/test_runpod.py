@@ -19,6 +19,9 @@ H100 = {
     "maxGpuCountCommunityCloud": 2,
     "securePrice": 3.99,
     "secureSpotPrice": 1.75,
+    "oneMonthPrice": 3.79,
+    "threeMonthPrice": 3.49,
+    "sixMonthPrice": None,
     "oneYearPrice": 2.49,
     "communityPrice": 2.69,
     "communitySpotPrice": None,
@@ -66,6 +69,13 @@ class TestRunPod(Conformance):
         """Up to the largest pod of the cloud."""
         assert {offer.usd_per_hour for offer in self.sold("8x NVIDIA H100 80GB HBM3 secure")} == {Decimal("31.92")}
         assert {o.accelerator_count for o in self.fetched().offers if o.market == "marketplace"} == {1, 2}
+
+    def test_a_savings_plan_is_paid_at_the_start_of_its_months(self) -> None:
+        """A term of its own; one without a price is none, and a price of zero is not free."""
+        found = {(o.term_hours, o.usd_per_hour, o.terms.upfront_share) for o in self.sold("8x NVIDIA H100 80GB HBM3 secure", "reserved")}
+        assert found == {(730, Decimal("30.32"), 1.0), (2190, Decimal("27.92"), 1.0)}
+        blank = self.fetched((types(H100 | {"oneMonthPrice": 0, "threeMonthPrice": -1}), STOCK))
+        assert {offer.pricing for offer in blank.offers} == {"on_demand", "spot", "reserved_1y"}
 
     def test_stock_of_a_type_is_live_for_one_gpu_and_listed_where_there_is_none(self) -> None:
         """A status of null is no stock; a data center that is not listed sells nothing."""
