@@ -150,8 +150,8 @@ def _bridge_usd(rented: Sequence[_Rival]) -> float | None:
 
 
 def _paid_hours(option: Option) -> float:
-    """Accelerator-hours of the workload that are paid for: whole instances where it is rented, and spares."""
-    hours, instance = option.time.wall_clock_hours.p50 if option.time else np.nan, option.offer.accelerators_per_instance
+    """Accelerator-hours of the workload that are paid for: whole instances where it is rented, and spares; not the wait for capacity."""
+    hours, instance = option.time.accelerator_hours.p50 / option.count if option.time else np.nan, option.offer.accelerators_per_instance
     accelerators = option.count if option.offer.pricing == OWNED else option.nodes * instance
     return hours * (accelerators + option.spare_accelerators)
 
@@ -210,7 +210,21 @@ def explain_differences(
     by_id = {option.id: option for option in options}
     own = {option.offer.provider: option for option in options if option.offer.pricing == OWNED}
     texts = (_explain(hardware, by_id, own.get(hardware.provider), verdicts) for hardware in owned_hardware)
-    return [text for text in texts if text]
+    return [text for text in (*texts, *_explain_spot(owned_hardware, options)) if text]
+
+
+def _explain_spot(owned_hardware: Sequence[OwnedHardware], options: Sequence[Option]) -> Iterator[str]:
+    """That the first option is spot, which cannot serve fleets as much in use as some of the owned hardware."""
+    first = options[0] if options else None
+    if first is None or first.offer.pricing != "spot" or first.time is None:
+        return
+    share = first.time.accelerator_hours.p50 / (first.time.wall_clock_hours.p50 * first.count)
+    for hardware in owned_hardware:
+        if float(delivered_share(hardware.cluster)) > share:
+            yield (
+                f"spot is first for this run; it can be had in {share:.0%} of the time, less than {hardware.cluster.name} is in use:"
+                " for a fleet over years POST /v1/buy-or-rent leaves it out"
+            )
 
 
 def _explain(hardware: OwnedHardware, by_id: Mapping[str, Option], own: Option | None, verdicts: Sequence[BreakEvenVerdict]) -> str | None:

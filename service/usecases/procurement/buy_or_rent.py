@@ -23,9 +23,10 @@ from service.prices.offer_table import Floats
 from service.usecases.comparison.offer_selection import check_unique_names
 from service.usecases.procurement.demand import ResolvedDemand, resolve_demand
 from service.usecases.procurement.evaluation import Evaluation, Row, evaluate, rented_capacity
-from service.usecases.procurement.owned_fleets import FleetContext, resolve_fleets, resolve_tax_rate, spot_overhead
+from service.usecases.procurement.owned_fleets import FleetContext, resolve_fleets, resolve_tax_rate
 from service.usecases.procurement.rented_offers import RentChoice, cheapest, rent_choices
 from service.usecases.procurement.resolved_inputs import resolved_inputs
+from service.usecases.procurement.spot import apply_spot_terms
 from service.usecases.procurement.summary import summarise_verdict
 from service.usecases.procurement.uncertainty import resolve_list_change, uncertain_inputs
 from service.usecases.procurement.verdict import fleet_break_even_month, make_verdict
@@ -45,7 +46,8 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
     notes, book = AssumptionLog(), _book(context, request)
     _check_names(request)
     demand = resolve_demand(context, request, notes)
-    choices = _with_spot_overhead(context, demand, rent_choices(request, demand, book, context.clock(), notes), notes)
+    choices = rent_choices(request, demand, book, context.clock(), notes)
+    choices = apply_spot_terms(context, demand, choices, notes, owned=bool(request.get("own")))
     list_change = resolve_list_change(request, notes)
     inputs, on_demand = _inputs(context, request, demand, choices, notes)
     inputs = replace(inputs, list_change_per_year=list_change.p50)
@@ -96,18 +98,6 @@ def _check_names(request: Request) -> None:
 def _default(request: Request, name: str, notes: AssumptionLog) -> float:
     usual = procurement_default(name)
     return float(notes.take(request, name, usual.value, usual.source))
-
-
-def _with_spot_overhead(
-    context: AppContext, demand: ResolvedDemand, choices: Sequence[RentChoice], notes: AssumptionLog
-) -> list[RentChoice]:
-    """The choices; spot pays for the hours that interruptions lose."""
-    if all(choice.kind != "spot" for choice in choices):
-        return list(choices)
-    overhead = spot_overhead(context, demand.accelerator.name)
-    source = "hours on spot for each uninterrupted hour of the reference run: lost work and restarts, not the wait for capacity"
-    notes.assume("rent.spot_hours_factor", round(overhead, 4) if overhead else None, source)
-    return [replace(choice, overhead=overhead) if choice.kind == "spot" and overhead else choice for choice in choices]
 
 
 def _inputs(

@@ -17,19 +17,13 @@ from service.engine.procurement.options import OwnedFleet
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.procurement.defaults import macrs_shares, procurement_default, reference_run
 from service.presets.procurement.ownership import complete_cluster
-from service.usecases.comparison.timed_configurations import (
-    TimedConfiguration,
-    resolve_on_accelerator,
-    resolve_workload,
-    time_configuration,
-    time_interruptible,
-)
 from service.usecases.procurement.demand import ResolvedDemand
+from service.usecases.procurement.spot import time_reference_run
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Request = Mapping[str, Any]
 MACRS = "macrs_5_year"
-NOT_OF_CLUSTERS = ("refresh", "depreciation", "tax_rate", "speedup")
+NOT_OF_GENERATIONS = ("refresh", "depreciation", "tax_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +50,13 @@ def resolve_tax_rate(request: Request, notes: AssumptionLog) -> float:
     return float(next(iter(stated), None) or (0.0 if stated else notes.assume("own.tax_rate", usual.value, usual.source)))
 
 
-def spot_overhead(context: AppContext, accelerator: str) -> float | None:
-    """Hours on spot for each hour without interruptions, of the reference run; None where it cannot run there."""
-    uninterrupted = _reference(context, accelerator)
-    interrupted = time_interruptible([uninterrupted])[0]
-    if uninterrupted.timing is None or interrupted.timing is None:
-        return None
-    return max(1.0, interrupted.timing.wall_clock_hours.p50 / uninterrupted.timing.wall_clock_hours.p50)
-
-
 def _resolve_fleet(entry: Request, pointer: str, shared: FleetContext) -> OwnedFleet:
     name, months = entry["name"], shared.demand.months
     changes = sorted(entry.get("refresh", ()), key=lambda change: change["after_years"])
     ordered = [0, *(round(change["after_years"] * 12) for change in changes)]
     if len(set(ordered)) < len(ordered) or ordered[-1] >= months:
         raise InvalidRequest("a refresh comes after the one before and within the years of the demand", f"{pointer}/refresh")
-    stated = {key: value for key, value in entry.items() if key not in NOT_OF_CLUSTERS and value is not None}
+    stated = {key: value for key, value in entry.items() if key not in NOT_OF_GENERATIONS and value is not None}
     phases, prefix = [], f"own.{name}"
     for index, (first, last) in enumerate(zip(ordered, [*ordered[1:], months], strict=True)):
         if index:
@@ -85,7 +70,7 @@ def _resolve_fleet(entry: Request, pointer: str, shared: FleetContext) -> OwnedF
 def _next_generation(stated: Request, change: Request) -> dict[str, Any]:
     """Costs of the next generation: what the refresh states replaces the last one's; it is ordered ahead and has no lead time."""
     new = {key: value for key, value in change.items() if key != "after_years" and value is not None}
-    kept = {key: value for key, value in stated.items() if key != "kw_per_accelerator" or "accelerator" not in new}
+    kept = {key: value for key, value in stated.items() if key not in ("kw_per_accelerator", "speedup") or "accelerator" not in new}
     return {**kept, **new, "lead_time_months": 0.0}
 
 
@@ -144,14 +129,8 @@ def _speedup(context: AppContext, accelerator: Accelerator, base: Accelerator, n
     """Throughput of one accelerator over that of the demand's, on the reference run. Raises InvalidRequest where one cannot run it."""
     if accelerator.name == base.name:
         return 1.0
-    timed = [_reference(context, each.name).timing for each in (accelerator, base)]
+    timed = [time_reference_run(context, each.name).timing for each in (accelerator, base)]
     if timed[0] is None or timed[1] is None:
         raise InvalidRequest(f"how fast {accelerator.name} is over {base.name} is not modelled: state speedup", "/speedup")
     new, old = (each.speed.tokens_per_s_per_accelerator.p50 for each in timed if each is not None)
     return float(notes.assume("speedup", round(new / old, 3), f"of one accelerator over {base.name}: {reference_run()[2]}"))
-
-
-def _reference(context: AppContext, accelerator: str) -> TimedConfiguration:
-    workload, count, _ = reference_run()
-    resolved = resolve_workload(None, workload, "/own")
-    return time_configuration(context, resolve_on_accelerator(context, resolved, accelerator), count)

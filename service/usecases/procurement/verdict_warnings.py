@@ -20,7 +20,13 @@ UNSURE = 0.5
 def warn_of_verdict(evaluation: Evaluation, verdict: ProcurementVerdict, notes: AssumptionLog) -> None:
     """Adds what to check before relying on the verdict, the most important first."""
     choice = evaluation.eligible[0]
-    notes.warnings[:0] = [*_of_choice(verdict, choice), *_of_stale(evaluation), *_of_terms(evaluation), *_of_commitments(evaluation)]
+    notes.warnings[:0] = [
+        *_of_choice(verdict, choice),
+        *_of_spot(evaluation),
+        *_of_stale(evaluation),
+        *_of_terms(evaluation),
+        *_of_commitments(evaluation),
+    ]
     notes.warn(*_of_fleets(evaluation))
 
 
@@ -39,6 +45,18 @@ def _of_choice(verdict: ProcurementVerdict, choice: Row) -> Iterator[str]:
         yield "spot capacity is taken back at any time and cannot be had at others: plan it for work that can wait, not for a fleet"
 
 
+def _of_spot(evaluation: Evaluation) -> Iterator[str]:
+    """The cheapest spot price, where it cannot serve the demand and would cost less."""
+    best = evaluation.eligible[0]
+    spot = next((row for row in evaluation.rows if row.kind == "spot" and not row.eligible and not _is_stale(row)), None)
+    if spot is not None and spot.npv_usd < best.npv_usd:
+        yield f"{spot.name} would cost {money(spot.npv_usd)}, less than the best, but {spot.choice.ruled_out if spot.choice else ''}"
+
+
+def _is_stale(row: Row) -> bool:
+    return row.choice is not None and row.choice.offer.stale
+
+
 def _of_stale(evaluation: Evaluation) -> Iterator[str]:
     """The cheapest option that a stale price rules out, where it would be the best."""
     best = evaluation.eligible[0]
@@ -49,17 +67,17 @@ def _of_stale(evaluation: Evaluation) -> Iterator[str]:
 
 def _of_terms(evaluation: Evaluation) -> Iterator[str]:
     """What is paid beyond the horizon, and when prices are renewed."""
-    months = evaluation.inputs.months
+    months, told = evaluation.inputs.months, set()
     for row in evaluation.eligible:
-        if row.choice is None or row.kind != "reserved":
+        if row.choice is None or row.kind != "reserved" or row.choice.terms in told:
             continue
+        told.add(row.choice.terms)
         term = row.choice.terms.term_months
         unused = paid_months(term, months) - months
         if unused:
             yield f"{row.name} is paid for {unused} months after the demand ends: its last term is not used up, and its rest is in the cost"
         if term < months:
             yield f"{row.name} holds its price for {term} months; after that it is renewed at the list price of that day, which drifts"
-        return
 
 
 def _of_commitments(evaluation: Evaluation) -> Iterator[str]:

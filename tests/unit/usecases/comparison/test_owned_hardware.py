@@ -278,3 +278,13 @@ def test_a_run_that_is_cheaper_on_what_loses_over_the_years_says_why(settings: S
     assert owned(rising).rank == 2
     assert rising.break_even[0].npv_saved_usd > 0
     assert "saves" in rising.warnings[0]
+
+
+def test_the_wait_for_spot_is_not_paid(settings: Settings) -> None:
+    """The rent of spot for an owned hour's work has its lost work in it, not the hours until capacity is back."""
+    context = selling(build_context(settings), (offer("1.10", pricing="spot"),))
+    found = compared(context, COUNT, on_prem=[DC1])
+    spot = next(option for option in found.options if option.offer.pricing == "spot")
+    assert spot.time is not None
+    assert spot.time.wall_clock_hours.p50 > 1.2 * spot.time.accelerator_hours.p50 / 128
+    assert 1.10 < found.break_even[0].against_usd_per_accelerator_hour < 1.25
