@@ -49,6 +49,7 @@ _WEAK = frozenset(
 GOVERNING = frozenset("bwauqlt!")
 """Words that make what follows a date, a limit or a price."""
 QUESTIONS: Mapping[str, str] = {
+    "k": "which accelerators of this vendor?",
     "€": "amounts are in US dollars: how many of them?",
     "L": "prices are of one accelerator: what is it of one?",
     "D": "what of this time: by it, from it, or for it?",
@@ -57,7 +58,7 @@ QUESTIONS: Mapping[str, str] = {
     "m": "what is this number of?",
 }
 """What to ask about pieces that no rule reads, by their kind."""
-GOVERNED = frozenset("PRJSX")
+GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
@@ -84,6 +85,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         return None
     pieces = read_pieces(tokens, vocabulary, today)
     asked_of = _read_program(sentence, pieces, vocabulary)
+    asked_of = (_without_vendors(asked_of[0]), asked_of[1])
     pieces, denied = _split_denied(_with_program(sentence, asked_of[0], vocabulary))
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = _single_ones(tokens, _plain_reserved(slots))
@@ -174,6 +176,12 @@ def _read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocab
     return [*before, *after], [Doubt(asked, names, which)]
 
 
+def _without_vendors(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces without a vendor's name before its accelerator."""
+    following = [piece.kind for piece in pieces[1:]] + [""]
+    return [piece for piece, after in zip(pieces, following, strict=True) if piece.kind != "k" or after != "A"]
+
+
 def _with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
     """The pieces of a question of status with an unknown word as the one program whose name has it."""
     asked = any(piece.kind == "I" and piece.value in ("status", "chance") for piece in pieces)
@@ -230,7 +238,8 @@ def _denied_doubts(sentence: Sentence, denied: Iterable[Sequence[Piece]]) -> Ite
 def _piece_doubts(sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], vocabulary: Vocabulary) -> Iterator[Doubt]:
     """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
     governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING or _text(sentence, before) in ("per", "/")}
-    governed |= {before.first for before, after in pairwise(pieces) if after.kind in GOVERNED}
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED}
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -324,7 +333,7 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
     if slot.name == "other_unit":
         return Doubt(text, (), f"data are counted in tokens, or samples: how many are these {slot.value}?")
     if slot.name == "span":
-        return Doubt(text, (f"within {text.removeprefix('for ')}",), f"{question}: is it a limit?")
+        return Doubt(text, (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?")
     if slot.name == "share":
         return Doubt(text, (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?")
     return Doubt(text, (), question)

@@ -86,7 +86,8 @@ def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
 def reservations(pieces: Pieces) -> Iterator[Slot]:
     """Reserved 1y or 3y: the kinds of pricing of both terms."""
     years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
-    if str(pieces[0].value).startswith("reserved") and all(term in TERMS for term in years):
+    others = [TERMS.get(term) for term in years]
+    if str(pieces[0].value).startswith("reserved") and None not in others and pieces[0].value not in others:
         for pricing in (pieces[0].value, *(TERMS[term] for term in years)):
             yield Slot("pricing", pricing, *_span(pieces))
 
@@ -162,6 +163,11 @@ def bare_budget(pieces: Pieces) -> Iterator[Slot]:
     figure = figures(pieces)[0]
     if figure.scale in (10**3, 10**6) and not figure.unit:
         yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
+
+
+def lower_bound(pieces: Pieces) -> Iterator[Slot]:
+    """Over $1M: more than a sum, which no request can say."""
+    yield Slot("lower_bound", plain(figures(pieces)[0].value), *_span(pieces))
 
 
 def other_units(pieces: Pieces) -> Iterator[Slot]:

@@ -86,19 +86,20 @@ RULES: tuple[Rule, ...] = (
     _rule("n(?:,n)*x?g", quantities.counts),
     _rule("gn(?:,n)*", quantities.counts),
     # money
+    _rule("vm", quantities.lower_bound),
     _rule("l[o]?m|ml|ol?m", quantities.budget),
     _rule("l=?n", quantities.bare_budget),
     _rule("t?m", quantities.money),
     _rule("tn", quantities.bare_price),
-    _rule("tp", attributes.share),
+    _rule("t?p", attributes.share),
     # dates
     _rule("a[tio]?D[ub,]?D", times.between),
-    _rule("[aq][tio]?D", times.start),
+    _rule("[aq][tio=]?D", times.start),
     _rule("a[tio]?U", times.start_after),
-    _rule("[bwuilt]+D", times.deadline),
+    _rule("[bwuilt]+=?D", times.deadline),
     _rule("D", times.day),
-    _rule("[ilbw]+o?U|Ul|o[li]U", times.limit),
-    _rule("o?U", times.span),
+    _rule("[ilbw]+o?=?U|Ul|o[li]U", times.limit),
+    _rule("[ov]?U", times.span),
     # the rest
     _rule("M", _named("model")),
     _rule("P", _named("provider")),
@@ -116,7 +117,7 @@ RULES: tuple[Rule, ...] = (
     _rule("n", quantities.bare),
 )
 # Words that join others: alone they say nothing.
-JOINING = frozenset("biowatqul,xHEgNhTQ=")
+JOINING = frozenset("biowatqulv,xHEgNhTQ=")
 
 
 def apply_rules(pieces: Sequence[Piece]) -> tuple[list[Slot], list[Piece]]:

@@ -82,4 +82,4 @@ def span(pieces: Pieces) -> Iterator[Slot]:
     if duration.of_calendar:
         yield Slot("deadline", duration, pieces[0].first, pieces[-1].last)
     else:
-        yield Slot("span", duration, pieces[0].first, pieces[-1].last)
+        yield Slot("span", duration, pieces[0].first, pieces[-1].last, implied=pieces[0].kind == "U")

@@ -26,6 +26,7 @@ _UNIT_WORDS = {
 _UNIT_OF = {word: unit for unit, words in _UNIT_WORDS.items() for word in words}
 _DAYS_OF = {"hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
 _MONTHS_OF = {"months": 1, "quarters": 3, "years": 12}
+_RECORDED = (["of", "audio"], ["of", "video"], ["of", "speech"])
 DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
 # "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
@@ -115,24 +116,30 @@ def add_months(day: date, months: int) -> date:
 
 def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | None:
     """A number with a unit of time, and the token after it: 6 weeks, 3y, a year, 30d, half a year."""
-    article = tokens[at].text in ("a", "an", "one", "per") and at + 1 < len(tokens) and tokens[at + 1].text in _UNIT_OF
-    if article and tokens[at].text != "per" and len(tokens[at + 1].text) > 1 and tokens[at + 1].text not in ("hour", "hr"):
-        return at + 2, Duration(Fraction(2 if tokens[at + 1].text == "fortnight" else 1), _UNIT_OF[tokens[at + 1].text])
-    if tokens[at].text == "half" and at + 2 < len(tokens) and tokens[at + 1].text == "a" and tokens[at + 2].text in ("year", "month"):
-        return at + 3, Duration(Fraction(1, 2), _UNIT_OF[tokens[at + 2].text])
+    spoken = _read_spoken_duration([token.text for token in tokens[at : at + 3]])
+    if spoken is not None:
+        return at + spoken[0], spoken[1]
     read = read_figure(tokens, at)
-    if read is None:
+    if read is None or read[0] >= len(tokens):
         return None
     end, figure = read
-    if figure.unit or figure.scale > 1000 or end >= len(tokens) or tokens[end].text not in _UNIT_OF:
-        return None
     word = tokens[end].text
-    if len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end)):
+    loose = len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end))
+    recorded = [token.text for token in tokens[end + 1 : end + 3]] in _RECORDED
+    if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded:
         return None
-    end += 1
-    calendar_words = [token.text for token in tokens[end : end + 2]]
-    of_calendar = calendar_words in (["from", "now"], ["from", "today"])
-    return end + 2 * of_calendar, Duration(figure.value, _UNIT_OF[word], of_calendar)
+    of_calendar = [token.text for token in tokens[end + 1 : end + 3]] in (["from", "now"], ["from", "today"])
+    return end + 1 + 2 * of_calendar, Duration(figure.value, _UNIT_OF[word], of_calendar)
+
+
+def _read_spoken_duration(words: Sequence[str]) -> tuple[int, Duration] | None:
+    """A year, a fortnight, half a year: how many words, and the duration. `an hour` is a unit of prices."""
+    unit = _UNIT_OF.get(words[1], "") if len(words) > 1 and len(words[1]) > 1 else ""
+    if words[0] in ("a", "an", "one") and unit and unit != "hours":
+        return 2, Duration(Fraction(2 if words[1] == "fortnight" else 1), unit)
+    if list(words[:2]) == ["half", "a"] and words[2:] and words[2] in ("year", "month"):
+        return 3, Duration(Fraction(1, 2), _UNIT_OF[words[2]])
+    return None
 
 
 def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:

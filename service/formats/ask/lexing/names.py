@@ -18,6 +18,8 @@ SAME_SIZE = 0.12
 """Relative difference of a size as people round it from the published count: Gemma 7B has 8.5 billion."""
 MOST_CANDIDATES = 5
 LONGEST_CODE = 5
+_CORES = re.compile(r"v(?:2|3|4|5p)$")
+"""Generations of TPU whose slices are named by the number of their cores."""
 RELEASE_WORDS = frozenset({"instruct", "chat"})
 RELEASE_SUFFIXES = frozenset({"hf", "base", "instruct", "chat", "it", "pt"})
 BEFORE_PRONOUN = frozenset(
@@ -174,7 +176,18 @@ def _goes_on_in_digits(tokens: Sequence[Token], found: Piece) -> bool:
 
 def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:
     """The accelerator with its memory behind it: A100s (40GB), A100-40."""
+    chosen = found.value
+    assert isinstance(chosen, Chosen)
     at = found.last
+    if _CORES.search(compact(chosen.name.value)) and at < len(tokens) and tokens[at].glued and tokens[at].text.isdigit():
+        cores = int(tokens[at].text)
+        readings = (f"{cores // 2} {chosen.name.value}", f"{cores} {chosen.name.value}")
+        return Piece(
+            "F",
+            Doubtful(_written(tokens, found.first, at + 1), "slice, which is named by its cores, two a chip", readings),
+            found.first,
+            at + 1,
+        )
     opened = at < len(tokens) and tokens[at].text == "("
     at += opened
     if at >= len(tokens) or not tokens[at].text.isdigit() or not (opened or tokens[at].glued):
@@ -182,8 +195,6 @@ def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) 
     end = at + 1
     if end < len(tokens) and tokens[end].text in ("gb", "g", "gib"):
         end += 1
-    chosen = found.value
-    assert isinstance(chosen, Chosen)
     names = vocabulary.names.get(f"{compact(chosen.name.value)}{tokens[at].text}gb")
     if names is None or names[0].kind != "A" or (opened and (end >= len(tokens) or tokens[end].text != ")")):
         return found

@@ -39,6 +39,7 @@ ENDPOINTS: Mapping[Kind, str] = {
 
 def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
+    draft.rename("span", "limit", "read as a limit", bare_only=True)
     mfu = draft.one("mfu", "efficiency.mfu")
     return stated(
         model=model_section(draft),
@@ -137,7 +138,9 @@ def price_request(draft: Draft) -> Request:
         )
     if all(slot.implied for slot in draft.slots.all if slot.name == "count"):
         draft.slots.each("count")
-    draft.slots.taken.update({"rent"})
+    draft.slots.taken.add("rent")
+    if draft.slots.peek("date") == draft.today:
+        draft.slots.taken.add("date")
     provider, region = draft.one("provider", "provider"), draft.one("region", "region")
     limit = draft.one("max_price_per_hour", "max_usd_per_accelerator_hour")
     if not names and provider is None and region is None:

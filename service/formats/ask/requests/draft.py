@@ -53,9 +53,10 @@ class Draft:
         if entry not in self.notes:
             self.notes.append(entry)
 
-    def rename(self, name: str, meant: str, note: str) -> None:
-        """Read all slots of a name as those of another, where nothing else can have them."""
-        self.slots.all = tuple(replace(slot, name=meant, note=note) if slot.name == name else slot for slot in self.slots.all)
+    def rename(self, name: str, meant: str, note: str, *, bare_only: bool = False) -> None:
+        """Read slots of a name as those of another, where nothing else can have them; `bare_only`: those without a word before them."""
+        chosen = [slot for slot in self.slots.all if slot.name == name and (slot.implied or not bare_only)]
+        self.slots.all = tuple(replace(slot, name=meant, note=note) if slot in chosen else slot for slot in self.slots.all)
 
     def missing(self, question: str, candidates: Iterable[str] = ()) -> None:
         """Ask for what the request lacks."""
