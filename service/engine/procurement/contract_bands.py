@@ -16,6 +16,9 @@ from service.domain.procurement.contract_prices import (
     SellerClass,
 )
 
+HALF_A_DIGIT_USD = 0.00005
+"""Published prices are rounded to four digits: less is no distance [USD per accelerator-hour]."""
+
 
 def make_bands(prices: Iterable[PublishedPrice]) -> tuple[ContractBand, ...]:
     """Bands of the prices by accelerator, term and class of sellers, in this order.
@@ -58,10 +61,11 @@ def compare_with_band(usd_per_accelerator_hour: float, band: ContractBand, far_s
     Returns
     -------
     BandComparison
+        A distance within the rounding of published prices counts as none.
     """
     low, high = band.low_usd_per_accelerator_hour, band.high_usd_per_accelerator_hour
     nearest = min(max(usd_per_accelerator_hour, low), high)
-    beyond = usd_per_accelerator_hour / nearest - 1
+    beyond = usd_per_accelerator_hour / nearest - 1 if abs(usd_per_accelerator_hour - nearest) > HALF_A_DIGIT_USD else 0.0
     return BandComparison(beyond, abs(beyond) > far_share, low, high, band.observed_at, _describe(beyond, band))
 
 

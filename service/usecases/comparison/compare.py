@@ -36,7 +36,7 @@ from service.usecases.comparison.capacity import (
 )
 from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments, warn_ends
 from service.usecases.comparison.constraints import apply_constraints
-from service.usecases.comparison.empty_result import check_names_known, explain_no_offer, recent_rows
+from service.usecases.comparison.empty_result import check_names_known, describe_unpriced, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
     check_unique_names,
     matching_rows,
@@ -164,6 +164,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
     warn_commitments(options, notes)
     warn_ends(options, book, offered, now.date(), notes)
     notes.warn(*warn_of_data(compared, int(order[0])))
+    unpriced = describe_unpriced(candidates, accelerators, offered, book)
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     break_even = compare_break_even(owned_hardware, options, rivals)
     messages += explain_differences(owned_hardware, (*options, *rivals), break_even)
@@ -187,7 +188,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
         ),
         warnings=(
             *messages,
-            *merge_warnings([*_warn_unpriced(candidates, accelerators, offered), *notes.warnings, *merge_notes_warnings(configurations)]),
+            *merge_warnings([*unpriced, *notes.warnings, *merge_notes_warnings(configurations)]),
         ),
     )
 
@@ -395,9 +396,3 @@ def _stale_providers(stale: Ints, book: PriceBook) -> tuple[str, ...]:
     """Providers of these stale rows."""
     provider = book.columns.provider
     return tuple(sorted(provider.names[code] for code in provider.met(stale)))
-
-
-def _warn_unpriced(candidates: Request, accelerators: Sequence[str], offered: Collection[str]) -> tuple[str, ...]:
-    """A warning for the stated accelerators without an offer."""
-    missing = [name for name in accelerators if name not in offered] if candidates.get("accelerators") else []
-    return (f"no offer among these candidates: {', '.join(missing)}",) if missing else ()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from providers.offer import BY_THE_HOUR
 from service.domain.errors import NoOffer, UnknownName
 from service.domain.prices import NO_SYNONYMS, PROVIDER_SYNONYMS, near_names
 from service.prices.book import PriceBook
 from service.prices.offer_table import SECONDS_PER_DAY, CodedColumn, Ints
 from service.usecases.comparison.offer_selection import filter_columns, matching_rows
+from service.usecases.prices.commitments import describe_missing_commitments
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Request = Mapping[str, Any]
@@ -47,7 +49,23 @@ def explain_no_offer(candidates: Request, accelerators: Sequence[str], book: Pri
     """Error for candidates without an offer: each filter whose removal leaves offers, and what those are."""
     filters = list(_without_one(candidates, accelerators, book, now))
     reasons = "; ".join(filters) or "no single filter rules out all offers: widen accelerators, providers, regions or pricing"
-    return NoOffer(f"no offer in {book.name} answers these candidates: {reasons}{_advice(accelerators, book)}", "/candidates")
+    lacks = "".join(f"; {text}" for text in _lacking_commitments(candidates, accelerators, book))
+    return NoOffer(f"no offer in {book.name} answers these candidates: {reasons}{_advice(accelerators, book)}{lacks}", "/candidates")
+
+
+def describe_unpriced(candidates: Request, accelerators: Sequence[str], offered: Collection[str], book: PriceBook) -> list[str]:
+    """Warnings of the stated accelerators without an offer, and of how commitments are brought where those are missing."""
+    missing = [name for name in accelerators if name not in offered] if candidates.get("accelerators") else []
+    if not missing:
+        return []
+    return [f"no offer among these candidates: {', '.join(missing)}", *_lacking_commitments(candidates, missing, book)]
+
+
+def _lacking_commitments(candidates: Request, accelerators: Sequence[str], book: PriceBook) -> list[str]:
+    """What the book lacks of commitments, where commitments alone are asked for."""
+    pricings = candidates.get("pricing") or BY_THE_HOUR
+    lacks = None if any(pricing in BY_THE_HOUR for pricing in pricings) else describe_missing_commitments(book, accelerators)
+    return [lacks] if lacks else []
 
 
 def _advice(accelerators: Sequence[str], book: PriceBook) -> str:

@@ -12,7 +12,8 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
-from tests.unit.usecases.comparison.comparing import NOW, WORKLOAD, compared, offer, selling
+from service.domain.errors import NoOffer
+from tests.unit.usecases.comparison.comparing import A100, H100, NOW, WORKLOAD, compared, offer, selling
 
 BLOCK = offer("4.33", pricing="reserved", terms=OfferTerms(term_hours=672, upfront_share=1.0))
 DISCOUNT = offer("4.34", pricing="reserved_1y")
@@ -83,3 +84,14 @@ def test_a_discount_must_be_had_on_demand(context: AppContext) -> None:
     """Above what AWS lets without a contract it is not available, whatever was reserved."""
     found = compared(context, {"counts": [1024], "pricing": ["reserved_1y"], "providers": ["aws"]}, constraints={"require_available": True})
     assert found.infeasible["needs_contract"] == 1
+
+
+def test_what_no_commitment_has_a_price_of_is_said_with_who_publishes_it(settings: Settings) -> None:
+    """As a warning beside other options, and in the error where nothing is left."""
+    context = selling(build_context(settings), (offer("6.88"), offer("2.20", accelerator=A100, pricing="reserved_1y")))
+    words = f"prices-1 has no reserved price of {H100}: aws, azure, gcp, runpod, verda publish commitments"
+    found = compared(context, {"accelerators": [H100, A100], "pricing": ["reserved_1y"]})
+    assert any(warning.startswith(words) for warning in found.warnings)
+    assert not any(words in warning for warning in compared(context, {"accelerators": [H100], "pricing": ["on_demand"]}).warnings)
+    with pytest.raises(NoOffer, match=words):
+        compared(context, {"accelerators": [H100], "pricing": ["reserved_1y"]})
