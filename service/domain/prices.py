@@ -79,14 +79,14 @@ def term_hours(pricing: str | None, terms: CommitmentTerms | None) -> float:
     return TERM_HOURS.get(pricing or "", 0.0) if stated is None else stated
 
 
-def end_warning(provider: str, terms: CommitmentTerms | None, today: date) -> str | None:
-    """What to say of a quote that ends soon, or that has ended; None where it does not."""
-    if terms is None or terms.valid_until is None or (terms.valid_until - today).days > SOON_DAYS:
+def end_warning(provider: str, until: date | None, today: date) -> str | None:
+    """What to say of a quote whose last day is `until` and near or past; None of another."""
+    if until is None or (until - today).days > SOON_DAYS:
         return None
-    days = (terms.valid_until - today).days
+    days = (until - today).days
     if days < 0:
-        return f"the quote of {provider} ended on {terms.valid_until}: ask for a new one"
-    return f"the quote of {provider} ends {'today' if not days else 'in 1 day' if days == 1 else f'in {days} days'}, on {terms.valid_until}"
+        return f"the quote of {provider} ended on {until}: ask for a new one"
+    return f"the quote of {provider} ends {'today' if not days else 'in 1 day' if days == 1 else f'in {days} days'}, on {until}"
 
 
 def ended_warning(ended: Iterable[Offer], accelerators: Iterable[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from providers.offer import BY_THE_HOUR, Offer
 from service.domain.comparison.options import Constraints, Option
-from service.domain.prices import end_warning, ended_warning
 from service.domain.procurement.contract_prices import BandComparison
 from service.presets.procurement.commitments import holds_capacity, offer_product
 from service.presets.procurement.contract_prices import compare_with_published
@@ -107,14 +106,6 @@ def warn_commitments(options: Sequence[Option], notes: AssumptionLog) -> None:
         )
     for text in dict.fromkeys(_far_text(option) for option in reserved):
         if text:
-            notes.warn(text)
-
-
-def warn_ends(options: Sequence[Option], book: PriceBook, accelerators: Iterable[str], today: date, notes: AssumptionLog) -> None:
-    """Warns of quotes among the feasible options that end soon, and of the team's quotes that have ended."""
-    texts = (end_warning(option.offer.provider, option.offer.terms, today) for option in options if option.feasible)
-    for text in dict.fromkeys((*texts, ended_warning(book.ended, accelerators))):
-        if text is not None:
             notes.warn(text)
 
 

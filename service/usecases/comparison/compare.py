@@ -34,7 +34,7 @@ from service.usecases.comparison.capacity import (
     warn_contracts,
     warn_unmatched_quotas,
 )
-from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments, warn_ends
+from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments
 from service.usecases.comparison.constraints import apply_constraints
 from service.usecases.comparison.empty_result import check_names_known, describe_unpriced, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
@@ -85,6 +85,7 @@ from service.usecases.comparison.timed_configurations import (
 )
 from service.usecases.comparison.warning_merge import merge_warnings
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import warn_ends
 
 Request = Mapping[str, Any]
 # A layout search is 2 units of work for a dense model, more for experts by their number of divisors; a unit is about 8 ms of CPU.
@@ -162,7 +163,8 @@ def compare(context: AppContext, request: Request) -> Comparison:
     options = make_options(shown, order, compared, front)
     warn_contracts(options, notes)
     warn_commitments(options, notes)
-    warn_ends(options, book, offered, now.date(), notes)
+    ends = [(option.offer.provider, option.offer.terms.valid_until) for option in options if option.feasible and option.offer.terms]
+    warn_ends(ends, book, offered, now.date(), notes)
     notes.warn(*warn_of_data(compared, int(order[0])))
     unpriced = describe_unpriced(candidates, accelerators, offered, book)
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()

@@ -24,7 +24,7 @@ from service.usecases.comparison.offer_selection import check_unique_names
 from service.usecases.procurement.demand import ResolvedDemand, resolve_demand
 from service.usecases.procurement.evaluation import Evaluation, Row, evaluate, rented_capacity
 from service.usecases.procurement.owned_fleets import FleetContext, resolve_fleets, resolve_tax_rate
-from service.usecases.procurement.rented_offers import RentChoice, cheapest, rent_choices
+from service.usecases.procurement.rented_offers import CALLER, RentChoice, cheapest, rent_choices
 from service.usecases.procurement.resolved_inputs import resolved_inputs
 from service.usecases.procurement.spot import apply_spot_terms
 from service.usecases.procurement.summary import summarise_verdict
@@ -32,6 +32,7 @@ from service.usecases.procurement.uncertainty import resolve_list_change, uncert
 from service.usecases.procurement.verdict import fleet_break_even_month, make_verdict
 from service.usecases.procurement.verdict_warnings import warn_of_verdict
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.price import warn_ends
 
 Request = Mapping[str, Any]
 MONTHS_PER_YEAR = 12
@@ -48,6 +49,8 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
     demand = resolve_demand(context, request, notes)
     choices = rent_choices(request, demand, book, context.clock(), notes)
     choices = apply_spot_terms(context, demand, choices, notes, owned=bool(request.get("own")))
+    known = [(choice.offer.provider, choice.offer.valid_until) for choice in choices if choice.offer.source != CALLER]
+    warn_ends(known, book, (demand.accelerator.name,), context.clock().date(), notes)
     list_change = resolve_list_change(request, notes)
     inputs, on_demand = _inputs(context, request, demand, choices, notes)
     inputs = replace(inputs, list_change_per_year=list_change.p50)

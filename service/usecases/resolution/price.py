@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 
@@ -116,15 +116,23 @@ def find_price(given: Mapping[str, Any], accelerator: str, count: int, book: Pri
 def note_offer_price(offer: Offer, book: PriceBook, now: datetime, notes: AssumptionLog) -> Price:
     """The price of an offer, with its discounts and its age noted."""
     price = price_from_offer(offer, book, now)
-    for text in (end_warning(offer.provider, price.terms, now.date()), ended_warning(book.ended, (offer.accelerator,))):
-        if text is not None:
-            notes.warn(text)
+    warn_ends([(offer.provider, offer.terms.valid_until)], book, (offer.accelerator,), now.date(), notes)
     if price.discounts is not None:
         notes.assume("price.discounts", f"{price.list_usd_per_accelerator_hour:.4f} list, {price.discounts}", DISCOUNTED)
     if price.stale:
         age = (now - offer.observed_at).days
         notes.warn(f"the price of {offer.provider} was read {age} days ago ({offer.observed_at:%Y-%m-%d}): check it before you rely on it")
     return price
+
+
+def warn_ends(
+    ends: Iterable[tuple[str, date | None]], book: PriceBook, accelerators: Iterable[str], today: date, notes: AssumptionLog
+) -> None:
+    """Warns of offers that end soon, by provider and last day, and of the team's quotes for the accelerators that have ended."""
+    texts = (end_warning(provider, until, today) for provider, until in ends)
+    for text in dict.fromkeys((*texts, ended_warning(book.ended, accelerators))):
+        if text is not None:
+            notes.warn(text)
 
 
 def price_from_offer(offer: Offer, book: PriceBook, now: datetime) -> Price:

@@ -25,6 +25,7 @@ from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
+from service.usecases.resolution.price import warn_ends
 from service.usecases.serving.infeasibility import InfeasibleSearch, explain_infeasible
 from service.usecases.serving.levers import LeverBaseline, rank_levers
 from service.usecases.serving.offers import PricedAccelerator, find_priced_accelerators
@@ -92,6 +93,9 @@ def serve(context: AppContext, request: Request) -> ServingAnswer:
     lifetime = _lifetime(context, request, book, best, volume, notes)
     _check_magnitude(best, lifetime)
     _warn(request, requirements, shown[0], best, notes)
+    offer = shown[0].priced.offer
+    ends = [] if offer is None else [(offer.provider, offer.terms.valid_until)]
+    warn_ends(ends, book, {priced.accelerator.name for priced in priced_accelerators}, now.date(), notes)
     return ServingAnswer(
         summary=summarise_serving(best),
         best=best,

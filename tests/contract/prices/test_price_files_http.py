@@ -175,6 +175,11 @@ class TestKeptFile:
             "vision", "/v1/compare", {"workload": {"model": RESERVED["model"], "data": RESERVED["data"]}, "candidates": candidates}
         )
         assert any("ends in 9 days" in warning for warning in compared["warnings"])
+        rented = {"demand": {"accelerator": "H100-80GB", "count": 8, "years": 1}, "rent": {"providers": ["lambda"]}}
+        assert any("ends in 9 days" in warning for warning in service.good("vision", "/v1/buy-or-rent", rented)["warnings"])
+        served = {"model": {"params": "1B"}, "traffic": {"prompt_tokens": 100, "output_tokens": 10, "requests_per_s": 1}}
+        served |= {"hardware": {"accelerators": ["H100-80GB"]}, "price": RESERVED["price"]}
+        assert any("ends in 9 days" in warning for warning in service.good("vision", "/v1/serving", served)["warnings"])
 
     def test_a_quote_that_has_ended_is_not_used(self, service: Teams) -> None:
         """And the answer says so; the snapshot of that time can still be named."""
@@ -245,6 +250,7 @@ def xlsx(**parts: bytes) -> bytes:
     return body.getvalue()
 
 
+WORDS = (b"$2.10", b"1.234,5", b"9" * 20, b"99m", b"12 months", b"31/12/2026", b"8x H100", b"-1", b"inf", b"%", b"\x00", b'"', b";")
 SHEET = b'<worksheet><sheetData><row r="1"><c r="%s"><v>1</v></c></row></sheetData></worksheet>'
 
 
@@ -291,7 +297,8 @@ class TestHostileFiles:
         """Also inside of a workbook."""
         content = bytearray(sheet.content)
         for _ in range(data.draw(st.integers(1, 8))):
-            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+            place = data.draw(st.integers(0, len(content) - 1))
+            content[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(min_size=1, max_size=2) | st.sampled_from(WORDS))
         assert shared.ask("vision", FILES, sent(bytes(content))).status_code in (200, 422)
 
     @given(
