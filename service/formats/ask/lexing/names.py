@@ -111,7 +111,8 @@ def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece
 def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator[Piece]:
     for end in range(min(len(tokens), at + vocabulary.longest), at, -1):
         window = tokens[at:end]
-        names = vocabulary.names.get("".join(token.text for token in window if token.text != "/"))
+        joined = "".join(token.text for token in window if token.text != "/")
+        names = vocabulary.names.get(joined) or _of_plural(joined, vocabulary)
         if names is None or "/" in (window[0].text, window[-1].text):
             continue
         last, plural = _past_plural(tokens, end)
@@ -129,6 +130,12 @@ def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator
             yield Piece("F", Doubtful(written, "program", tuple(name.id for name in names[:MOST_CANDIDATES])), at, last)
         else:
             yield Piece(names[0].kind, Chosen(names[0], written, names[0].also, plural), at, last)
+
+
+def _of_plural(joined: str, vocabulary: Vocabulary) -> tuple[Name, ...] | None:
+    """The accelerator of a plural whose s is written to its last letter: A10Gs, MI300Xs."""
+    found = vocabulary.names.get(joined[:-1]) if joined[-2:-1].isalpha() and joined.endswith("s") else None
+    return found if found and found[0].kind == "A" else None
 
 
 def _without_plural(written: str, name: Name, vocabulary: Vocabulary) -> tuple[str, ...]:
