@@ -9,7 +9,7 @@ import functools
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from service.domain.quantities import Assumption
 from service.domain.summary import Summary
 from service.domain.tracking.feedback import LessonsReference
 from service.engine.comparison.pareto import pareto_front, rank_options
-from service.presets.comparison.defaults import default_horizon_days
 from service.presets.version import engine_version
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Flags, Ints
@@ -35,7 +34,7 @@ from service.usecases.comparison.capacity import (
     warn_unmatched_quotas,
 )
 from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments
-from service.usecases.comparison.constraints import apply_constraints
+from service.usecases.comparison.constraints import apply_constraints, resolve_constraints
 from service.usecases.comparison.empty_result import check_names_known, describe_unpriced, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
     check_unique_names,
@@ -43,7 +42,6 @@ from service.usecases.comparison.offer_selection import (
     note_candidates,
     note_networks,
     resolve_accelerators,
-    resolve_countries,
     resolve_counts,
     warn_unsold_pricing,
     without_stock,
@@ -216,42 +214,6 @@ def _book(context: AppContext, request: Request) -> PriceBook:
         return context.book(request.get("snapshot"))
     except UnknownName as problem:
         raise UnknownName(problem.message, "/snapshot", problem.near) from problem
-
-
-def resolve_constraints(context: AppContext, request: Request, notes: AssumptionLog) -> Constraints:
-    """Constraints on options. Start and deadline may also be stated in the workload's schedule; without a start, time runs from today."""
-    section, schedule = request.get("constraints", {}), request["workload"].get("schedule", {})
-    start, deadline = (section.get(name) or schedule.get(name) for name in ("start", "deadline"))
-    stated = start is not None
-    if start is None:
-        start = context.clock().date()
-        if deadline is not None:
-            notes.assume("constraints.start", start.isoformat(), "today")
-    if deadline is not None and deadline < start:
-        where = "/constraints/deadline" if section.get("deadline") else "/workload/schedule/deadline"
-        raise InvalidRequest(f"the deadline {deadline} is before the start {start}", where)
-    if section.get("min_deadline_probability") is not None and deadline is None:
-        raise InvalidRequest("state the deadline for this probability", "/constraints/min_deadline_probability")
-    return Constraints(
-        start=start,
-        dated=stated or deadline is not None,
-        deadline=deadline,
-        min_deadline_probability=section.get("min_deadline_probability"),
-        max_cost_usd=section.get("max_cost_usd"),
-        max_wall_clock_days=section.get("max_wall_clock_days"),
-        max_tco2e=section.get("max_tco2e"),
-        countries=resolve_countries(section),
-        require_available=bool(section.get("require_available")),
-        horizon_days=_horizon_days(deadline, section, notes),
-    )
-
-
-def _horizon_days(deadline: date | None, section: Request, notes: AssumptionLog) -> float | None:
-    """Longest run that is an option [days], where the caller states no end."""
-    if deadline is not None or section.get("max_wall_clock_days") is not None:
-        return None
-    usual = default_horizon_days()
-    return float(notes.assume("constraints.max_wall_clock_days", usual.value, usual.source))
 
 
 def _note_stock(constraints: Constraints, book: PriceBook, rows: Ints, notes: AssumptionLog) -> None:

@@ -4,18 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
+from typing import Any
 
 import numpy as np
 
 from providers.offer import Offer
+from service.context import AppContext
 from service.domain.comparison.options import Constraints
+from service.domain.errors import InvalidRequest
 from service.engine.numerics.ranges import probability_below
+from service.presets.comparison.defaults import default_horizon_days
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags, Floats
+from service.usecases.comparison.offer_selection import resolve_countries
 from service.usecases.comparison.option_table import OptionTable, deadline_hours
 from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import find_country
+
+Request = Mapping[str, Any]
+
+
+def resolve_constraints(context: AppContext, request: Request, notes: AssumptionLog) -> Constraints:
+    """Constraints on options. Start and deadline may also be stated in the workload's schedule; without a start, time runs from today."""
+    section, schedule = request.get("constraints", {}), request["workload"].get("schedule", {})
+    start, deadline = (section.get(name) or schedule.get(name) for name in ("start", "deadline"))
+    stated = start is not None
+    if start is None:
+        start = context.clock().date()
+        if deadline is not None:
+            notes.assume("constraints.start", start.isoformat(), "today")
+    if deadline is not None and deadline < start:
+        where = "/constraints/deadline" if section.get("deadline") else "/workload/schedule/deadline"
+        raise InvalidRequest(f"the deadline {deadline} is before the start {start}", where)
+    if section.get("min_deadline_probability") is not None and deadline is None:
+        raise InvalidRequest("state the deadline for this probability", "/constraints/min_deadline_probability")
+    return Constraints(
+        start=start,
+        dated=stated or deadline is not None,
+        deadline=deadline,
+        min_deadline_probability=section.get("min_deadline_probability"),
+        max_cost_usd=section.get("max_cost_usd"),
+        max_wall_clock_days=section.get("max_wall_clock_days"),
+        max_tco2e=section.get("max_tco2e"),
+        countries=resolve_countries(section),
+        require_available=bool(section.get("require_available")),
+        horizon_days=_horizon_days(deadline, section, notes),
+    )
+
+
+def _horizon_days(deadline: date | None, section: Request, notes: AssumptionLog) -> float | None:
+    """Longest run that is an option [days], where the caller states no end."""
+    if deadline is not None or section.get("max_wall_clock_days") is not None:
+        return None
+    usual = default_horizon_days()
+    return float(notes.assume("constraints.max_wall_clock_days", usual.value, usual.source))
 
 
 def apply_constraints(
