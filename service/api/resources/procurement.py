@@ -7,7 +7,10 @@ from typing import Any
 from flask import Response
 
 from service.api.http.auth import team_context
-from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.blueprint import Blueprint
+from service.api.http.documents import document_content, document_response
+from service.formats.documents.render import PACK_FORMATS
+from service.schemas.fields import Choice, Schema
 from service.schemas.procurement.answer import BuyOrRentAnswerSchema
 from service.schemas.procurement.request import BuyOrRentRequestSchema
 from service.serialization import to_builtins
@@ -53,14 +56,27 @@ FLEET: dict[str, Any] = {
 }
 
 
+class PackFormatSchema(Schema):
+    """Format of the answer."""
+
+    format = Choice(("json", *PACK_FORMATS), description="Left out: by Accept, else JSON")
+
+
 @blueprint.route("/v1/buy-or-rent", methods=["POST"])
 @blueprint.arguments(BuyOrRentRequestSchema, example=FLEET)
+@blueprint.arguments(PackFormatSchema, location="query")
 @blueprint.response(200, BuyOrRentAnswerSchema)
-def buy_or_rent(request: dict[str, Any]) -> Response:
+@blueprint.alt_response(406, "NotAcceptable")
+@blueprint.doc(responses={200: {"content": document_content("procurement")}})
+def buy_or_rent(request: dict[str, Any], query: dict[str, Any]) -> Response:
     """Own, reserve or rent a fleet for years, on the basis of the accelerator-hours demanded
 
     What is owned or reserved is paid whether used or not, capacity on demand and spot by used hours. A price under contract is fixed for
     its term, list prices drift. Demand above what is owned or reserved, and in a lead time, is rented on demand. Costs are discounted
     monthly; 10,000 trials over all offers of an accelerator take about 0.3 s of CPU.
+
+    `format`, or Accept, selects the evidence pack: `xlsx`, a workbook whose formulas compute the cash flows from inputs that a reader may
+    change; `pdf`, two pages, the same as `html` or `md`. The same answer gives the same bytes.
     """
-    return json_response(to_builtins(usecase.buy_or_rent(team_context(), request)))
+    body = to_builtins(usecase.buy_or_rent(team_context(), request))
+    return document_response("procurement", body, query.get("format"))

@@ -8,7 +8,7 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.documents import DOCUMENT_CONTENT, document_response
+from service.api.http.documents import document_content, document_response
 from service.formats.documents.render import PROGRAM_FORMATS
 from service.schemas.fields import Choice, Schema
 from service.schemas.programs.answer import ProgramAnswerSchema, ProgramDifferenceSchema
@@ -86,7 +86,7 @@ class FormatSchema(Schema):
 @blueprint.arguments(FormatSchema, location="query")
 @blueprint.arguments(ProgramRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ProgramAnswerSchema)
-@blueprint.doc(responses={200: {"content": DOCUMENT_CONTENT}})
+@blueprint.doc(responses={200: {"content": document_content("program")}})
 def program(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Plan a whole training program: budget, gates, schedule, risks
 

@@ -133,7 +133,8 @@ def fleet_streams(phases: tuple[FleetPhase, ...], rent: OnDemandPrice | None, sc
 
 def rented_hours(phases: tuple[FleetPhase, ...], demand: Demand) -> float:
     """Accelerator-hours that an owned fleet leaves to be rented on demand, of one scenario [h]."""
-    return HOURS_PER_MONTH * float(sum((bridged + above).sum() for _, _, bridged, above in (_activity(phase, demand) for phase in phases)))
+    rented = sum((bridged + above).sum() for _, _, bridged, above in (fleet_activity(phase, demand) for phase in phases))
+    return HOURS_PER_MONTH * float(rented)
 
 
 def rent_streams(terms: RentTerms, usd_per_hour: Amount, peak: OnDemandPrice | None, scenarios: Scenarios) -> list[Stream]:
@@ -187,7 +188,7 @@ def _phase_streams(phase: FleetPhase, rent: OnDemandPrice | None, scenarios: Sce
 def _running_streams(phase: FleetPhase, rent: OnDemandPrice | None, scenarios: Scenarios) -> Iterator[Stream]:
     """What is paid at the end of each month: running costs while it serves, energy, and rented hours."""
     cluster = phase.cluster
-    service, used, bridged, above = _activity(phase, scenarios.demand)
+    service, used, bridged, above = fleet_activity(phase, scenarios.demand)
     serving = at_end_of_month(service)
     for line, usd_per_year in running_cost_lines(cluster).items():
         if np.any(usd_per_year):
@@ -202,8 +203,21 @@ def _running_streams(phase: FleetPhase, rent: OnDemandPrice | None, scenarios: S
         yield _used_stream(ON_DEMAND, rent, above, scenarios)
 
 
-def _activity(phase: FleetPhase, demand: Demand) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """By month: the part of it served, and of the demand what is served, awaited and above capacity [accelerators]."""
+def fleet_activity(phase: FleetPhase, demand: Demand) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What a generation does in each month.
+
+    Parameters
+    ----------
+    phase : FleetPhase
+        The generation.
+    demand : Demand
+        (..., months).
+
+    Returns
+    -------
+    tuple of (..., months) float array
+        The part of the month in which it serves [1], and of the demand what is served, awaited and above capacity [accelerators].
+    """
     month = np.arange(demand.low.shape[-1])
     held = ((month >= phase.ordered_month) & (month < phase.sold_month)).astype(np.float64)
     lead = np.asarray(phase.cluster.lead_time_months, dtype=np.float64)[..., np.newaxis]

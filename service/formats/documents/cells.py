@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from io import BytesIO
@@ -11,7 +11,21 @@ from typing import Any
 from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-NUMBER_FORMATS = {"text": "General", "usd": "#,##0.00", "share": "0.0%", "number": "#,##0.##", "whole": "#,##0", "date": "yyyy-mm-dd"}
+NUMBER_FORMATS = {
+    "text": "General",
+    "usd": "#,##0.00_)",
+    "cash": '#,##0.00_);-#,##0.00_);"–"_)',
+    "price": "#,##0.0000_)",
+    "share": "0.0%_)",
+    "number": "#,##0.##_)",
+    "exact": "General",
+    "factor": "0.000000_)",
+    "whole": "#,##0_)",
+    "date": "yyyy-mm-dd",
+}
+"""Shown formats by kind; `_)` keeps figures off the next column."""
+TEXT_KINDS = ("text", "wrapped", "date")
+LINE_HEIGHT = 15
 INPUT_LOOK = {"bg_color": "#FFF7D6", "font_color": "#0B3D91", "border": 1, "border_color": "#E0D28A"}
 FIRST_ROW = 4
 """First row of every sheet's table, below title, caption, a blank and the head."""
@@ -19,9 +33,9 @@ FIRST_ROW = 4
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A number that a reader may change."""
+    """A number that a reader may change; None is an empty cell that takes one."""
 
-    value: float
+    value: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,7 @@ class Formula:
     """A formula, and its value for programs that show a workbook without calculating it."""
 
     formula: str
-    value: float
+    value: float | str
 
 
 Cell = str | float | date | Input | Formula | None
@@ -62,7 +76,8 @@ class Book:
         worksheet.write_string(1, 0, heading[1], self.looks["caption"])
         for at, column in enumerate(columns):
             worksheet.set_column(at, at, column.width)
-            worksheet.write_string(FIRST_ROW - 1, at, column.head, self.looks["head"])
+            worksheet.write_string(FIRST_ROW - 1, at, column.head, self.looks["head" if column.kind in TEXT_KINDS else "head of figures"])
+        worksheet.set_row(FIRST_ROW - 1, LINE_HEIGHT * max(_lines(column.head, column.width) for column in columns))
         return Sheet(self, worksheet, name, tuple(columns))
 
 
@@ -73,15 +88,19 @@ class Sheet:
     name: str
     columns: tuple[Column, ...]
 
-    def row(self, row: int, cells: Iterable[Cell], look: str = "") -> None:
+    def row(self, row: int, cells: Sequence[Cell], look: str = "") -> None:
         """Write cells from the first column on; None leaves a cell empty. `look` is "" or "total: "."""
         for at, cell in enumerate(cells):
             self.cell(row, at, cell, look + self.columns[at].kind)
+        texts = ((cell, column.width) for cell, column in zip(cells, self.columns, strict=False) if column.kind == "wrapped")
+        lines = max((_lines(cell, width) for cell, width in texts if isinstance(cell, str)), default=1)
+        if lines > 1:
+            self.worksheet.set_row(row, LINE_HEIGHT * lines)
 
     def cell(self, row: int, at: int, cell: Cell, look: str) -> None:
         looks = self.book.looks
         if isinstance(cell, Input):
-            self.worksheet.write_number(row, at, cell.value, looks[f"input: {look}"])
+            self.worksheet.write(row, at, cell.value, looks[f"input: {look}"])
         elif isinstance(cell, Formula):
             self.worksheet.write_formula(row, at, cell.formula, looks[look], cell.value)
         elif isinstance(cell, str):
@@ -100,14 +119,27 @@ class Sheet:
         return f"{self.at(first, column)}:{xl_rowcol_to_cell(max(first, last), column, row_abs=True, col_abs=True)}"
 
 
+def _lines(text: str, width: float) -> int:
+    """Lines that a text takes in a column: few programs find the height of wrapped rows themselves."""
+    lines, used = 1, 0
+    for word in text.split():
+        if used and used + 1 + len(word) > width:
+            lines, used = lines + 1, 0
+        used += len(word) + bool(used)
+        lines, used = lines + int(used // (width + 1)), min(used, int(width))
+    return lines
+
+
 def new_book() -> Book:
     """An empty workbook in memory."""
     out = BytesIO()
     workbook = Workbook(out, {"in_memory": True})
+    head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
     looks = {
         "title": workbook.add_format({"bold": True, "font_size": 14}),
         "caption": workbook.add_format({"italic": True, "font_color": "#555555"}),
-        "head": workbook.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}),
+        "head": workbook.add_format(head),
+        "head of figures": workbook.add_format(head | {"align": "right", "indent": 1}),
         "wrapped": workbook.add_format({"text_wrap": True, "valign": "top"}),
     }
     for kind, shown in NUMBER_FORMATS.items():

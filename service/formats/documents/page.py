@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-STYLES = {"program": "page.css", "report": "report.css", "result": "result.css"}
+STYLES = {"program": "page.css", "procurement": "pack.css", "report": "report.css", "result": "result.css"}
 
 
 def render_page(template: str, style: str, content: dict[str, Any]) -> bytes:

@@ -1,17 +1,17 @@
-"""Documents of a program's plan and of a tracked program's report: an answer in a format, as bytes and media type.
+"""Documents of a program's plan, of a tracked program's report, and of buying or renting: an answer in a format, as bytes and media type.
 
 The writer of a format is imported only where it is used: drawing, workbooks and calendars are slow to import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Literal
 
 from service.domain.errors import UnpricedAccelerator
 
-Document = Literal["program", "report"]
+Document = Literal["program", "report", "procurement"]
 JSON = "application/json"
 MEDIA_TYPES = {
     "json": JSON,
@@ -20,16 +20,20 @@ MEDIA_TYPES = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "ics": "text/calendar",
     "csv": "text/csv",
+    "pdf": "application/pdf",
 }
-"""Formats that a client may ask for by Accept."""
+"""Formats that a client may ask for by Accept, where the document has them."""
 REPORT_FORMATS = ("md", "html", "xlsx", "ics", "csv")
 PROGRAM_FORMATS = (*REPORT_FORMATS, "focus")
+PACK_FORMATS = ("xlsx", "html", "pdf", "md")
+FORMATS: Mapping[Document, tuple[str, ...]] = {"program": PROGRAM_FORMATS, "report": REPORT_FORMATS, "procurement": PACK_FORMATS}
 _WRITERS = {
     "md": ("markdown", "text/markdown; charset=utf-8"),
     "html": ("html", "text/html; charset=utf-8"),
     "xlsx": ("workbook", MEDIA_TYPES["xlsx"]),
     "ics": ("calendar", "text/calendar; charset=utf-8"),
     "csv": ("csv", "text/csv; charset=utf-8; header=present"),
+    "pdf": ("pdf", MEDIA_TYPES["pdf"]),
     "focus": ("focus", "text/csv; charset=utf-8; header=present"),
 }
 
@@ -45,6 +49,11 @@ def render(document: Document, body: dict[str, Any], format: str) -> tuple[bytes
     module, media_type = _WRITERS[format]
     write: Callable[[dict[str, Any]], bytes] = import_module(f"service.formats.documents.{document}.{module}").write
     return write(body), media_type
+
+
+def accepted_types(document: Document) -> dict[str, str]:
+    """The formats of a document that a client may ask for by Accept, with their media types; JSON first."""
+    return {"json": JSON} | {name: MEDIA_TYPES[name] for name in FORMATS[document] if name in MEDIA_TYPES}
 
 
 def content_policy(document: Document) -> str:

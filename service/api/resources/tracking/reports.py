@@ -8,7 +8,7 @@ from flask import Response
 
 from service.api.http.auth import app_context
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.http.documents import DOCUMENT_CONTENT, document_response
+from service.api.http.documents import document_content, document_response
 from service.api.resources.tracking.programs import known_program
 from service.formats.documents.render import REPORT_FORMATS
 from service.schemas.fields import Choice, Moment, Schema
@@ -55,7 +55,7 @@ class ReportQuerySchema(Schema):
 @blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
-@blueprint.doc(responses={200: {"content": DOCUMENT_CONTENT}})
+@blueprint.doc(responses={200: {"content": document_content("report")}})
 def get_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review
 

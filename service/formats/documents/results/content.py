@@ -6,6 +6,8 @@ from importlib import import_module
 from types import ModuleType
 
 from service.domain.results import ResultDetail
+from service.formats.documents.procurement import sections as procurement_sections
+from service.formats.documents.procurement.model import cash_model
 from service.formats.documents.program import sections as program_sections
 from service.formats.documents.results.tables import RangeBars, ResultTable, assumption_table, document_sections, price_table
 from service.formats.documents.sections import DocumentSection
@@ -40,6 +42,8 @@ def result_sections(result: ResultDetail) -> tuple[DocumentSection, ...]:
     """The result as sections of text and tables."""
     if result.row.kind == "program":
         return program_sections.sections(result.answer)
+    if result.row.kind == "buy_or_rent":
+        return procurement_sections.sections(cash_model(result.answer))
     return document_sections(result_tables(result), result.answer["warnings"])
 
 

@@ -24,15 +24,26 @@ def write_page(result: ResultDetail, downloads: Mapping[str, str]) -> bytes:
     summary = summary_text(result.answer)
     # A title that nobody stated is the summary, cut: the whole is shown, once.
     title = summary if summary.startswith(row.title.removesuffix(" …")) else row.title
+    charts = _charts(result)
     content = {
         "title": title,
         "kind": KIND_NAMES[row.kind],
         "summary": summary,
         "kept": f"Kept at {row.created_at:%Y-%m-%d %H:%M} UTC, {until}; it does not change.",
-        "chart": draw_svg(result),
+        "chart": "" if charts else draw_svg(result),
         "downloads": downloads,
         "sections": result_sections(result),
         "footer": footer(result),
-        "charts": {},
+        "charts": charts,
     }
     return render_page("result.html", STYLES["result"], content)
+
+
+def _charts(result: ResultDetail) -> Mapping[str, str]:
+    """Charts in the sections, as SVG."""
+    if result.row.kind != "buy_or_rent":
+        return {}
+    from service.formats.documents.procurement.html import charts
+    from service.formats.documents.procurement.model import cash_model
+
+    return charts(cash_model(result.answer))

@@ -16,14 +16,19 @@ MEDIA_TYPES = {
     "md": "text/markdown; charset=utf-8",
     "xlsx": DOCUMENT_TYPES["xlsx"],
     "png": "image/png",
-    "pdf": "application/pdf",
+    "pdf": DOCUMENT_TYPES["pdf"],
 }
 _COMMON = {"html": "html:write", "md": "markdown:write", "xlsx": "workbook:write", "png": "chart:write"}
 WRITERS: Mapping[str, Mapping[str, str]] = {
     "estimate": _COMMON,
     "compare": _COMMON,
     "program": {**_COMMON, "md": "program:write_markdown", "xlsx": "program:write_workbook"},
-    "buy_or_rent": _COMMON,
+    "buy_or_rent": {
+        **_COMMON,
+        "md": "procurement:write_markdown",
+        "xlsx": "procurement:write_workbook",
+        "pdf": "procurement:write_pdf",
+    },
     "optimal": _COMMON,
     "serving": _COMMON,
 }

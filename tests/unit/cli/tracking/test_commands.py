@@ -17,7 +17,7 @@ from service import create_app
 from service.cli.tracking import FORMATS, KINDS
 from service.cli.tracking import track as command
 from service.config import load_settings
-from service.formats.documents.render import MEDIA_TYPES
+from service.formats.documents.render import accepted_types
 from service.store.tracking.tables import track_hours
 from service.usecases.tracking.imports import READERS
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, told
@@ -88,7 +88,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_kinds_and_formats_are_those_of_the_interface() -> None:
     """The command line states them for its help alone."""
-    assert set(FORMATS) == set(MEDIA_TYPES)
+    assert set(FORMATS) == set(accepted_types("report"))
     assert tuple(READERS) == KINDS
 
 

@@ -1,0 +1,97 @@
+"""Charts of buying or renting: cumulative cash curves with their crossing, and what owning saves by utilisation and price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from service.formats.documents.charts import INK, data, titled
+from service.formats.documents.procurement.model import CashModel
+from service.formats.documents.procurement.words import COLOURS
+
+CURVE_SIZE = (500, 280)
+GRID_SIZE = (250, 190)
+LABEL_WIDTH = 190
+LABEL_GAP = 0.065
+DOLLARS = "replace(format(datum.value, '$~s'), 'G', 'B')"
+
+
+def curves_chart(model: CashModel) -> alt.TopLevelMixin:
+    """Discounted cash paid by the end of each month, with labels at the lines' ends and the month from which owning has cost less."""
+    rows: list[dict[str, Any]] = [
+        {"month": month, "usd": float(usd), "of": shown.name, "kind": shown.kind}
+        for shown in model.shown
+        for month, usd in enumerate(model.cumulative(shown))
+    ]
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[COLOURS[kind] for kind in kinds]), legend=None)
+    across = alt.X("month:Q", title="months from the start", scale=alt.Scale(domain=[0, model.last_month], nice=False), axis=_months(model))
+    up = alt.Y("usd:Q", title=None, axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
+    lines = data(rows).mark_line(strokeWidth=2).encode(x=across, y=up, color=colour, detail="of:N")
+    most = max(row["usd"] for row in rows)
+    ends = data(_end_labels(model, most))
+    marks = ends.mark_point(filled=True, size=36, opacity=1, shape="square", xOffset=8).encode(x="month:Q", y="usd:Q", color=colour)
+    texts = ends.mark_text(align="left", dx=15, fontSize=10.5, limit=LABEL_WIDTH, color=INK)
+    layers = [lines, marks, texts.encode(x="month:Q", y="usd:Q", text="label:N"), *_crossing(model)]
+    width, height = CURVE_SIZE
+    return titled(alt.layer(*layers), width=width, height=height)
+
+
+def _months(model: CashModel) -> alt.Axis:
+    step = 12 if model.last_month >= 24 else 3
+    return alt.Axis(values=list(range(0, model.last_month + 1, step)))
+
+
+def _end_labels(model: CashModel, most: float) -> list[dict[str, Any]]:
+    """Labels at the lines' ends, moved apart where they would cover each other."""
+    ends = sorted(((float(model.cumulative(shown)[-1]), shown) for shown in model.shown), key=lambda end: end[0])
+    rows: list[dict[str, Any]] = []
+    for usd, shown in ends:
+        at = max(usd, rows[-1]["usd"] + LABEL_GAP * most) if rows else usd
+        rows.append({"month": model.last_month, "usd": at, "kind": shown.kind, "label": shown.name})
+    return rows
+
+
+def _crossing(model: CashModel) -> list[Any]:
+    own, rent = model.sides
+    month = own.option["break_even_month"] if own is not None and rent is not None else None
+    if own is None or month is None:
+        return []
+    rows = [{"month": month, "usd": float(model.cumulative(own)[month]), "label": f"month {month}"}]
+    point = data(rows).mark_point(filled=True, size=70, opacity=1, color=INK).encode(x="month:Q", y="usd:Q")
+    label = data(rows).mark_text(align="right", dx=-8, dy=-8, color=INK, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
+    return [point, label]
+
+
+def grid_chart(model: CashModel) -> alt.TopLevelMixin | None:
+    """Which side costs less at other utilisations and prices of rent, with today's point; None without a grid."""
+    grid = model.answer["verdict"]["grid"]
+    if grid is None:
+        return None
+    rows = [
+        {"used": used, "usd": f"{usd:.2f}", "saved": saved, "side": "own" if saved > 0 else "rent"}
+        for used, by_price in zip(grid["utilisation"], grid["npv_saved_usd"], strict=True)
+        for usd, saved in zip(grid["usd_per_accelerator_hour"], by_price, strict=True)
+    ]
+    prices: Sequence[str] = [f"{usd:.2f}" for usd in grid["usd_per_accelerator_hour"]]
+    across = alt.X("usd:O", sort=prices, title="rent, USD per accelerator-hour", axis=alt.Axis(labelAngle=0))
+    up = alt.Y("used:O", sort="descending", title="utilisation", axis=alt.Axis(format=".0%"))
+    scale = alt.Scale(domain=["own", "rent"], range=["#9cc8e3", "#9fdccb"])
+    base = data(rows)
+    cells = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(x=across, y=up, color=alt.Color("side:N", scale=scale, legend=None))
+    amounts = data([row | {"label": f"{row['saved'] / 1e6:+.1f}"} for row in rows])
+    texts = amounts.mark_text(fontSize=8, color=INK).encode(x=across, y=up, text="label:N")
+    width, height = GRID_SIZE
+    return titled(cells + texts + _today(model, grid, across, up), width=width, height=height)
+
+
+def _today(model: CashModel, grid: dict[str, Any], across: alt.X, up: alt.Y) -> Any:
+    """A frame around the cell nearest to what was asked."""
+    used = min(grid["utilisation"], key=lambda each: abs(each - model.answer["demand"]["utilisation"]))
+    prices = grid["usd_per_accelerator_hour"]
+    option = next(each for each in model.answer["options"] if each["name"] == grid["against"])
+    usd = min(prices, key=lambda each: abs(each - option["offer"]["usd_per_accelerator_hour"]))
+    frame = data([{"used": used, "usd": f"{usd:.2f}"}])
+    return frame.mark_rect(filled=False, fillOpacity=0, stroke=INK, strokeWidth=2).encode(x=across, y=up)
