@@ -237,10 +237,14 @@ def load_settings(env: Mapping[str, str]) -> Settings:
     return Settings(**values)  # type: ignore[arg-type]  # each field's type is its row's parse function
 
 
+CLIENT_VARIABLES = ("OUTLAY_SERVER", "OUTLAY_API_KEY")
+"""Read by `service.remote`: which server commands ask, with which key. A service does not heed them."""
+
+
 def _refuse_unknown(env: Mapping[str, str]) -> None:
     known = [row.env for row in SETTING_SPECS]
     for name in sorted(env):
-        if name.startswith(PREFIX) and name not in known:
+        if name.startswith(PREFIX) and name not in known and name not in CLIENT_VARIABLES:
             near = get_close_matches(name, known, n=1, cutoff=0.0)
             raise BadSetting(f"{name} is not a setting; the nearest is {near[0]}. Known: {', '.join(known)}")
 

@@ -15,6 +15,8 @@ COMMANDS = {
     "estimate": "planning.estimate:estimate",
     "fit": "planning.scaling:fit",
     "keys": "operations.keys:keys",
+    "login": "operations.login:login",
+    "logout": "operations.login:logout",
     "loss-curve": "planning.scaling:loss_curve",
     "models": "prices.catalog:models",
     "offers": "prices.catalog:offers",

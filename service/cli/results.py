@@ -7,22 +7,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
 from service.cli.terminal.context import make_context, make_database, member_of, opened_context, report_errors
 from service.cli.terminal.options import FILE, IN_FILE, OUT_FILE, json_option, settings_option, team_option
 from service.cli.terminal.request_io import build_request, load_request, show, write_output
+from service.cli.terminal.server import report_problems, server_options, stated_server
 from service.cli.terminal.tables import columns
+from service.cli.terminal.waiting import waiting
 from service.domain.results import KINDS
 from service.formats.documents.results.render import MEDIA_TYPES
 
 if TYPE_CHECKING:
     from service.context import AppContext
-    from service.domain.results import ResultRecord
     from service.domain.teams import Principal
 
+PATH = "/v1/results"
 LISTED = 100
+Body = dict[str, Any]
 KEY_SET = "/.well-known/jwks.json"
 TEAM = team_option("The team whose results they are.")
 FORMAT = click.Choice(tuple(MEDIA_TYPES))
@@ -42,27 +46,34 @@ def results() -> None:
 @click.option("--expires-in-days", type=click.IntRange(1), help="Days until it is deleted; default: never.")
 @TEAM
 @json_option("The result, as POST /v1/results answers.")
+@server_options
 def keep(
     kind: str, file: Path, settings: Sequence[str], *, title: str | None, expires_in_days: int | None, team: str, as_json: bool
 ) -> None:
     """Answer the request of a JSON or YAML FILE, as the address of its KIND takes it, and keep the answer."""
-    from service.schemas.results.presenters import result_body
-    from service.schemas.results.results import KeepRequestSchema
-    from service.usecases.resolution.feedback import FeedbackCache, context_for_team
-    from service.usecases.results.keep import keep as usecase
-
     stated = {"title": title, "expires_in_days": expires_in_days}
     request = {
         "kind": kind,
         "request": build_request(file, settings),
         **{name: value for name, value in stated.items() if value is not None},
     }
+    server = stated_server()
+    with report_problems(), waiting():
+        body = _keep_here(request, team) if server is None else server.post(PATH, request)
+    show(body, lambda: f"{body['id']}  {body['title']}", as_json=as_json)
+
+
+def _keep_here(request: Body, team: str) -> Body:
+    from service.schemas.results.presenters import result_body
+    from service.schemas.results.results import KeepRequestSchema
+    from service.usecases.resolution.feedback import FeedbackCache, context_for_team
+    from service.usecases.results.keep import keep as usecase
+
     asked: Any = load_request(KeepRequestSchema(), request)
     with opened_context() as context, report_errors():
         make_database(context)
         who = member_of(context, team)
-        made = usecase(context, context_for_team(context, FeedbackCache(context.store), who), who, asked)
-        show(result_body(made), lambda: f"{made.row.id}  {made.row.title}", as_json=as_json)
+        return result_body(usecase(context, context_for_team(context, FeedbackCache(context.store), who), who, asked))
 
 
 @results.command("list")
@@ -71,15 +82,26 @@ def keep(
 @click.option("--limit", type=click.IntRange(1, 1000), default=LISTED, show_default=True, help="Results shown, the newest first.")
 @TEAM
 @json_option("As JSON.")
+@server_options
 def list_results(*, kind: str | None, title: str | None, limit: int, team: str, as_json: bool) -> None:
     """List kept results, the newest first."""
+    server = stated_server()
+    if server is None:
+        found = _list_here(team, kind, title, limit)
+    else:
+        with report_problems():
+            found = server.get(PATH, {"kind": kind, "title": title, "limit": limit})["items"]
+    show(found, lambda: columns([("id", "kind", "kept", "expires", "title"), *map(_row, found)]), as_json=as_json)
+
+
+def _list_here(team: str, kind: str | None, title: str | None, limit: int) -> list[Body]:
     from service.domain.results import ResultFilter
     from service.serialization import to_builtins
     from service.usecases.results.keep import list_results as usecase
 
     with _existing_database(team) as (context, who):
-        found = usecase(context, who, ResultFilter(kind, title), 0, limit)
-    show(to_builtins(found), lambda: columns([("id", "kind", "kept", "expires", "title"), *map(_row, found)]), as_json=as_json)
+        found: list[Body] = to_builtins(usecase(context, who, ResultFilter(kind, title), 0, limit))
+    return found
 
 
 @results.command("show")
@@ -90,26 +112,44 @@ def list_results(*, kind: str | None, title: str | None, limit: int, team: str, 
 @click.option("--record", is_flag=True, help="The signed record instead.")
 @click.option("--out", type=OUT_FILE, help="Write to this file.")
 @TEAM
+@server_options
 def show_result(result_id: str, *, format_: str, record: bool, out: Path | None, team: str) -> None:
     """Show a kept result in a format, or its signed record."""
+    server = stated_server()
+    if server is None:
+        content = _show_here(team, result_id, None if record else format_)
+    else:
+        path = f"{PATH}/{quote(result_id, safe='')}"
+        with report_problems():
+            content = server.send("GET", f"{path}/record" if record else f"{path}?format={format_}")
+    write_output(content, out)
+
+
+def _show_here(team: str, result_id: str, format_: str | None) -> bytes:
+    """A result in a format, or its signed record where None."""
     from service.formats.documents.results.render import render
     from service.usecases.results.keep import find_result, signed_record
 
     with _existing_database(team) as (context, who):
         found = find_result(context, who, result_id)
-        content = signed_record(found).encode() if record else render(found, format_)
-    write_output(content, out)
+        return signed_record(found).encode() if format_ is None else render(found, format_)
 
 
 @results.command("delete")
 @RESULT_ID
 @TEAM
+@server_options
 def delete(result_id: str, team: str) -> None:
     """Delete a kept result with its links."""
-    from service.usecases.results.keep import delete_result
+    server = stated_server()
+    if server is None:
+        from service.usecases.results.keep import delete_result
 
-    with _existing_database(team) as (context, who):
-        delete_result(context, who, result_id)
+        with _existing_database(team) as (context, who):
+            delete_result(context, who, result_id)
+    else:
+        with report_problems():
+            server.delete(f"{PATH}/{quote(result_id, safe='')}")
     click.echo(f"result {result_id} is deleted")
 
 
@@ -175,6 +215,6 @@ def _existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
         yield context, member_of(context, team)
 
 
-def _row(row: ResultRecord) -> tuple[str, ...]:
-    expires = "never" if row.expires_at is None else f"{row.expires_at:%Y-%m-%d}"
-    return (row.id, row.kind, f"{row.created_at:%Y-%m-%d %H:%M}", expires, row.title)
+def _row(row: Body) -> tuple[str, ...]:
+    expires = "never" if row["expires_at"] is None else row["expires_at"][:10]
+    return (row["id"], row["kind"], row["created_at"][:16].replace("T", " "), expires, row["title"])

@@ -10,8 +10,11 @@ import click
 
 from service.cli.terminal.context import member_of, opened_context, report_errors
 from service.cli.terminal.options import json_option, team_option
+from service.cli.terminal.server import report_problems, server_options, stated_server
 from service.cli.terminal.tables import assumptions, warning_lines
+from service.cli.terminal.waiting import waiting
 
+PATH = "/v1/ask"
 Body = dict[str, Any]
 
 
@@ -21,16 +24,27 @@ Body = dict[str, Any]
 @team_option("The team whose programs and prices count.")
 @click.option("-v", "--verbose", is_flag=True, help="List what was assumed, and the request.")
 @json_option("Print the answer of POST /v1/ask.")
+@server_options
 def ask(words: tuple[str, ...], team: str, *, no_answer: bool, verbose: bool, as_json: bool) -> None:
     """Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june"."""
+    server, text = stated_server(), " ".join(words)
+    with waiting():
+        if server is None:
+            body = _answer_here(text, team, with_answer=not no_answer)
+        else:
+            with report_problems():
+                body = server.post(PATH, {"text": text, "answer": not no_answer})
+    click.echo(json.dumps(body, indent=2) if as_json else _text(body, verbose=verbose))
+
+
+def _answer_here(text: str, team: str, *, with_answer: bool) -> Body:
     from service.domain.teams import EVERYBODY
     from service.schemas.ask import ask_body
     from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 
     with opened_context() as context, report_errors():
         who = EVERYBODY if context.store.absent() else member_of(context, team)
-        body = ask_body(context_for_team(context, FeedbackCache(context.store), who), who, " ".join(words), with_answer=not no_answer)
-    click.echo(json.dumps(body, indent=2) if as_json else _text(body, verbose=verbose))
+        return ask_body(context_for_team(context, FeedbackCache(context.store), who), who, text, with_answer=with_answer)
 
 
 def _text(body: Body, *, verbose: bool) -> str:

@@ -6,15 +6,21 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.terminal import tables
 from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, settings_option, split_list, workload_fields
-from service.cli.terminal.request_io import answer_to, build_request, load_request, show
+from service.cli.terminal.request_io import answer_to, build_request, show
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH = "/v1/compare"
 OPTION_COLUMNS = ("rank", "id", "variant", "feasible", "on_pareto_front", "count", "nodes", "spare_accelerators")
 COMMITMENT_COLUMNS = ("term_hours", "paid_hours", "used_share", "holds_capacity")
 OFFER_COLUMNS = ("provider", "region", "instance_type", "accelerator", "accelerators_per_instance", "pricing", "market")
@@ -52,19 +58,24 @@ FIGURES = 6
 @field("--objective", "objective", "cost, time or carbon; default: cost.")
 @field("--limit", "limit", "Options shown; default: 50.", type=click.IntRange(1, 1000))
 @field("--snapshot", "snapshot", "The price_snapshot of an earlier answer.")
-@settings_option("workload.training.zero_stage=3")
+@settings_option("workload.training.zero_stage=3 or on_prem.0.utilisation=1")
 @VERBOSE
 @click.option("--csv", "as_csv", is_flag=True, help="The options as CSV; costs and break-even of owned hardware are in --json.")
 @json_option()
+@server_options
 def compare(file: Path | None, settings: Sequence[str], *, verbose: bool, as_csv: bool, as_json: bool) -> None:
     """The same workload on every matching offer, from flags, or from a JSON or YAML FILE as sent to POST /v1/compare."""
+    if as_csv and as_json:
+        raise click.UsageError("take --csv or --json: an answer has one form")
+    answer = answer_to(PATH, build_request(file, settings), _embedded)
+    show(answer, lambda: format_csv(answer["options"]) if as_csv else table(answer, verbose=verbose), as_json=as_json)
+
+
+def _embedded() -> tuple[Schema, UseCase]:
     from service.schemas.comparison.request import CompareRequestSchema
     from service.usecases.comparison.compare import compare as usecase
 
-    if as_csv and as_json:
-        raise click.UsageError("take --csv or --json: an answer has one form")
-    answer = answer_to(usecase, load_request(CompareRequestSchema(), build_request(file, settings)))
-    show(answer, lambda: format_csv(answer["options"]) if as_csv else table(answer, verbose=verbose), as_json=as_json)
+    return CompareRequestSchema(), usecase
 
 
 def table(answer: Entry, *, verbose: bool) -> str:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from service.cli.terminal import options, tables
 from service.cli.terminal.options import field
-from service.cli.terminal.request_io import answer_to, build_request, load_request, show
+from service.cli.terminal.request_io import answer_to, build_request, show
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry, figure, percent, scaled, spread
 from service.formats.headline import money
+
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH = "/v1/estimate"
 
 
 @click.command()
@@ -24,14 +32,19 @@ from service.formats.headline import money
 @click.option("--levers", is_flag=True, help="Show the single changes worth making, with what each saves and risks.")
 @options.VERBOSE
 @options.json_option()
+@server_options
 def estimate(file: Path | None, settings: Sequence[str], *, levers: bool, verbose: bool, as_json: bool) -> None:
     """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
+    answer = answer_to(PATH, build_request(file, settings) | ({"levers": True} if levers else {}), embedded)
+    show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
+
+
+def embedded() -> tuple[Schema, UseCase]:
+    """The schema of an estimate's request, and its use case."""
     from service.schemas.training.presenters import answered
     from service.schemas.training.request import EstimateRequestSchema
 
-    request = build_request(file, settings) | ({"levers": True} if levers else {})
-    answer = answer_to(answered, load_request(EstimateRequestSchema(), request))
-    show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
+    return EstimateRequestSchema(), answered
 
 
 def table(answer: Entry, *, verbose: bool) -> str:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from service.cli.terminal import options, tables
 from service.cli.terminal.options import field, parse_value
-from service.cli.terminal.request_io import answer_to, build_request, load_request, show, write_svg
+from service.cli.terminal.request_io import answer_to, build_request, show, write_svg
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH = "/v1/optimal"
 HOURS_PER_DAY = 24
 
 
@@ -38,17 +45,22 @@ HOURS_PER_DAY = 24
 @options.plot_option("Draw the curves of equal cost and equal loss")
 @options.VERBOSE
 @options.json_option()
+@server_options
 def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, verbose: bool, as_json: bool) -> None:
     """What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal."""
-    from service.schemas.scaling.optimum_request import OptimalRequestSchema
-    from service.usecases.scaling.optimum import optimal as usecase
-
-    answer = answer_to(usecase, load_request(OptimalRequestSchema(), build_request(file, settings)))
+    answer = answer_to(PATH, build_request(file, settings), _embedded)
     if plot is not None:
         from service.formats.documents.charts import optimal_chart, svg
 
         write_svg(plot, lambda: svg(optimal_chart(answer)))
     show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
+
+
+def _embedded() -> tuple[Schema, UseCase]:
+    from service.schemas.scaling.optimum_request import OptimalRequestSchema
+    from service.usecases.scaling.optimum import optimal as usecase
+
+    return OptimalRequestSchema(), usecase
 
 
 def table(answer: Entry, *, verbose: bool) -> str:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.terminal import tables
 from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, parse_value, settings_option, split_list
-from service.cli.terminal.request_io import answer_to, build_request, load_request, show
+from service.cli.terminal.request_io import answer_to, build_request, show
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH = "/v1/buy-or-rent"
 QUOTE = "NAME=USD[:PRICING]"
 DEFAULT_PRICING = "reserved_3y"
 HEAD = ("", "option", "kind", "NPV USD", "p10 - p90 USD", "USD per used hour", "best", "")
@@ -49,18 +55,23 @@ HEAD = ("", "option", "kind", "NPV USD", "p10 - p90 USD", "USD per used hour", "
 @settings_option("demand.peak_utilisation=0.9")
 @VERBOSE
 @json_option()
+@server_options
 def buy_or_rent(
     file: Path | None, quotes: Sequence[str], settings: Sequence[str], *, verbose: bool, as_json: bool, **own: float | None
 ) -> None:
     """Own, reserve or rent a fleet for years, from flags, or from a JSON or YAML FILE as sent to POST /v1/buy-or-rent."""
-    from service.schemas.procurement.request import BuyOrRentRequestSchema
-    from service.usecases.procurement.buy_or_rent import buy_or_rent as usecase
-
     request = build_request(file, settings)
     _add_fleet(request, own)
     _add_quotes(request, quotes)
-    answer = answer_to(usecase, load_request(BuyOrRentRequestSchema(), request))
+    answer = answer_to(PATH, request, _embedded)
     show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
+
+
+def _embedded() -> tuple[Schema, UseCase]:
+    from service.schemas.procurement.request import BuyOrRentRequestSchema
+    from service.usecases.procurement.buy_or_rent import buy_or_rent as usecase
+
+    return BuyOrRentRequestSchema(), usecase
 
 
 def table(answer: Entry, *, verbose: bool) -> str:

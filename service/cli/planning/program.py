@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from service.cli.terminal import tables
 from service.cli.terminal.context import report_errors
 from service.cli.terminal.options import FILE, IN_FILE, OUT_FILE, VERBOSE, settings_option
-from service.cli.terminal.request_io import answer_to, build_request, load_request, read_request, show, write_output
+from service.cli.terminal.request_io import answer_to, build_request, read_request, show, write_output
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH, DIFFERENCE_PATH = "/v1/estimate/program", "/v1/estimate/program/difference"
 PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 
 
@@ -25,27 +32,36 @@ PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 @click.option("--out", type=OUT_FILE, help="Write to this file; default: standard output.")
 @click.option("--before", type=IN_FILE, help="Say only why FILE costs more than this one.")
 @VERBOSE
+@server_options
 def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, before: Path | None, verbose: bool) -> None:
     """Plan the whole training program of a JSON or YAML FILE as sent to POST /v1/estimate/program."""
+    if before is not None:
+        difference(before, file, as_json=form == "json")
+        return
+    answer = answer_to(PATH, build_request(file, settings), embedded)
+    write_output(_written(answer, form, verbose=verbose), out)
+
+
+def embedded() -> tuple[Schema, UseCase]:
+    """The schema of a program's request, and its use case."""
     from service.schemas.programs.presenters import present_program
     from service.schemas.programs.request import ProgramRequestSchema
     from service.usecases.programs.plan import plan_program
 
-    if before is not None:
-        difference(before, file, as_json=form == "json")
-        return
-    loaded = load_request(ProgramRequestSchema(), build_request(file, settings))
-    answer = answer_to(lambda context, request: present_program(plan_program(context, request)), loaded)
-    write_output(_written(answer, form, verbose=verbose), out)
+    return ProgramRequestSchema(), lambda context, request: present_program(plan_program(context, request))
+
+
+def _embedded_difference() -> tuple[Schema, UseCase]:
+    from service.schemas.programs.request import ProgramDifferenceRequestSchema
+    from service.usecases.programs.plan import compare_programs
+
+    return ProgramDifferenceRequestSchema(), compare_programs
 
 
 def difference(before: Path, after: Path, *, as_json: bool) -> None:
     """Print the difference of two programs' budgets by cause."""
-    from service.schemas.programs.request import ProgramDifferenceRequestSchema
-    from service.usecases.programs.plan import compare_programs
-
     request = {"before": read_request(before), "after": read_request(after)}
-    answer = answer_to(compare_programs, load_request(ProgramDifferenceRequestSchema(), request))
+    answer = answer_to(DIFFERENCE_PATH, request, _embedded_difference)
     show(answer, lambda: str(answer["headline"]), as_json=as_json)
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.terminal.options import IN_FILE, json_option
-from service.cli.terminal.request_io import answer_to, load_request, read_request, show
+from service.cli.terminal.places import note_place
+from service.cli.terminal.request_io import answer_to, read_request, show
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import columns, figure, price_text
+
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH = "/v1/reprice"
 
 
 @click.command()
@@ -19,18 +27,26 @@ from service.cli.terminal.tables import columns, figure, price_text
 @click.option("--answer", type=IN_FILE, help="The earlier answer: its snapshot and total.")
 @click.option("--before", type=IN_FILE, help="The earlier request; default: the same.")
 @json_option("As over HTTP.")
+@server_options
 def reprice(request: Path, since: str | None, answer: Path | None, before: Path | None, *, as_json: bool) -> None:
     """What moved since an earlier estimate of the run in the JSON or YAML file REQUEST: the engine, prices or the workload."""
     if since is None and answer is None:
         raise click.UsageError("since when? Give --since SNAPSHOT or --answer FILE")
-    from service.schemas.training.reprice import RepriceRequestSchema
-    from service.usecases.training.reprice import reprice as usecase
 
     body = {"request": read_request(request)} | (_earlier(answer) if answer else {})
     body |= {"before": read_request(before)} if before else {}
-    body |= {"since": since} if since else {}
-    difference = answer_to(usecase, load_request(RepriceRequestSchema(), body))
+    if since:
+        body["since"] = since
+        note_place("since", "--since")
+    difference = answer_to(PATH, body, _embedded)
     show(difference, lambda: table(difference), as_json=as_json)
+
+
+def _embedded() -> tuple[Schema, UseCase]:
+    from service.schemas.training.reprice import RepriceRequestSchema
+    from service.usecases.training.reprice import reprice as usecase
+
+    return RepriceRequestSchema(), usecase
 
 
 def _earlier(file: Path) -> dict[str, Any]:

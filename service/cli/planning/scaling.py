@@ -5,16 +5,23 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.terminal import options, tables
 from service.cli.terminal.options import field, parse_value, split_list
+from service.cli.terminal.places import note_file
 from service.cli.terminal.request_io import answer_to, load_request, override, read_request, show, write_svg
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 from service.domain.counts import parse_count
 
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+FIT_PATH, CURVE_PATH = "/v1/scaling-laws/fit", "/v1/loss-curves/extrapolate"
 LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 
 
@@ -29,13 +36,11 @@ LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 @options.plot_option("Draw runs, curves of equal FLOPs and predictions")
 @options.VERBOSE
 @options.json_option()
+@server_options
 def fit(
     file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, verbose: bool, as_json: bool
 ) -> None:
     """A scaling law from FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
-    from service.schemas.scaling.law_fit import LawFitRequestSchema
-    from service.usecases.scaling.law_fit import fit_scaling_law
-
     request = override(_request(file, LAW_COLUMNS))
     if predict:
         request["predict"] = [_run(text, "--predict") for text in predict]
@@ -43,10 +48,9 @@ def fit(
         request["design"] = _design(request, next_flops, target)
     elif target:
         raise click.UsageError("--target belongs to --next-flops")
-    loaded = load_request(LawFitRequestSchema(), request)
-    answer = answer_to(lambda _, runs: fit_scaling_law(runs), loaded)
+    answer = answer_to(FIT_PATH, request, _fit_embedded)
     if plot is not None:
-        draw_fit(loaded["points"], answer, plot)
+        draw_fit(load_request(_fit_embedded()[0], request)["points"], answer, plot)
     show(answer, lambda: format_law(answer, verbose=verbose), as_json=as_json)
 
 
@@ -65,14 +69,26 @@ def fit(
 @options.settings_option("schedule.relaxation_tokens=1B")
 @options.VERBOSE
 @options.json_option()
+@server_options
 def loss_curve(file: Path, settings: Sequence[str], *, verbose: bool, as_json: bool) -> None:
     """Where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
+    request = override(_request(file, CURVE_COLUMNS), settings)
+    answer = answer_to(CURVE_PATH, request, _curve_embedded)
+    show(answer, lambda: format_curve(answer, verbose=verbose), as_json=as_json)
+
+
+def _fit_embedded() -> tuple[Schema, UseCase]:
+    from service.schemas.scaling.law_fit import LawFitRequestSchema
+    from service.usecases.scaling.law_fit import fit_scaling_law
+
+    return LawFitRequestSchema(), lambda _, runs: fit_scaling_law(runs)
+
+
+def _curve_embedded() -> tuple[Schema, UseCase]:
     from service.schemas.scaling.loss_curves import CurveRequestSchema
     from service.usecases.scaling.loss_curves import extrapolate_curve
 
-    request = override(_request(file, CURVE_COLUMNS), settings)
-    answer = answer_to(extrapolate_curve, load_request(CurveRequestSchema(), request))
-    show(answer, lambda: format_curve(answer, verbose=verbose), as_json=as_json)
+    return CurveRequestSchema(), extrapolate_curve
 
 
 def draw_fit(runs: Sequence[Entry], answer: Entry, file: Path) -> None:
@@ -129,6 +145,7 @@ def _request(file: Path, names: Sequence[str]) -> dict[str, Any]:
 
 def _points(file: Path, names: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a CSV with a header. Raises ClickException where a column is missing or a cell is no number."""
+    note_file(file)
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             rows = csv.DictReader(lines)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.terminal import tables
 from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, parse_value, plot_option, settings_option, split_list
-from service.cli.terminal.request_io import answer_to, build_request, load_request, show, write_svg
+from service.cli.terminal.request_io import answer_to, build_request, show, write_svg
+from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
+if TYPE_CHECKING:
+    from service.cli.terminal.request_io import UseCase
+    from service.schemas.fields import Schema
+
+PATH = "/v1/serving"
 PRICE_COLUMNS = ("provider", "region", "instance_type", "pricing", "usd_per_accelerator_hour", "observed_at", "source", "stale")
 CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits")
 
@@ -47,21 +53,26 @@ CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits
 @VERBOSE
 @click.option("--csv", "form", flag_value="csv", help="The options as CSV.")
 @click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
+@server_options
 def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, verbose: bool, form: str | None) -> None:
     """What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving."""
-    from service.schemas.serving import ServingRequestSchema
-    from service.usecases.serving.serve import serve
-
-    loaded = load_request(ServingRequestSchema(), build_request(file, settings))
-    answer = answer_to(serve, loaded)
+    request = build_request(file, settings)
+    answer = answer_to(PATH, request, _embedded)
     if plot is not None:
         if answer["best"]["cost"] is None:
             raise click.UsageError("the plot shows what tokens cost, which is not known: state --usd-per-hour")
         from service.formats.documents.charts import serving_chart, svg
 
-        limit_ms = loaded.get("latency", {}).get("time_per_output_token_ms")
+        limit_ms = request.get("latency", {}).get("time_per_output_token_ms")
         write_svg(plot, lambda: svg(serving_chart(answer, limit_ms)))
     show(answer, lambda: format_csv(answer) if form == "csv" else table(answer, verbose=verbose), as_json=form == "json")
+
+
+def _embedded() -> tuple[Schema, UseCase]:
+    from service.schemas.serving import ServingRequestSchema
+    from service.usecases.serving.serve import serve
+
+    return ServingRequestSchema(), serve
 
 
 def table(answer: Entry, *, verbose: bool) -> str:

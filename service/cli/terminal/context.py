@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from service.cli.terminal.places import error_line
 from service.domain.errors import DomainError, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -66,8 +67,3 @@ def report_errors() -> Iterator[None]:
         raise click.ClickException(error_line(problem.pointer, problem.message)) from problem
     except StoreUnavailable as error:
         raise click.ClickException(f"the database cannot be read or written: {error}") from error
-
-
-def error_line(pointer: str | None, message: str) -> str:
-    """An error with its pointer, where it has one."""
-    return f"{pointer}: {message}" if pointer else message

@@ -10,12 +10,16 @@ from typing import Any
 
 import click
 
+from service.cli.terminal.places import PLACES, FieldOption
+
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 FIELDS = f"{__name__}.fields"
 """Where the context of a command has the values of its fields, by path."""
 PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y", "reserved")
 IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+REQUEST_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+"""`-` is standard input."""
 OUT_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -25,8 +29,9 @@ def field(name: str, path: str, text: str, *, read: Callable[[str], Any] | None 
     def collect(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value is not None:
             context.meta.setdefault(FIELDS, {})[path] = read(value) if read else value
+            context.meta.setdefault(PLACES, {})[path] = name
 
-    return click.option(name, help=text, callback=collect, expose_value=False, **attributes)
+    return click.option(name, help=text, cls=FieldOption, path=path, callback=collect, expose_value=False, **attributes)
 
 
 def combined(*options: Decorator) -> Decorator:
@@ -89,8 +94,8 @@ def workload_fields(section: str = "") -> Decorator:
     )
 
 
-FILE = click.argument("file", type=IN_FILE)
-OPTIONAL_FILE = click.argument("file", type=IN_FILE, required=False)
+FILE = click.argument("file", type=REQUEST_FILE)
+OPTIONAL_FILE = click.argument("file", type=REQUEST_FILE, required=False)
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show everything behind the answer, with what was assumed.")
 MACHINE_FIELDS = combined(
     field("--accelerator", "hardware.accelerator", "Such as H100 (see `outlay accelerators`)."),

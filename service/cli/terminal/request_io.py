@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.terminal.context import error_line, make_context, report_errors
+from service.cli.terminal.context import make_context, report_errors
 from service.cli.terminal.options import FIELDS, parse_value
+from service.cli.terminal.places import error_lines, note_file, note_place
+from service.cli.terminal.server import report_problems, stated_server
+from service.cli.terminal.waiting import waiting
 
 if TYPE_CHECKING:
     from service.context import AppContext
     from service.schemas.fields import Schema
+
+    UseCase = Callable[[AppContext, dict[str, Any]], object]
 
 YAML_SUFFIXES = (".yaml", ".yml")
 EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
@@ -35,37 +42,76 @@ def override(request: dict[str, Any], settings: Sequence[str] = ()) -> dict[str,
         if not separator:
             raise click.BadParameter(f"{setting!r} is not PATH=VALUE", param_hint="--set")
         _put(request, path, parse_value(text))
+        note_place(path, f"--set {path}")
     return request
 
 
 def _put(request: dict[str, Any], path: str, value: Any) -> None:
-    """Set a field by its dotted path, creating objects on the way."""
-    *above, last = path.split(".")
-    for name in above:
-        request = request.setdefault(name, {})
-        if not isinstance(request, dict):
-            raise click.BadParameter(f"{name} in {path} is no object", param_hint="--set")
-    request[last] = value
+    """Set a field by its dotted path, making objects on the way, and lists where the next part is a number."""
+    parts = path.split(".")
+    node: Any = request
+    for part, following in itertools.pairwise(parts):
+        below = _below(node, part, path)
+        if below is None:
+            below = [] if following.isdigit() else {}
+            _set(node, part, below, path)
+        node = below
+    _set(node, parts[-1], value, path)
+
+
+def _below(node: Any, part: str, path: str) -> Any:
+    """What is at a part of the path; None where nothing is."""
+    if isinstance(node, list):
+        return node[int(part)] if part.isdigit() and int(part) < len(node) else None
+    if isinstance(node, dict):
+        return node.get(part)
+    raise click.BadParameter(f"what is above {part} in {path} is no object and no list", param_hint="--set")
+
+
+def _set(node: Any, part: str, value: Any, path: str) -> None:
+    """Set one part; the place after the last of a list lengthens it."""
+    if isinstance(node, dict):
+        node[part] = value
+    elif not isinstance(node, list):
+        raise click.BadParameter(f"what is above {part} in {path} is no object and no list", param_hint="--set")
+    elif not part.isdigit() or int(part) > len(node):
+        raise click.BadParameter(f"{part} in {path} is no place of a list of {len(node)}", param_hint="--set")
+    else:
+        node[int(part) : int(part) + 1] = [value]
 
 
 def read_request(file: Path) -> dict[str, Any]:
-    """A request from a file, as JSON where it is JSON (as strictly as over HTTP), else as YAML."""
+    """A request from a file or, of `-`, standard input, as JSON where it is JSON (as strictly as over HTTP), else as YAML."""
     from service.schemas.strict_json import BadJson, parse
 
-    content = file.read_bytes()
+    note_file(file)
+    name = "standard input" if is_standard_input(file) else str(file)
+    content = read_file(file)
     try:
         request = parse(content)
     except BadJson as error:
         if content.lstrip().startswith(b"{") and file.suffix.lower() not in YAML_SUFFIXES:
             placed = [entry for entry in error.errors if entry["pointer"]]
-            raise click.ClickException(f"{file}: {error.detail}\n{error_lines(placed)}".rstrip()) from error
-        request = _read_yaml(file, content)
+            raise click.ClickException(f"{name}: {error.detail}\n{error_lines(placed)}".rstrip()) from error
+        request = _read_yaml(name, content)
     if not isinstance(request, dict):
-        raise click.ClickException(f"{file}: the request must be an object with model, data and hardware")
+        raise click.ClickException(f"{name}: the request must be an object with model, data and hardware")
     return request
 
 
-def _read_yaml(file: Path, content: bytes) -> Any:
+def read_file(file: Path) -> bytes:
+    """The bytes of a file, or of standard input where it is `-`."""
+    if not is_standard_input(file):
+        return file.read_bytes()
+    return sys.stdin.buffer.read()
+
+
+def is_standard_input(file: Path) -> bool:
+    """Whether a file is `-`."""
+    return str(file) == "-"
+
+
+def _read_yaml(name: str, content: bytes) -> Any:
     """YAML with scalars of YAML 1.2, as in JSON: 1e12 is a number and 2027-01-04 a text."""
     import yaml
 
@@ -80,7 +126,7 @@ def _read_yaml(file: Path, content: bytes) -> Any:
     try:
         return yaml.load(content, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise click.ClickException(f"{file}: not JSON or YAML: {error}") from error
+        raise click.ClickException(f"{name}: not JSON or YAML: {error}") from error
 
 
 def load_request(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
@@ -96,13 +142,22 @@ def load_request(schema: Schema, request: dict[str, Any]) -> dict[str, Any]:
     return loaded
 
 
-def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
-    """One line for each error."""
-    return "\n".join(error_line(entry["pointer"], entry["message"]) for entry in errors)
+def answer_to(path: str, request: dict[str, Any], embedded: Callable[[], tuple[Schema, UseCase]]) -> Any:
+    """The answer to a request as JSON values, of the stated server's `path`, else of this process.
+
+    `embedded` imports the request's schema and its use case. Raises ClickException, with the place of what is wrong in the request.
+    """
+    server = stated_server()
+    with waiting():
+        if server is not None:
+            with report_problems():
+                return server.post(path, request)
+        schema, usecase = embedded()
+        return answer_here(usecase, load_request(schema, request))
 
 
-def answer_to(usecase: Callable[[AppContext, dict[str, Any]], object], loaded: dict[str, Any]) -> Any:
-    """The use case's answer to a loaded request, as JSON values. Raises ClickException with the pointer into the request."""
+def answer_here(usecase: UseCase, loaded: dict[str, Any]) -> Any:
+    """The use case's answer to a loaded request, as JSON values. Raises ClickException with the place of what is wrong in the request."""
     from service.domain.teams import EVERYBODY
     from service.serialization import to_builtins
     from service.usecases.resolution.feedback import FeedbackCache, context_for_team

@@ -16,7 +16,8 @@ import click
 
 from service.cli.terminal.context import make_database, member_of, opened_context, report_errors
 from service.cli.terminal.options import FILE, OUT_FILE, combined, json_option, team_option
-from service.cli.terminal.request_io import error_lines, read_request, show, write_output
+from service.cli.terminal.places import error_lines
+from service.cli.terminal.request_io import read_request, show, write_output
 from service.cli.tracking import tables
 
 if TYPE_CHECKING:

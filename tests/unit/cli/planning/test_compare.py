@@ -159,14 +159,14 @@ def test_csv_has_a_line_an_option_and_a_column_a_figure(settings: Settings) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--params", "7B"], "/workload/data: this field is required"),
-        ([*FLAGS, "--counts", "64,many"], "/candidates/counts/1: not a count"),
-        ([*FLAGS, "--pricing", "on-demand"], "/candidates/pricing/0: must be one of"),
-        ([*FLAGS, "--accelerators", "H1000"], "/candidates/accelerators/0: unknown accelerator 'H1000'"),
-        ([*FLAGS, "--snapshot", "never"], "/snapshot: no price snapshot is called 'never'"),
-        ([*FLAGS, "--jurisdictions", "EU,Atlantis"], "/constraints/jurisdictions/1: unknown jurisdiction 'Atlantis'"),
+        (["--params", "7B"], "--tokens or --samples: this field is required"),
+        ([*FLAGS, "--counts", "64,many"], "--counts: not a count"),
+        ([*FLAGS, "--pricing", "on-demand"], "--pricing: must be one of"),
+        ([*FLAGS, "--accelerators", "H1000"], "--accelerators: unknown accelerator 'H1000'"),
+        ([*FLAGS, "--snapshot", "never"], "--snapshot: no price snapshot is called 'never'"),
+        ([*FLAGS, "--jurisdictions", "EU,Atlantis"], "--jurisdictions: unknown jurisdiction 'Atlantis'"),
         ([*FLAGS, "--csv", "--json"], "take --csv or --json"),
-        ([*FLAGS, "--providers", "awss"], "/candidates/providers/0: no offer has the provider 'awss' (did you mean aws?)"),
+        ([*FLAGS, "--providers", "awss"], "--providers: no offer has the provider 'awss' (did you mean aws?)"),
         ([*FLAGS, "--set", "limit"], "'limit' is not PATH=VALUE"),
     ],
 )

@@ -82,6 +82,6 @@ def test_problems_are_told_with_their_pointers(settings: Settings, tmp_path: Pat
     file.write_text(json.dumps(EXAMPLE | {"deadline": "2026-01-01"}), encoding="utf-8")
     late = outlay(settings, str(file))
     assert late.exit_code == 1
-    assert "/deadline: the deadline 2026-01-01 is before the start 2027-01-04" in late.output
+    assert "program.json, deadline: the deadline 2026-01-01 is before the start 2027-01-04" in late.output
     file.write_text(json.dumps(EXAMPLE | {"tiers": []}), encoding="utf-8")
-    assert "/tiers: must have 1 to 3 entries" in outlay(settings, str(file)).output
+    assert ", tiers: must have 1 to 3 entries" in outlay(settings, str(file)).output

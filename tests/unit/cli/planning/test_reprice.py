@@ -90,8 +90,8 @@ def test_a_file_that_is_no_answer_is_refused(tmp_path: Path, run: Path, content:
 @pytest.mark.parametrize(
     ("request_", "since", "words"),
     [
-        (RUN, "nope", "/since: no price snapshot is called 'nope'"),
-        (RUN | {"data": {}, "modle": {}}, "nope", "/request/modle: unknown field; did you mean 'model'?"),
+        (RUN, "nope", "--since: no price snapshot is called 'nope'"),
+        (RUN | {"data": {}, "modle": {}}, "nope", "bad.json, request.modle: unknown field; did you mean 'model'?"),
     ],
 )
 def test_mistakes_are_told_with_their_pointer(tmp_path: Path, answer: Path, request_: dict[str, Any], since: str, words: str) -> None:

@@ -121,13 +121,13 @@ def test_other_ends_and_losses_that_are_none(settings: Settings, tmp_path: Path)
     [
         ("params,loss\n1B,2.0\n", ["fit"], "no column tokens; the first line has to name params, tokens, loss"),
         ("params,tokens,loss\n1B,2B,low\n", ["fit"], "line 2: 'low' is no number"),
-        ("params,tokens,loss\n1B,2B,2.1\n", ["fit"], "/points: must have 6 to 1,000 entries, not 1"),
+        ("params,tokens,loss\n1B,2B,2.1\n", ["fit"], ", points: must have 6 to 1,000 entries, not 1"),
         ("params,tokens,loss\n", ["fit", "--predict", "13B"], "'13B' is not PARAMS:TOKENS"),
         ("params,tokens,loss\n", ["fit", "--next-flops", "1e21"], "state the run to predict better with --target"),
         ("params,tokens,loss\n", ["fit", "--target", "1B:2B"], "--target belongs to --next-flops"),
         ("params,tokens,loss\n", ["fit", "--next-flops", "many", "--target", "1B:2B"], "'many' is no number"),
-        ("tokens,loss\n1e9,3\n", ["loss-curve", "--plan-tokens", "2B", "--decay", "cosine"], "/points: 1 finite losses"),
-        ("tokens,loss\n1e9,3\n", ["loss-curve"], "/plan: this field is required"),
+        ("tokens,loss\n1e9,3\n", ["loss-curve", "--plan-tokens", "2B", "--decay", "cosine"], ", points: 1 finite losses"),
+        ("tokens,loss\n1e9,3\n", ["loss-curve"], ", plan (--plan-tokens or --plan-loss): this field is required"),
     ],
 )
 def test_mistakes_are_told_where_they_are(settings: Settings, tmp_path: Path, text: str, arguments: list[str], said: str) -> None:

@@ -170,7 +170,7 @@ class TestStarting:
         """With a pointer into it."""
         file = tmp_path / "plan.json"
         file.write_text('{"name": "x", "tiers": [{"tier": "nonsense", "runs": []}]}')
-        assert "Error: /tiers/0/tier: " in complaint(environment, "start", str(file))
+        assert f"Error: {file}, tiers.0.tier: " in complaint(environment, "start", str(file))
 
 
 class TestTaking:
