@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -39,6 +40,7 @@ class Settings:
     rate_limit: str
     allow_private_webhooks: bool
     allowed_hosts: tuple[str, ...]
+    slack_signing_secret: str | None = field(repr=False)
 
     @property
     def quota(self) -> tuple[int, int]:
@@ -74,6 +76,7 @@ class SettingSpec:
     help: str
     parse: Callable[[str], object]
     compute: Callable[[], str] | None = None
+    secret: bool = False
 
     def default_text(self) -> str:
         """The text parsed when the variable is unset: the default, or a value computed for this machine."""
@@ -158,6 +161,12 @@ def _files(text: str) -> tuple[str, ...]:
     return tuple(str(_path(part)) for part in _parts(text.replace(os.pathsep, ","), ","))
 
 
+def _signing_secret(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]{16,100}", text):
+        raise ValueError("the signing secret as Slack shows it: 16 to 100 letters and digits")
+    return text
+
+
 def _parts(text: str, separator: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(separator) if part.strip())
 
@@ -222,6 +231,14 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "Names besides localhost under which the service without API keys may be addressed, with commas between them.",
         _host_names,
     ),
+    SettingSpec(
+        "OUTLAY_SLACK_SIGNING_SECRET",
+        "slack_signing_secret",
+        "",
+        "Signing secret of the Slack app; unset: the addresses under /slack/ answer 404.",
+        _signing_secret,
+        secret=True,
+    ),
 )
 
 
@@ -260,7 +277,7 @@ def _value(row: SettingSpec, given: str) -> object:
     try:
         return row.parse(text)
     except ValueError as error:
-        raise BadSetting(f"{row.env}={_quote(text)!r} is not right; it must be {error}") from error
+        raise BadSetting(f"{row.env}={'***' if row.secret else _quote(text)!r} is not right; it must be {error}") from error
 
 
 def _quote(text: str) -> str:

@@ -33,6 +33,7 @@ RESOURCES: tuple[str, ...] = (
     "service.api.resources.prices.catalog",
     "service.api.resources.prices.providers",
     "service.api.resources.prices.price_files",
+    "service.slack.http",
     "service.api.resources.operations.health",
     "service.api.resources.operations.docs",
 )

@@ -29,6 +29,7 @@ COMMANDS = {
     "scenario": "planning.scenario:scenario",
     "serve": "operations.serve:serve",
     "serving": "planning.serving:serving",
+    "slack": "operations.slack:slack",
     "track": "tracking:track",
     "verify": "results:verify",
 }

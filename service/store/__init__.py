@@ -22,6 +22,7 @@ from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
 from service.store.results.results import ResultRows
 from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
+from service.store.slack import SlackRows
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
 from service.store.tracking.events import AppendedEvents, EventRows
@@ -70,6 +71,7 @@ class Store(
     ScenarioRows,
     FeedbackRows,
     ResultRows,
+    SlackRows,
 ):
     """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
 

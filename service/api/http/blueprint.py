@@ -27,7 +27,7 @@ COMMON_PROBLEMS = (400, 500, 503)
 INPUT_PROBLEMS = (422,)
 BODY_PROBLEMS = (408, 411, 413, 415)
 KEY_PROBLEMS = (401, 403, 429)
-KEYLESS_BLUEPRINTS = ("health", "docs", "result_pages")
+KEYLESS_BLUEPRINTS = ("health", "docs", "result_pages", "slack")
 """Blueprints that need no API key."""
 
 

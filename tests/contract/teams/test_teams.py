@@ -38,6 +38,9 @@ OPEN_PATHS = {
     "/openapi.json",
     "/r/<result_id>",
     "/readyz",
+    "/slack/commands",
+    "/slack/interactions",
+    "/slack/range.png",
 }
 CALCULATIONS = {
     "/v1/approaches",

@@ -1,0 +1,1 @@
+"""Slack messages: cards in Block Kit, and the picture of their range."""

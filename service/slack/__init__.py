@@ -1,0 +1,1 @@
+"""The Slack app: signed commands and buttons, answered to the response URL with cards."""

@@ -1,0 +1,119 @@
+"""Answers to questions: read by the parser of POST /v1/ask, kept where that is allowed, and shown as cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.models.blocks import ButtonElement
+
+from service.domain.errors import InvalidRequest
+from service.formats.slack.blocks import Message, button, card_message, link_button, text_message
+from service.formats.slack.cards import Card, make_card
+from service.schemas.ask import LONGEST_QUESTION, ask_body
+from service.schemas.results.kinds import KINDS
+from service.slack.conversation import Conversation, Reference
+from service.slack.range_url import range_url
+from service.usecases.results.keep import Question, find_result, keep
+from service.usecases.results.links import make_link, new_token
+
+Body = Mapping[str, Any]
+KEPT_DAYS = 90
+"""Answers in Slack, and the links that open them, end after this time."""
+MOST_CANDIDATES = 10
+CHEAPER, COMPARE, OPEN, WHY, SHARE, ASK = "cheaper", "compare", "open", "why", "share", "ask"
+"""Actions of buttons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question's kind, its request, its answer, and the reference with which it is found again."""
+
+    kind: str
+    request: Body
+    answer: Body
+    reference: Reference
+
+
+def answer_question(chat: Conversation, text: str) -> Message:
+    """The card of the answer, or what is asked back. Raises InvalidRequest where nothing is understood."""
+    if len(text) > LONGEST_QUESTION:
+        raise InvalidRequest(f"A question has at most {LONGEST_QUESTION:,} characters.")
+    body = ask_body(chat.context, chat.who, text, with_answer=True)
+    if body["problem"] is not None:
+        return text_message(f"{body['understood']['echo']}\n{body['problem']['detail']}")
+    if body["answer"] is None:
+        return doubt(body["understood"]["echo"], body["unclear"], text)
+    found = kept(chat, body["understood"]["kind"], body["understood"]["request"], body["answer"], text)
+    return show(chat, found, reading=_reading(body["understood"]["echo"], body["unclear"]))
+
+
+def kept(chat: Conversation, kind: str, request: Body, answer: Body, question: str) -> Answered:
+    """The answer, kept with a link where the channel may write and its kind can be kept."""
+    reference = Reference(question=question)
+    if kind in KINDS and chat.who.may("write"):
+        asked = Question(kind, request, lambda _: answer, expires_in_days=KEPT_DAYS)
+        made, token = keep(chat.context, chat.context, chat.who, asked), new_token()
+        make_link(chat.context, chat.who, made.row.id, token, KEPT_DAYS)
+        reference = Reference(made.row.id, token)
+    return Answered(kind, request, answer, reference)
+
+
+def find_answer(chat: Conversation, reference: Reference) -> Answered:
+    """What a button refers to. Raises NotFound for a result that has expired or is another team's, and InvalidRequest."""
+    if reference.result is not None:
+        found = find_result(chat.context, chat.who, reference.result)
+        return Answered(found.row.kind, found.request, found.answer, reference)
+    body = ask_body(chat.context, chat.who, reference.question or "", with_answer=True)
+    if body["answer"] is None:
+        raise InvalidRequest("This cannot be answered any more; ask again.")
+    return Answered(body["understood"]["kind"], body["understood"]["request"], body["answer"], reference)
+
+
+def show(chat: Conversation, found: Answered, *, reading: str | None = None, shared: bool = False) -> Message:
+    """The card of an answer; `reading`: what the question was read as."""
+    card = make_card(found.kind, found.request, found.answer, reading)
+    return card_message(card, picture(chat, card), _buttons(chat, found, shared=shared), shared_by=chat.user if shared else None)
+
+
+def picture(chat: Conversation, card: Card) -> str | None:
+    """Address of the card's range; None where there is none, or where Slack cannot fetch it: it does so by https alone."""
+    settings = chat.context.settings
+    reachable = chat.server.startswith("https://") or settings.allow_private_webhooks
+    if card.usd is None or not reachable or settings.slack_signing_secret is None:
+        return None
+    return range_url(chat.server, settings.slack_signing_secret, card.usd, card.goal_usd, chat.context.clock())
+
+
+def doubt(echo: str, unclear: list[Body], text: str) -> Message:
+    """What was read and what is asked back, with a button for each candidate."""
+    asked = [entry for entry in unclear if entry["blocking"]]
+    lines = [echo, *(f"{entry['text']}: {entry['question']}" if entry["text"] else str(entry["question"]) for entry in asked)]
+    choices = [(candidate, _with_candidate(text, entry["text"], candidate)) for entry in asked[:1] for candidate in entry["candidates"]]
+    values = [(label, Reference(question=changed).value()) for label, changed in choices[:MOST_CANDIDATES]]
+    buttons = [button(label, f"{ASK}:{place}", value) for place, (label, value) in enumerate(values) if value is not None]
+    return text_message("\n".join(lines), buttons)
+
+
+def _reading(echo: str, unclear: list[Body]) -> str:
+    """What was read, and the words that the answer leaves out."""
+    return " ".join([echo, *(f"{entry['text']}: {entry['question']}." for entry in unclear)])
+
+
+def _with_candidate(text: str, unclear: str, candidate: str) -> str:
+    """The question with what is meant in place of what is unclear."""
+    place = text.lower().find(unclear.lower()) if unclear else -1
+    return f"{text} {candidate}" if place < 0 else f"{text[:place]}{candidate}{text[place + len(unclear) :]}"
+
+
+def _buttons(chat: Conversation, found: Answered, *, shared: bool) -> list[ButtonElement]:
+    value, result = found.reference.value(), found.reference.result
+    if value is None:
+        return []
+    further = [("Cheaper ways", CHEAPER), ("Compare", COMPARE)] if found.kind == "estimate" else []
+    buttons = [button(label, action, value) for label, action in further]
+    if result is not None:
+        buttons.append(link_button("Open", OPEN, f"{chat.server}/r/{result}?token={found.reference.token}"))
+    last = [("Why", WHY)] if shared else [("Why", WHY), ("Share", SHARE)]
+    return [*buttons, *(button(label, action, value) for label, action in last)]

@@ -1,0 +1,72 @@
+"""What the buttons of a card ask: cheaper ways, a comparison, why, share, and the question with another name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from service.domain.errors import InvalidRequest
+from service.formats.headline import money
+from service.formats.slack.blocks import Message, text_message
+from service.schemas.results.kinds import KINDS
+from service.slack.answers import ASK, CHEAPER, COMPARE, SHARE, WHY, Answered, find_answer, kept, show
+from service.slack.commands import answer_text
+from service.slack.conversation import CHANGED, Conversation, read_reference
+from service.slack.reasons import reasons
+
+Body = Mapping[str, Any]
+MOST_LEVERS = 5
+OF_THE_RUN_ALONE = ("hardware", "price", "levers")
+"""Parts of an estimate's request that a comparison's workload does not have."""
+
+
+def press(chat: Conversation, action: str, value: str) -> Message:
+    """The answer to a pressed button. Raises DomainErrors."""
+    reference = read_reference(value)
+    name = action.partition(":")[0]
+    if name == ASK:
+        return answer_text(chat, reference.question or "")
+    if name not in _ACTIONS:
+        raise InvalidRequest(CHANGED)
+    return _ACTIONS[name](chat, find_answer(chat, reference))
+
+
+def _cheaper(chat: Conversation, found: Answered) -> Message:
+    """Single changes that save something, by estimates of the whole run."""
+    kind = KINDS["estimate"]
+    levers = kind.answer(chat.context, kind.schema.load({**found.request, "levers": True})).get("levers") or []
+    if not levers:
+        return text_message("No single change of this run saves more than 1 % of it.")
+    return text_message("\n".join(["Single changes that save, each by an estimate of its own:", *map(_lever, levers[:MOST_LEVERS])]))
+
+
+def _lever(lever: Body) -> str:
+    days = f" and {lever['saves_days']:.3g} days" if lever["saves_days"] > 0 else ""
+    risk = f" Risk: {lever['risk']}"
+    return f"• {lever['title']}: saves {money(lever['saves_usd'])}{days}.{risk}"
+
+
+def _compare(chat: Conversation, found: Answered) -> Message:
+    """The same run on all offers, with as many accelerators."""
+    workload = {name: part for name, part in found.request.items() if name not in OF_THE_RUN_ALONE}
+    request = {"workload": workload, "candidates": {"counts": [found.request["hardware"]["count"]]}}
+    kind = KINDS["compare"]
+    answer = kind.answer(chat.context, kind.schema.load(request))
+    return show(chat, kept(chat, "compare", request, answer, found.reference.question or ""))
+
+
+def _why(chat: Conversation, found: Answered) -> Message:
+    del chat
+    return reasons(found)
+
+
+def _share(chat: Conversation, found: Answered) -> Message:
+    return show(chat, found, shared=True)
+
+
+_ACTIONS: Mapping[str, Callable[[Conversation, Answered], Message]] = {
+    CHEAPER: _cheaper,
+    COMPARE: _compare,
+    WHY: _why,
+    SHARE: _share,
+}

@@ -1,0 +1,170 @@
+"""Conversations in Slack: questions, their cards, and what the buttons of a card answer."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+from service.config import Settings
+from service.usecases.slack.channels import map_channel
+from tests.contract.tracking.tracked_program import PROGRAM, told
+from tests.support.slack import Slack, buttons, press_payload, texts
+
+QUESTION = "llama 3 8b, 1T tokens on 512 h100"
+
+
+def labels(message: dict[str, object]) -> list[str]:
+    return [button["text"]["text"] for button in buttons(message)]
+
+
+def test_the_conversation_from_an_estimate_to_what_the_channel_sees(slack: Slack) -> None:
+    answered = slack.command(QUESTION)
+    direct = slack.client.post("/v1/ask", json={"text": QUESTION, "answer": True}).get_json()
+    assert answered["response_type"] == "ephemeral"
+    assert answered["blocks"][0]["text"]["text"] == f"*{direct['summary']['text']}*"
+    assert [field["text"].partition("\n")[0] for field in answered["blocks"][0]["fields"]] == ["*Cost*", "*Finish*", "*Machine*"]
+    assert answered["blocks"][0]["fields"][2]["text"] == f"*Machine*\n512 H100-80GB at {direct['answer']['price']['provider']}"
+    assert direct["understood"]["echo"] in texts(answered)
+    assert f":warning: {direct['answer']['warnings'][0]}" in texts(answered)
+    assert labels(answered) == ["Cheaper ways", "Compare", "Open", "Why", "Share"]
+
+    cheaper = slack.press(answered, "Cheaper ways")
+    levers = slack.client.post("/v1/estimate", json=direct["understood"]["request"] | {"levers": True}).get_json()["levers"]
+    assert levers[0]["title"] in texts(cheaper)
+
+    compared = slack.press(answered, "Compare")
+    assert compared["blocks"][0]["text"]["text"].startswith("*Cheapest of ")
+    assert labels(compared) == ["Open", "Why", "Share"]
+
+    why = texts(slack.press(answered, "Why"))
+    assert direct["summary"]["drivers"][0]["effect"] in why
+    assert direct["answer"]["price"]["source"] in why
+
+    shared = slack.press(answered, "Share")
+    assert shared["response_type"] == "in_channel"
+    assert shared["blocks"][0] == answered["blocks"][0]
+    assert len(slack.client.get("/v1/results").get_json()["items"]) == 2
+    assert "Shared by <@U2147483697>" in texts(shared)
+    assert "Share" not in labels(shared)
+
+
+def test_open_leads_to_the_page_of_the_answer_without_a_key(slack: Slack) -> None:
+    answered = slack.command(QUESTION)
+    opened = urlsplit(next(button["url"] for button in buttons(answered) if button["text"]["text"] == "Open"))
+    page = slack.client.get(f"{opened.path}?{opened.query}")
+    assert page.status_code == 200
+    assert answered["blocks"][0]["text"]["text"].strip("*").partition(" (")[0] in page.text
+    result = opened.path.removeprefix("/r/")
+    assert "What moves it most" in texts(slack.command(f"why {result}"))
+
+
+def test_a_pressed_link_is_acknowledged_and_not_answered(slack: Slack) -> None:
+    payload = press_payload("open", None, slack.response_url())
+    assert slack.send("/slack/interactions", {"payload": json.dumps(payload)}).data == b""
+    assert slack.received == []
+
+
+def test_the_range_of_a_card_is_a_picture_whose_address_holds_for_a_day(slack: Slack) -> None:
+    answered = slack.command(QUESTION)
+    image = next(block for block in answered["blocks"] if block["type"] == "image")
+    assert image["alt_text"].removeprefix("Cost: ") == answered["blocks"][0]["fields"][0]["text"].removeprefix("*Cost*\n")
+    address = urlsplit(image["image_url"])
+    drawn = slack.client.get(f"{address.path}?{address.query}")
+    assert drawn.content_type == "image/png"
+    assert drawn.data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(drawn.data[16:20]) == 600
+    assert int.from_bytes(drawn.data[20:24]) == 120
+    changed = address.query.replace("usd=1", "usd=9")
+    assert slack.client.get(f"{address.path}?{changed}").status_code == 404
+
+
+def test_a_doubt_is_asked_back_with_a_button_for_each_candidate(slack: Slack) -> None:
+    asked = slack.command("lora qwen3, 50M tokens on one a100")
+    assert "qwen3: which model" in texts(asked)
+    assert "qwen3-8b" in labels(asked)
+    answered = slack.press(asked, "qwen3-8b")
+    assert answered["blocks"][0]["text"]["text"].startswith("*About $")
+
+
+def test_words_that_are_not_understood_are_named_beside_the_answer(slack: Slack) -> None:
+    assert "someflub: not understood." in texts(slack.command("llama 3 8b, 1T tokens on 512 h100, someflub"))
+
+
+def test_what_is_missing_is_asked_for(slack: Slack) -> None:
+    asked = slack.command("llama 3 8b on 64 h100")
+    assert "on how many tokens" in texts(asked)
+    assert labels(asked) == []
+
+
+def test_every_kind_of_question_has_a_card(slack: Slack) -> None:
+    for question, fields in {
+        "what can $1M train on 256 h100": ["Cost", "Finish", "Size"],
+        "buy 256 h100 at 32k for 3 years use 70% vs $1.89": ["Cost", "Saves", "Choice"],
+        "chance llama-3-8b 15T on 512 h100 by 2027-06-30 under $20M": ["Cost", "Finish", "Chance"],
+    }.items():
+        answered = slack.command(question)
+        assert [field["text"].partition("\n")[0].strip("*") for field in answered["blocks"][0]["fields"]] == fields
+    assert "an accelerator-hour" in texts(slack.command("price h100 spot"))
+
+
+def test_nothing_understood_is_answered_with_examples(slack: Slack) -> None:
+    assert "ask such as: llama 3 70b" in texts(slack.command("qwertz asdf"))
+
+
+def test_help_is_answered_at_once(slack: Slack) -> None:
+    for text in ("", "help", " HELP "):
+        response = slack.send("/slack/commands", {"text": text, "team_id": "T0001", "nonce": text})
+        assert "watch PROGRAM at 50,80,100%" in texts(response.get_json())
+    assert slack.received == []
+
+
+def test_a_refused_request_says_why(slack: Slack) -> None:
+    refused = slack.command("llama 3 405b 1T tokens on 8 h100")
+    assert "does not fit" in texts(refused) or "fit" in texts(refused)
+
+
+def test_commands_about_a_program(slack: Slack) -> None:
+    told(slack.client)
+    name = PROGRAM["name"]
+    assert "Spent" in texts(slack.command(f"status {name}"))
+    reported = texts(slack.command(f"report {name}"))
+    assert name in reported
+    assert "main: " in reported
+    assert "half-spend gate" in texts(slack.command(f"gate {name}"))
+    watched = slack.command(f"watch {name} at 50, 80,100%")
+    assert "hears when 50 %, 80 %, 100 % of its budget are spent" in texts(watched)
+    program = slack.client.get("/v1/track/programs").get_json()["items"][0]
+    rules = slack.client.get(f"/v1/track/programs/{program['id']}/alert-rules").get_json()["items"]
+    assert [(rule["kind"], rule["shares"]) for rule in rules] == [("budget", [0.5, 0.8, 1.0])]
+
+
+def test_an_unknown_program_and_a_malformed_watch_say_what_to_write(slack: Slack) -> None:
+    assert "Which program?" in texts(slack.command("report"))
+    assert "watch PROGRAM at 50,80,100%" in texts(slack.command("watch 7B"))
+    assert "There is no result nonsense" in texts(slack.command("why nonsense"))
+
+
+def test_a_channel_of_no_team_is_told_what_to_do(slack: Slack) -> None:
+    told_so = texts(slack.command(QUESTION, team_id="T9", channel_id="C9"))
+    assert "outlay slack map --workspace T9 --channel C9 --team TEAM" in told_so
+
+
+def test_a_channel_that_may_read_alone_keeps_nothing_and_can_still_be_asked_on(slack: Slack) -> None:
+    context = slack.app.extensions["context"]
+    map_channel(context, "T0001", "C77", "readers", ["read"], None)
+    before = len(slack.client.get("/v1/results").get_json()["items"])
+    answered = slack.command(QUESTION, channel_id="C77")
+    assert labels(answered) == ["Cheaper ways", "Compare", "Why", "Share"]
+    assert "may only read" in texts(slack.command("watch 7B at 50%", channel_id="C77"))
+    assert len(slack.client.get("/v1/results").get_json()["items"]) == before
+
+
+def test_a_name_notifies_nobody(slack: Slack) -> None:
+    slack.client.post("/v1/track/programs", json={"name": "<!channel> *& co*", "budget_usd": 1000})
+    answered = slack.command("gate <!channel> *& co*")
+    assert "<!channel>" not in json.dumps(answered)
+
+
+def test_the_secret_of_the_app_is_not_shown(slack: Slack) -> None:
+    settings: Settings = slack.app.extensions["context"].settings
+    assert str(settings.slack_signing_secret) not in repr(settings)
