@@ -26,7 +26,6 @@ from service.engine.procurement.options import (
 from service.engine.procurement.ownership import delivered_share
 from service.engine.procurement.price_paths import HOURS_PER_MONTH
 from service.engine.procurement.trials import UncertainInput, draw_inputs
-from service.formats.headline import money
 from service.presets.comparison.defaults import is_plausible
 from service.prices.offer_table import Floats
 from service.usecases.comparison.owned_hardware import OwnedHardware
@@ -35,7 +34,6 @@ from service.usecases.procurement.uncertainty import tested_variables, uncertain
 DRAWS = 4000
 SEED = 20_260_101
 """The draws are the same every time: an answer can be repeated."""
-UNSURE = 0.5
 NOT_TESTED = (GROWTH, PRICE_FACTOR)
 DECLINE = "cloud_price_decline_per_year"
 
@@ -52,7 +50,7 @@ class _Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rival:
+class Rival:
     """A rented option: its terms, and its rent for the work of an hour of an owned accelerator [USD], paid used or not if it has a term."""
 
     option: Option
@@ -89,8 +87,8 @@ def fleet_inputs(hardware: OwnedHardware) -> ProcurementInputs:
 
 
 def _compare_with_rivals(hardware: OwnedHardware, options: Sequence[Option], rivals: Sequence[Option]) -> Iterator[BreakEvenVerdict]:
-    own_hours = {option.variant: _paid_hours(option) for option in options if option.offer.provider == hardware.provider and option.time}
-    rented = [_rival(option, hardware, own_hours[option.variant]) for option in rivals if option.time and option.variant in own_hours]
+    own_hours = {option.variant: paid_hours(option) for option in options if option.offer.provider == hardware.provider and option.time}
+    rented = [make_rival(option, hardware, own_hours[option.variant]) for option in rivals if option.time and option.variant in own_hours]
     if not rented:
         return
     inputs = fleet_inputs(hardware)
@@ -104,11 +102,11 @@ def _compare_with_rivals(hardware: OwnedHardware, options: Sequence[Option], riv
         yield replace(verdict, sensitivity=_sensitivity(fleet, rival, bridge)) if rival is reference else verdict
 
 
-def _terms(rented: Sequence[_Rival]) -> dict[RentTerms, None]:
+def _terms(rented: Sequence[Rival]) -> dict[RentTerms, None]:
     return dict.fromkeys(rival.terms for rival in rented)
 
 
-def _against(fleet: _Fleet, terms: RentTerms, rivals: Sequence[_Rival], bridge: float | None) -> Iterator[BreakEvenVerdict]:
+def _against(fleet: _Fleet, terms: RentTerms, rivals: Sequence[Rival], bridge: float | None) -> Iterator[BreakEvenVerdict]:
     """The verdicts against all rivals of the same terms. Rents are told for a used hour: idle hours of a reservation are in them."""
     rents = np.array([rival.usd_per_hour for rival in rivals])
     even: BreakEven = break_even(fleet.inputs, terms, rents, bridge)
@@ -135,28 +133,28 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _rival(option: Option, hardware: OwnedHardware, own_hours: float) -> _Rival:
-    usd = _paid_hours(option) * option.offer.usd_per_accelerator_hour / own_hours
+def make_rival(option: Option, hardware: OwnedHardware, own_hours: float) -> Rival:
+    usd = paid_hours(option) * option.offer.usd_per_accelerator_hour / own_hours
     if option.commitment is None:
-        return _Rival(option, RentTerms(), usd)
+        return Rival(option, RentTerms(), usd)
     upfront = (option.offer.terms.upfront_share if option.offer.terms else None) or 0.0
     months = max(1, round(option.commitment.term_hours / HOURS_PER_MONTH))
-    return _Rival(option, RentTerms(months, upfront, count=float(hardware.cluster.count)), usd)
+    return Rival(option, RentTerms(months, upfront, count=float(hardware.cluster.count)), usd)
 
 
-def _bridge_usd(rented: Sequence[_Rival]) -> float | None:
+def _bridge_usd(rented: Sequence[Rival]) -> float | None:
     """Rent of the lead time: the lowest on demand; None where there is none."""
     return min((rival.usd_per_hour for rival in rented if rival.option.offer.pricing == "on_demand"), default=None)
 
 
-def _paid_hours(option: Option) -> float:
+def paid_hours(option: Option) -> float:
     """Accelerator-hours of the workload that are paid for: whole instances where it is rented, and spares; not the wait for capacity."""
     hours, instance = option.time.accelerator_hours.p50 / option.count if option.time else np.nan, option.offer.accelerators_per_instance
     accelerators = option.count if option.offer.pricing == OWNED else option.nodes * instance
     return hours * (accelerators + option.spare_accelerators)
 
 
-def _sensitivity(fleet: _Fleet, rival: _Rival, bridge: float | None) -> tuple[InputSensitivity, ...]:
+def _sensitivity(fleet: _Fleet, rival: Rival, bridge: float | None) -> tuple[InputSensitivity, ...]:
     """Effect of each input against one rent, the largest first; inputs without a plausible flip value and a known range are left out."""
     variables = [each for each in tested_variables(fleet.inputs, fleet.inputs.fleets[0]) if each.path not in NOT_TESTED]
     rented = RentedCapacity(rival.terms, rival.usd_per_hour)
@@ -168,7 +166,7 @@ def _sensitivity(fleet: _Fleet, rival: _Rival, bridge: float | None) -> tuple[In
     return tuple(sorted(effective, key=_effect_usd_per_hour, reverse=True))
 
 
-def _price_changes(fleet: _Fleet, rival: _Rival, bridge: float | None) -> dict[str, tuple[float, float]]:
+def _price_changes(fleet: _Fleet, rival: Rival, bridge: float | None) -> dict[str, tuple[float, float]]:
     """Change of the break-even rent of a used hour at the 10th and the 90th percentile of each uncertain input [USD/h]."""
     ends = [(entry, value) for entry in fleet.uncertain for value in (entry.quantity.p10, entry.quantity.p90)]
     values = {
@@ -201,55 +199,3 @@ def _input(fleet: _Fleet, variable: Variable, flip: FlipValue | None, change: tu
 def _effect_usd_per_hour(sensitivity: InputSensitivity) -> float:
     """Change of the break-even price over the input's range [USD/h]."""
     return abs(sensitivity.low_usd_per_hour or 0.0) + abs(sensitivity.high_usd_per_hour or 0.0)
-
-
-def explain_differences(
-    owned_hardware: Sequence[OwnedHardware], options: Sequence[Option], verdicts: Sequence[BreakEvenVerdict]
-) -> list[str]:
-    """Why a run's ranking and the years disagree on owning or renting, or that the odds are against what ranks first."""
-    by_id = {option.id: option for option in options}
-    own = {option.offer.provider: option for option in options if option.offer.pricing == OWNED}
-    texts = (_explain(hardware, by_id, own.get(hardware.provider), verdicts) for hardware in owned_hardware)
-    return [text for text in (*texts, *_explain_spot(owned_hardware, options)) if text]
-
-
-def _explain_spot(owned_hardware: Sequence[OwnedHardware], options: Sequence[Option]) -> Iterator[str]:
-    """That the first option is spot, which cannot serve fleets as much in use as some of the owned hardware."""
-    first = options[0] if options else None
-    if first is None or first.offer.pricing != "spot" or first.time is None:
-        return
-    share = first.time.accelerator_hours.p50 / (first.time.wall_clock_hours.p50 * first.count)
-    for hardware in owned_hardware:
-        if float(delivered_share(hardware.cluster)) > share:
-            yield (
-                f"spot is first for this run; it can be had in {share:.0%} of the time, less than {hardware.cluster.name} is in use:"
-                " for a fleet over years POST /v1/buy-or-rent leaves it out"
-            )
-
-
-def _explain(hardware: OwnedHardware, by_id: Mapping[str, Option], own: Option | None, verdicts: Sequence[BreakEvenVerdict]) -> str | None:
-    name = hardware.cluster.name
-    against = [verdict for verdict in verdicts if verdict.on_prem == name and own is not None and verdict.variant == own.variant]
-    if own is None or own.cost_usd is None or not against:
-        return None
-    first = min(against, key=lambda verdict: by_id[verdict.against].rank)
-    worst = min(against, key=lambda verdict: verdict.npv_saved_usd)
-    run_is_cheaper = own.rank < by_id[first.against].rank
-    life = f"{float(hardware.cluster.years):g} years"
-    if run_is_cheaper and worst.npv_saved_usd < 0:
-        reason = f"{name} costs less for this run, but over its {life} {worst.against} costs {money(-worst.npv_saved_usd)} less"
-    elif not run_is_cheaper and worst.npv_saved_usd > 0:
-        reason = f"{first.against} costs less for this run, but over its {life} {name} saves {money(first.npv_saved_usd)}"
-    elif run_is_cheaper and worst.probability_buying_wins < UNSURE:
-        odds = worst.probability_buying_wins
-        return f"{name} costs least, but owning costs less than {worst.against} in only {odds:.0%} of the trials: see break_even"
-    else:
-        return None
-    return f"{reason}: {_why(hardware)}. A run is charged at today's prices; POST /v1/buy-or-rent compares the years"
-
-
-def _why(hardware: OwnedHardware) -> str:
-    change, lead = hardware.list_change.p50, float(hardware.cluster.lead_time_months)
-    causes = [f"list prices are taken to change by {change:+.1%} a year"] if change else []
-    causes += [f"its lead time of {lead:g} months is bridged on demand"] if lead else []
-    return " and ".join(causes) or "a run is ranked by its finish or other limits too"

@@ -25,7 +25,8 @@ from service.engine.comparison.pareto import pareto_front, rank_options
 from service.presets.version import engine_version
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Flags, Ints
-from service.usecases.comparison.break_even import compare_break_even, explain_differences
+from service.usecases.comparison.break_even import compare_break_even
+from service.usecases.comparison.break_even_warnings import explain_differences
 from service.usecases.comparison.capacity import (
     apply_capacity,
     capacity_limits,

@@ -288,3 +288,23 @@ def test_the_wait_for_spot_is_not_paid(settings: Settings) -> None:
     assert spot.time is not None
     assert spot.time.wall_clock_hours.p50 > 1.2 * spot.time.accelerator_hours.p50 / 128
     assert 1.10 < found.break_even[0].against_usd_per_accelerator_hour < 1.25
+
+
+def test_spot_that_costs_less_for_a_run_is_no_fleet(settings: Settings) -> None:
+    """It can be had in 59 % of the time, the owned hardware is used in 70 %; used less, nothing is said."""
+    context = selling(build_context(settings), (offer("0.90", pricing="spot"), offer("4.00", "gcp", "us-central1")))
+    busy = compared(context, COUNT, on_prem=[DC1])
+    assert any("it can be had in 59% of the time" in warning for warning in busy.warnings)
+    idle = compared(context, COUNT, on_prem=[DC1 | {"utilisation": 0.3}])
+    assert not any("can be had in" in warning for warning in idle.warnings)
+
+
+def test_a_mix_that_beats_owning_is_named(settings: Settings) -> None:
+    """A reservation just dearer than owning for all hours, with peaks on demand; far dearer it is none."""
+    on_demand = offer("2.60", "gcp", "us-central1")
+    near, far = (
+        compared(selling(build_context(settings), (offer(usd, pricing="reserved_1y"), on_demand)), COUNT, on_prem=[DC1])
+        for usd in ("1.50", "2.50")
+    )
+    assert any("a reserved base with peaks on demand costs" in warning for warning in near.warnings)
+    assert not any("reserved base" in warning for warning in far.warnings)
