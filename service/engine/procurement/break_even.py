@@ -74,8 +74,35 @@ def break_even(inputs: ProcurementInputs, terms: RentTerms, usd_per_hour: FloatA
     )
 
 
+def owned_parts(inputs: ProcurementInputs, values: Values = AS_STATED) -> tuple[FloatArray, FloatArray]:
+    """Cost of owning that does not depend on rents, and that of what is rented besides for each dollar of its rent.
+
+    Parameters
+    ----------
+    inputs : ProcurementInputs
+        The demand and one fleet.
+    values : mapping of input to (scenarios,) float array
+        Inputs that differ.
+
+    Returns
+    -------
+    tuple of (scenarios,) float array
+        Present values [USD] and [USD per USD/h].
+    """
+    own = option_npvs(replace(inputs, rents=(), on_demand=OnDemandPrice(0.0)), values)[0]
+    fleet, cluster = inputs.fleets[0].name, inputs.fleets[0].phases[0].cluster
+    lead, availability = (values.get(f"own.{fleet}.{name}", getattr(cluster, name)) for name in ("lead_time_months", "availability"))
+    if not np.any(lead) and np.all(np.equal(availability, 1.0)):  # nothing is ever rented besides
+        return own, np.zeros(own.shape)
+    return own, option_npvs(replace(inputs, rents=(), on_demand=OnDemandPrice(1.0)), values)[0] - own
+
+
 def break_even_price(
-    inputs: ProcurementInputs, terms: RentTerms, bridge_usd: float | None = None, values: Values = AS_STATED
+    inputs: ProcurementInputs,
+    terms: RentTerms,
+    bridge_usd: float | None = None,
+    values: Values = AS_STATED,
+    parts: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Rent of a paid hour at which owning and renting cost the same.
 
@@ -89,13 +116,15 @@ def break_even_price(
         Rent during the lead time; None: the rent itself [USD per accelerator-hour].
     values : mapping of input to (scenarios,) float array
         Inputs that differ.
+    parts : tuple of (scenarios,) float array, optional
+        `owned_parts` of these inputs and values, where they are known.
 
     Returns
     -------
     (scenarios,) float array
         Rent [USD/h]; infinite where no rent makes owning cheaper.
     """
-    own, bridged, rent = _parts(inputs, terms, values)
+    own, bridged, rent = _parts(inputs, terms, values, parts)
     cost, hours = (own, rent - bridged) if bridge_usd is None else (own + bridged * bridge_usd, rent)
     return np.asarray(np.divide(cost, hours, out=np.full(cost.shape, np.inf), where=hours > 0))
 
@@ -118,11 +147,12 @@ def probability_owning_wins(prices_usd: FloatArray, usd_per_hour: FloatArray) ->
     return np.asarray(np.searchsorted(np.sort(prices_usd), usd_per_hour) / prices_usd.size)
 
 
-def _parts(inputs: ProcurementInputs, terms: RentTerms, values: Values) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _parts(
+    inputs: ProcurementInputs, terms: RentTerms, values: Values, known: tuple[FloatArray, FloatArray] | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Cost of owning without its bridge, of the bridge for each dollar of its rent, and of renting for each dollar of rent."""
-    free, dollar = (option_npvs(replace(inputs, rents=(), on_demand=OnDemandPrice(usd)), values)[0] for usd in (0.0, 1.0))
     rent = rent_npvs(terms, replace(inputs, on_demand=None), values)[0]
-    own, bridged, rented = np.broadcast_arrays(free, dollar - free, rent)
+    own, bridged, rented = np.broadcast_arrays(*(known or owned_parts(inputs, values)), rent)
     return own, bridged, rented
 
 

@@ -98,6 +98,8 @@ def mean_above(demand: Demand, capacity: Amount) -> FloatArray:
     (..., months) float array
         For a uniform X from a to b: (b - K)^2 / (2 (b - a)) between them, mean - K below a, 0 above b.
     """
+    if np.all(demand.high <= capacity):  # nearly always
+        return np.zeros(np.broadcast_shapes(demand.high.shape, np.shape(capacity)))
     width, above_low = demand.high - demand.low, np.maximum(capacity, demand.low)
     within = np.maximum(demand.high - above_low, 0.0) ** 2 / np.maximum(2 * width, NARROWEST)
     return within + np.maximum(demand.low - capacity, 0.0)

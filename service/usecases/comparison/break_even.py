@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.domain.comparison.options import OWNED, BreakEvenVerdict, InputSensitivity, Option
-from service.engine.procurement.break_even import BreakEven, break_even, break_even_price, probability_owning_wins
+from service.engine.procurement.break_even import BreakEven, break_even, break_even_price, owned_parts, probability_owning_wins
 from service.engine.procurement.cash_flows import FleetPhase, OnDemandPrice, RentTerms
 from service.engine.procurement.flips import FlipValue, Variable, find_flips
 from service.engine.procurement.options import (
@@ -46,6 +46,7 @@ class _Fleet:
     inputs: ProcurementInputs
     uncertain: tuple[UncertainInput, ...]
     draws: Mapping[str, Floats]
+    drawn_parts: tuple[Floats, Floats]
     used_share: float
 
 
@@ -93,7 +94,8 @@ def _compare_with_rivals(hardware: OwnedHardware, options: Sequence[Option], riv
         return
     inputs = fleet_inputs(hardware)
     uncertain = uncertain_inputs(inputs, hardware.list_change)
-    fleet = _Fleet(hardware, inputs, uncertain, draw_inputs(uncertain, DRAWS, SEED), inputs.utilisation)
+    draws = draw_inputs(uncertain, DRAWS, SEED)
+    fleet = _Fleet(hardware, inputs, uncertain, draws, owned_parts(inputs, draws), inputs.utilisation)
     bridge = _bridge_usd(rented)
     found = {terms: _against(fleet, terms, [rival for rival in rented if rival.terms == terms], bridge) for terms in _terms(rented)}
     reference = next((rival for rival in rented if rival.option.offer.pricing != "spot"), rented[0])
@@ -110,7 +112,7 @@ def _against(fleet: _Fleet, terms: RentTerms, rivals: Sequence[Rival], bridge: f
     """The verdicts against all rivals of the same terms. Rents are told for a used hour: idle hours of a reservation are in them."""
     rents = np.array([rival.usd_per_hour for rival in rivals])
     even: BreakEven = break_even(fleet.inputs, terms, rents, bridge)
-    probabilities = probability_owning_wins(break_even_price(fleet.inputs, terms, bridge, fleet.draws), rents)
+    probabilities = probability_owning_wins(break_even_price(fleet.inputs, terms, bridge, fleet.draws, fleet.drawn_parts), rents)
     used_share = fleet.used_share if terms.term_months else 1.0
     availability = float(fleet.hardware.cluster.availability)
     for at, rival in enumerate(rivals):

@@ -70,7 +70,7 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(request=requests)
 def test_figures_at_their_bounds_are_answered(client: FlaskClient, request: dict[str, Any]) -> None:
     """No figure that is taken makes an error of ours, nor one that JSON does not have."""
