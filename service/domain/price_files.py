@@ -113,7 +113,7 @@ class QuoteRow:
 class QuoteSheet:
     """A sheet of the file."""
 
-    name: Annotated[str, Doc("Its name; empty in a CSV file", max_length=200)]
+    name: Annotated[str, Doc("Its name; empty in a CSV file", min_length=0, max_length=200)]
     rows: Annotated[int, Doc("Rows with cells", minimum=0)]
     hidden: Annotated[bool, Doc("Whether the workbook hides it")]
     chosen: Annotated[bool, Doc("Whether its prices are read")]
