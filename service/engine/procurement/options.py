@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 UTILISATION, GROWTH = "demand.utilisation", "demand.growth_per_year"
 COST_OF_CAPITAL, LIST_CHANGE, PRICE_FACTOR = "cost_of_capital", "list_price_change_per_year", "rent.price_factor"
 AS_STATED: Values = MappingProxyType({})
+MOST_MIXES = 4
+"""Mixes are computed of the cheapest reserved prices alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,10 @@ class ProcurementInputs:
 
     @property
     def reserved(self) -> tuple[RentedCapacity, ...]:
-        """Rented options with a term; each has a mix where there is a price on demand."""
-        return tuple(rent for rent in self.rents if rent.terms.term_months) if self.on_demand is not None and self.mixes else ()
+        """Rented options with a term that have a mix: the cheapest, where there is a price on demand."""
+        if self.on_demand is None or not self.mixes:
+            return ()
+        return tuple(sorted((rent for rent in self.rents if rent.terms.term_months), key=lambda rent: rent.usd_per_hour)[:MOST_MIXES])
 
 
 def option_npvs(inputs: ProcurementInputs, values: Values = AS_STATED, mix_counts: Sequence[float] | None = None) -> FloatArray:

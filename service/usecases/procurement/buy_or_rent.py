@@ -37,6 +37,9 @@ from service.usecases.resolution.price import warn_ends
 Request = Mapping[str, Any]
 MONTHS_PER_YEAR = 12
 DEFAULT_LIMIT = 50
+# Work is trials x months x fleets and terms of rents; what turns the verdict takes as much as so many trials, mixes as so many terms.
+MAX_WORK = 40_000_000
+TRIALS_OF_FLIPS, ROWS_OF_MIXES = 3_000, 12
 # Below it nothing is demanded.
 LEAST_HOURS = 1.0
 UNCERTAINTY = "of the demand, list prices and costs of owned fleets, drawn independently, fleets alike: docs/ownership.md"
@@ -58,6 +61,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
         text = f"nothing is known that {demand.accelerator.name} can be owned or rented at: state own, rent.quotes or other filters"
         raise NoOffer(text, "/rent")
     trials, seed = (int(_default(request, name, notes)) for name in ("trials", "seed"))
+    _check_work(inputs, choices, trials)
     notes.assume("uncertainty", "published ranges", UNCERTAINTY)
     evaluation = evaluate(inputs, choices, on_demand, uncertain_inputs(inputs, list_change), (trials, seed))
     verdict = make_verdict(evaluation)
@@ -147,6 +151,18 @@ def _note_peak(inputs: ProcurementInputs, peak: RentChoice | None, notes: Assump
 
 def _needs_price(phases: Sequence[Any]) -> bool:
     return any(phase.cluster.bridge_usd_per_accelerator_hour is None for phase in phases)
+
+
+def _check_work(inputs: ProcurementInputs, choices: Sequence[RentChoice], trials: int) -> None:
+    """Raises InvalidRequest where a request takes more than about two seconds of CPU."""
+    terms = len({choice.group for choice in choices}) + sum(len(fleet.phases) for fleet in inputs.fleets) + ROWS_OF_MIXES
+    work = (trials + TRIALS_OF_FLIPS) * inputs.months * terms
+    if work > MAX_WORK:
+        most = max(0, MAX_WORK // (inputs.months * terms) - TRIALS_OF_FLIPS)
+        hint = f"at most {most:,} trials" if most >= 100 else "fewer fleets, fewer quotes of different terms, or fewer years"
+        raise InvalidRequest(
+            f"{trials:,} trials of {inputs.months} months and {terms} fleets and terms are too many: state {hint}", "/trials"
+        )
 
 
 def _describe_demand(demand: ResolvedDemand, evaluation: Evaluation) -> FleetDemand:

@@ -11,6 +11,7 @@ import numpy as np
 from service.domain.procurement.answer import OptionKind
 from service.engine.procurement.cash_flows import fleet_streams, rent_streams
 from service.engine.procurement.options import (
+    MOST_MIXES,
     OwnedFleet,
     ProcurementInputs,
     RentedCapacity,
@@ -176,7 +177,7 @@ def _mix_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: d
     if not inputs.mixes or inputs.on_demand is None:
         return []
     scenarios, discount, rows = make_scenarios(inputs), discount_factors(inputs.cost_of_capital, last_month(inputs)), []
-    for choice in (each for each in _cheapest(choices) if each.kind == "reserved"):
+    for choice in [each for each in _cheapest(choices) if each.kind == "reserved"][:MOST_MIXES]:
         rent = RentedCapacity(choice.terms, choice.usd_per_hour, choice.offer.accelerators_per_instance)
         count, npv, ratio = (float(each) for each in mix_npv(rent, inputs.on_demand, scenarios, discount))
         dollar, free = rent_npvs(replace(choice.terms, count=count), inputs, draws)

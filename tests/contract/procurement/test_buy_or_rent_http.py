@@ -158,6 +158,7 @@ def test_a_programs_plan_is_a_demand(client: FlaskClient) -> None:
         pytest.param(changed(rent={"providers": ["nobody"]}), "/rent/providers", id="unknown provider"),
         pytest.param(changed(list_price_change_per_year={"p10": 0.1, "p50": 0.0, "p90": 0.2}), "/list_price_change_per_year", id="order"),
         pytest.param(changed(snapshot="none"), "/snapshot", id="unknown snapshot"),
+        pytest.param(changed(demand={"years": 15}, trials=50_000), "/trials", id="too much work"),
         pytest.param(
             changed(own=[EXAMPLE["own"][0] | {"refresh": [{"after_years": 4}]}]), "/own/0/refresh", id="a refresh after the horizon"
         ),
