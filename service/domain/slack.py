@@ -7,6 +7,7 @@ from datetime import datetime
 
 from service.domain.teams import Principal, Scope
 
+SLACK_HOST = "hooks.slack.com"
 WHOLE_WORKSPACE = ""
 """In place of a channel: all channels that have no mapping of their own."""
 

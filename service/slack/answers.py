@@ -9,14 +9,16 @@ from typing import Any
 from slack_sdk.models.blocks import ButtonElement
 
 from service.domain.errors import InvalidRequest
+from service.formats.slack.alerts import program_buttons
 from service.formats.slack.blocks import Message, button, card_message, link_button, text_message
 from service.formats.slack.cards import Card, make_card
+from service.formats.slack.references import Reference
 from service.schemas.ask import LONGEST_QUESTION, ask_body
 from service.schemas.results.kinds import KINDS
-from service.slack.conversation import Conversation, Reference
-from service.slack.range_url import range_url
+from service.slack.conversation import Conversation
 from service.usecases.results.keep import Question, find_result, keep
 from service.usecases.results.links import make_link, new_token
+from service.usecases.slack.addresses import picture_address
 
 Body = Mapping[str, Any]
 KEPT_DAYS = 90
@@ -78,12 +80,8 @@ def show(chat: Conversation, found: Answered, *, reading: str | None = None, sha
 
 
 def picture(chat: Conversation, card: Card) -> str | None:
-    """Address of the card's range; None where there is none, or where Slack cannot fetch it: it does so by https alone."""
-    settings = chat.context.settings
-    reachable = chat.server.startswith("https://") or settings.allow_private_webhooks
-    if card.usd is None or not reachable or settings.slack_signing_secret is None:
-        return None
-    return range_url(chat.server, settings.slack_signing_secret, card.usd, card.goal_usd, chat.context.clock())
+    """Address of the card's range; None where there is none, or where Slack cannot fetch it."""
+    return None if card.usd is None else picture_address(chat.context, chat.server, card.usd, card.goal_usd)
 
 
 def doubt(echo: str, unclear: list[Body], text: str) -> Message:
@@ -111,8 +109,11 @@ def _buttons(chat: Conversation, found: Answered, *, shared: bool) -> list[Butto
     value, result = found.reference.value(), found.reference.result
     if value is None:
         return []
-    further = [("Cheaper ways", CHEAPER), ("Compare", COMPARE)] if found.kind == "estimate" else []
-    buttons = [button(label, action, value) for label, action in further]
+    buttons = []
+    if found.kind == "estimate":
+        buttons = [button("Cheaper ways", CHEAPER, value), button("Compare", COMPARE, value)]
+    if found.kind == "status":
+        buttons = program_buttons(found.request["id"])
     if result is not None:
         buttons.append(link_button("Open", OPEN, f"{chat.server}/r/{result}?token={found.reference.token}"))
     last = [("Why", WHY)] if shared else [("Why", WHY), ("Share", SHARE)]

@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from service.domain.errors import InvalidRequest
+from service.domain.tracking.records import ProgramRecord
 from service.formats.headline import money
 from service.formats.slack.blocks import Message, text_message
+from service.formats.slack.references import GATE, REPORT, BadReference, read_reference
 from service.schemas.results.kinds import KINDS
 from service.slack.answers import ASK, CHEAPER, COMPARE, SHARE, WHY, Answered, find_answer, kept, show
 from service.slack.commands import answer_text
-from service.slack.conversation import CHANGED, Conversation, read_reference
+from service.slack.conversation import Conversation
+from service.slack.programs import program_gate, program_health
 from service.slack.reasons import reasons
+from service.usecases.tracking.programs import find_program
 
 Body = Mapping[str, Any]
+CHANGED = "This button is of an earlier version; ask again."
 MOST_LEVERS = 5
 OF_THE_RUN_ALONE = ("hardware", "price", "levers")
 """Parts of an estimate's request that a comparison's workload does not have."""
@@ -22,10 +27,15 @@ OF_THE_RUN_ALONE = ("hardware", "price", "levers")
 
 def press(chat: Conversation, action: str, value: str) -> Message:
     """The answer to a pressed button. Raises DomainErrors."""
-    reference = read_reference(value)
+    try:
+        reference = read_reference(value)
+    except BadReference as error:
+        raise InvalidRequest(CHANGED) from error
     name = action.partition(":")[0]
     if name == ASK:
         return answer_text(chat, reference.question or "")
+    if name in _OF_PROGRAMS:
+        return _OF_PROGRAMS[name](chat, find_program(chat.context, chat.who, reference.program or ""))
     if name not in _ACTIONS:
         raise InvalidRequest(CHANGED)
     return _ACTIONS[name](chat, find_answer(chat, reference))
@@ -70,3 +80,4 @@ _ACTIONS: Mapping[str, Callable[[Conversation, Answered], Message]] = {
     WHY: _why,
     SHARE: _share,
 }
+_OF_PROGRAMS: Mapping[str, Callable[[Conversation, ProgramRecord], Message]] = {REPORT: program_health, GATE: program_gate}

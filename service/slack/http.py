@@ -17,6 +17,7 @@ from service.api.http.request_body import read_body
 from service.context import AppContext
 from service.domain.errors import DomainError, StoreUnavailable
 from service.formats.slack.blocks import Message, text_message
+from service.formats.slack.range_url import VALID, BadRangeUrl, read_figures
 from service.runtime.webhooks import Forbidden, Undelivered
 from service.schemas import strict_json
 from service.schemas.fields import Schema, Text
@@ -24,7 +25,6 @@ from service.slack.commands import answer_text, help_message
 from service.slack.conversation import Conversation
 from service.slack.followups import press
 from service.slack.pool import AnswerPool
-from service.slack.range_url import VALID, BadRangeUrl, read_figures
 from service.slack.signatures import SIGNATURE_HEADER, TIMESTAMP_HEADER, BadSignature, SeenSignatures, verify
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.slack.addresses import send_message, slack_destination

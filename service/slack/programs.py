@@ -34,12 +34,12 @@ class NoWebhook(DomainError):
 
 def report(chat: Conversation, name: str) -> Message:
     """The program's health with figures, notes, cost drivers and runs."""
-    return _about(chat, "report", name, partial(_report, chat))
+    return _about(chat, "report", name, partial(program_health, chat))
 
 
 def gate(chat: Conversation, name: str) -> Message:
     """What is recommended at the half-spend gate, and why."""
-    return _about(chat, "gate", name, partial(_gate, chat))
+    return _about(chat, "gate", name, partial(program_gate, chat))
 
 
 def watch(chat: Conversation, words: str) -> Message:
@@ -62,7 +62,8 @@ def _about(chat: Conversation, command: str, name: str, answer: Callable[[Progra
     return answer(find_program(chat.context, chat.who, reading.understood.request["id"]))
 
 
-def _report(chat: Conversation, program: ProgramRecord) -> Message:
+def program_health(chat: Conversation, program: ProgramRecord) -> Message:
+    """The card of a program's status, with notes, what moves the cost, and runs."""
     found = program_report(chat.context, program)
     status = status_body(found.tracked)
     card = status_card(f"{program.body['name']}: {found.headline.text}", status, program.body.get("budget_usd"))
@@ -79,7 +80,8 @@ def _run(run: RunStatus) -> str:
     return f"{run.name}: {run.state}, {spent}" + ("" if share is None else f", {share:.0%} of the work done")
 
 
-def _gate(chat: Conversation, program: ProgramRecord) -> Message:
+def program_gate(chat: Conversation, program: ProgramRecord) -> Message:
+    """What the half-spend gate recommends."""
     found = program_status(chat.context, program).status.gate
     when = "is due" if found.due else "is not due" + ("" if found.due_usd is None else f" before {money(found.due_usd)} are spent")
     decided = f" It was decided: {found.decided}." if found.decided else ""
@@ -88,7 +90,7 @@ def _gate(chat: Conversation, program: ProgramRecord) -> Message:
 
 
 def _watch(chat: Conversation, shares: tuple[float, ...], program: ProgramRecord) -> Message:
-    rule = {"kind": "budget", "shares": shares, "targets": [{"slack": chat.channel.webhook}]}
+    rule = {"kind": "budget", "shares": shares, "targets": [{"slack": chat.channel.webhook, "server": chat.server}]}
     create_rule(chat.context, program, rule, None)
     return text_message(f"{program.body['name']} is watched: this channel hears when {_listed(shares)} of its budget are spent.")
 

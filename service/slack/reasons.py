@@ -9,8 +9,9 @@ from service.domain.errors import NotFound
 from service.domain.results import offers_in
 from service.formats.headline import money
 from service.formats.slack.blocks import Message, message, section
+from service.formats.slack.references import Reference
 from service.slack.answers import Answered, find_answer
-from service.slack.conversation import Conversation, Reference
+from service.slack.conversation import Conversation
 
 Body = Mapping[str, Any]
 MOST_SHOWN = 5

@@ -21,11 +21,15 @@ TEST: Literal["test"] = "test"
 
 @dataclass(frozen=True, slots=True)
 class AlertTarget:
-    """Address that alerts are POSTed to; webhooks have a secret for their signature (`whsec_` and base64)."""
+    """Address that alerts are POSTed to; webhooks have a secret for their signature (`whsec_` and base64).
+
+    `server`: address of this service as Slack knows it, of rules that were made there; None: messages have no picture and no buttons.
+    """
 
     kind: TargetKind
     url: str
     secret: str | None = None
+    server: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

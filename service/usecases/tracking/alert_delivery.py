@@ -11,15 +11,20 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
+from slack_sdk.models.blocks import Block
 from standardwebhooks import Webhook
 
 from service.context import AppContext
+from service.domain.errors import StoreUnavailable
 from service.domain.tracking.alerts import TEST, AlertTarget
+from service.formats.slack.alerts import alert_message, program_blocks
 from service.runtime import webhooks
 from service.runtime.webhooks import Gone, Undelivered
 from service.serialization import to_builtins
 from service.store import ClaimedDelivery
+from service.usecases.slack.addresses import picture_address
 from service.usecases.tracking.alerts import rule_from_record
+from service.usecases.tracking.status import program_status
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +36,6 @@ JITTER = 0.2
 MAX_CONCURRENT = 16
 """Concurrent attempts; each takes at most 8 s, so that a worker is free again within about 10 s."""
 LEASE = timedelta(seconds=60)
-SLACK_HEADER = 150
-SLACK_SECTION = 3000
-"""Most characters that Slack accepts in a header and in a section."""
 USER_AGENT = "outlay (alerts)"
 
 _RANDOM = random.SystemRandom()
@@ -68,16 +70,22 @@ def webhook_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
     }
 
 
-def slack_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
-    """Body of a Slack message, as plain text: names in it neither mention users nor become links."""
-    title, text = (str(outgoing.alert.body[name]) for name in ("title", "text"))
-    return {
-        "text": _escaped(text),
-        "blocks": [
-            {"type": "header", "text": {"type": "plain_text", "text": title[:SLACK_HEADER], "emoji": False}},
-            {"type": "section", "text": {"type": "plain_text", "text": text[:SLACK_SECTION], "emoji": False}},
-        ],
-    }
+def slack_message(context: AppContext, target: AlertTarget, outgoing: ClaimedDelivery) -> dict[str, Any]:
+    """Body of a Slack message; of a rule that was made in Slack with the program's range and buttons."""
+    return alert_message(outgoing.alert.body, _program_blocks(context, target.server, outgoing) if target.server else [])
+
+
+def _program_blocks(context: AppContext, server: str, outgoing: ClaimedDelivery) -> list[Block]:
+    """The program's range and buttons; the buttons alone where the range cannot be read: the alert does not wait for it."""
+    usd = image_url = None
+    try:
+        program = context.store.program(outgoing.rule.team, outgoing.alert.program)
+        if program is not None:
+            usd = program_status(context, program).status.forecast.cost_usd
+            image_url = None if usd is None else picture_address(context, server, usd, program.body.get("budget_usd"))
+    except StoreUnavailable as error:
+        log.warning("an alert goes to Slack without its picture: %s", error)
+    return program_blocks(outgoing.alert.program, usd, image_url)
 
 
 def sign_headers(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str]:
@@ -88,7 +96,7 @@ def sign_headers(secret: str, delivery: str, at: datetime, body: str) -> dict[st
 
 def _attempt(context: AppContext, post: SendMessage, outgoing: ClaimedDelivery) -> Undelivered | None:
     target = rule_from_record(outgoing.rule).targets[outgoing.delivery.target]
-    body, headers = _request(target, outgoing, context.clock())
+    body, headers = _request(context, target, outgoing)
     try:
         post(target.url, body, headers, private=context.settings.allow_private_webhooks)
     except Undelivered as error:
@@ -96,12 +104,12 @@ def _attempt(context: AppContext, post: SendMessage, outgoing: ClaimedDelivery) 
     return None
 
 
-def _request(target: AlertTarget, outgoing: ClaimedDelivery, now: datetime) -> tuple[bytes, dict[str, str]]:
+def _request(context: AppContext, target: AlertTarget, outgoing: ClaimedDelivery) -> tuple[bytes, dict[str, str]]:
     headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
     if target.secret is None:
-        return json.dumps(slack_message(outgoing)).encode(), headers
+        return json.dumps(slack_message(context, target, outgoing)).encode(), headers
     body = json.dumps(webhook_message(outgoing), sort_keys=True, allow_nan=False)
-    return body.encode(), headers | sign_headers(target.secret, outgoing.delivery.id, now, body)
+    return body.encode(), headers | sign_headers(target.secret, outgoing.delivery.id, context.clock(), body)
 
 
 def _settle(context: AppContext, outgoing: ClaimedDelivery, error: Undelivered | None, jitter: Callable[[], float]) -> None:
@@ -115,8 +123,3 @@ def _settle(context: AppContext, outgoing: ClaimedDelivery, error: Undelivered |
     else:
         pause_s = PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())
         store.settle_delivery(delivery, "pending", now, error=str(error), due_at=now + timedelta(seconds=pause_s))
-
-
-def _escaped(text: str) -> str:
-    """Escape Slack's control characters: `<!channel>` in a name would notify everybody."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -15,6 +15,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.idempotency import IdempotencyRecord
+from service.domain.slack import SLACK_HOST
 from service.domain.teams import Principal
 from service.domain.tracking.alerts import LIMITS, AlertFinding, AlertRule, AlertTarget, RuleInputs, SpendCaps, WatchedRun
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
@@ -25,7 +26,6 @@ from service.usecases.tracking.programs import NOT_OURS, OPEN
 from service.usecases.tracking.status import StatusResult, program_status
 
 Given = Mapping[str, Any]
-SLACK_HOST = "hooks.slack.com"
 SECRET_PREFIX = "whsec_"  # noqa: S105  # prefix of a secret, by the Standard Webhooks specification
 SECRET_BYTES = (24, 64)
 """Least and most bytes of a secret, by the same specification."""
@@ -157,7 +157,7 @@ def _target(context: AppContext, given: Given, pointer: str) -> AlertTarget:
         address = _checked(context, given["slack"], f"{pointer}/slack")
         if address != SLACK_HOST:
             raise InvalidRequest(f"must be a Slack incoming webhook, https://{SLACK_HOST}/services/…", f"{pointer}/slack")
-        return AlertTarget("slack", given["slack"])
+        return AlertTarget("slack", given["slack"], server=given.get("server"))
     _checked(context, given["webhook"], f"{pointer}/webhook")
     secret = given.get("secret")
     if secret is None:

@@ -6,9 +6,13 @@ import json
 from urllib.parse import urlsplit
 
 from service.config import Settings
+from service.domain.teams import EVERYBODY
 from service.usecases.slack.channels import map_channel
+from service.usecases.tracking.alert_delivery import deliver_due
+from service.usecases.tracking.alerts import evaluate_program
+from service.usecases.tracking.programs import find_program
 from tests.contract.tracking.tracked_program import PROGRAM, told
-from tests.support.slack import Slack, buttons, press_payload, texts
+from tests.support.slack import Body, Slack, buttons, checked, press_payload, texts
 
 QUESTION = "llama 3 8b, 1T tokens on 512 h100"
 
@@ -126,7 +130,9 @@ def test_a_refused_request_says_why(slack: Slack) -> None:
 def test_commands_about_a_program(slack: Slack) -> None:
     told(slack.client)
     name = PROGRAM["name"]
-    assert "Spent" in texts(slack.command(f"status {name}"))
+    status = slack.command(f"status {name}")
+    assert "Spent" in texts(status)
+    assert labels(status) == ["Report", "Gate", "Why", "Share"]
     reported = texts(slack.command(f"report {name}"))
     assert name in reported
     assert "main: " in reported
@@ -136,6 +142,22 @@ def test_commands_about_a_program(slack: Slack) -> None:
     program = slack.client.get("/v1/track/programs").get_json()["items"][0]
     rules = slack.client.get(f"/v1/track/programs/{program['id']}/alert-rules").get_json()["items"]
     assert [(rule["kind"], rule["shares"]) for rule in rules] == [("budget", [0.5, 0.8, 1.0])]
+
+
+def test_an_alert_of_a_rule_made_in_slack_is_a_card_whose_buttons_ask_about_the_program(slack: Slack) -> None:
+    program = told(slack.client, {"program": "alerted 13B"})
+    slack.command("watch alerted 13B at 50%")
+    context = slack.app.extensions["context"]
+    evaluate_program(context, find_program(context, EVERYBODY, program["id"]))
+    posted: list[Body] = []
+    deliver_due(context, lambda url, body, headers, *, private: posted.append(json.loads(body)))
+    (alert,) = (checked({"response_type": "in_channel"} | message) for message in posted if "alerted 13B" in message["text"])
+    assert "50% of the budget is spent" in texts(alert)
+    assert "Spent\n$92,700" in texts(alert)
+    image = urlsplit(next(block for block in alert["blocks"] if block["type"] == "image")["image_url"])
+    assert slack.client.get(f"{image.path}?{image.query}").content_type == "image/png"
+    assert "main: " in texts(slack.press(alert, "Report"))
+    assert "alerted 13B: the half-spend gate is due" in texts(slack.press(alert, "Gate"))
 
 
 def test_an_unknown_program_and_a_malformed_watch_say_what_to_write(slack: Slack) -> None:

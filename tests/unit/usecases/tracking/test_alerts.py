@@ -19,6 +19,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.teams import DEFAULT_TEAM
+from service.domain.tracking.alerts import AlertTarget
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord, RunRecord
 from service.runtime import webhooks
@@ -347,4 +348,4 @@ class TestSlack:
         try_rule(context, rule)
         (outgoing,) = context.store.claim_deliveries(NOW, HOUR, 1, 8)
         long = replace(outgoing, alert=replace(outgoing.alert, body={"title": "t" * 999, "text": "x" * 9999, "figures": {}}))
-        assert [len(block["text"]["text"]) for block in slack_message(long)["blocks"]] == [150, 3000]
+        assert [len(block["text"]["text"]) for block in slack_message(context, AlertTarget("slack", SLACK), long)["blocks"]] == [150, 3000]
