@@ -1,7 +1,8 @@
-"""`outlay buy-or-rent`: whether a fleet is bought or rented for years, from a file or flags, as a table or JSON."""
+"""`outlay buy-or-rent`: whether a fleet is bought or rented for years: a table, JSON, or the evidence pack."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.terminal import tables
-from service.cli.terminal.options import OPTIONAL_FILE, PRICINGS, VERBOSE, field, json_option, parse_value, settings_option, split_list
-from service.cli.terminal.request_io import answer_to, build_request, show
+from service.cli.terminal.options import OPTIONAL_FILE, OUT_FILE, PRICINGS, VERBOSE, field, parse_value, settings_option, split_list
+from service.cli.terminal.request_io import answer_to, build_request, write_output
 from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PATH = "/v1/buy-or-rent"
 QUOTE = "NAME=USD[:PRICING]"
 DEFAULT_PRICING = "reserved_3y"
+FORMATS = ("table", "json", "xlsx", "html", "pdf", "md")
 HEAD = ("", "option", "kind", "NPV USD", "p10 - p90 USD", "USD per used hour", "best", "")
 
 
@@ -53,18 +55,20 @@ HEAD = ("", "option", "kind", "NPV USD", "p10 - p90 USD", "USD per used hour", "
 @field("--trials", "trials", "Trials of the simulation; default: 10,000.", type=int)
 @field("--seed", "seed", "Seed of its random numbers.", type=int)
 @settings_option("demand.peak_utilisation=0.9")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How the answer is written.")
+@click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
+@click.option("-o", "--out", type=OUT_FILE, help="Write to this file; default: standard output.")
 @VERBOSE
-@json_option()
 @server_options
 def buy_or_rent(
-    file: Path | None, quotes: Sequence[str], settings: Sequence[str], *, verbose: bool, as_json: bool, **own: float | None
+    file: Path | None, quotes: Sequence[str], settings: Sequence[str], form: str, out: Path | None, *, verbose: bool, **own: float | None
 ) -> None:
     """Own, reserve or rent a fleet for years, from flags, or from a JSON or YAML FILE as sent to POST /v1/buy-or-rent."""
     request = build_request(file, settings)
     _add_fleet(request, own)
     _add_quotes(request, quotes)
     answer = answer_to(PATH, request, _embedded)
-    show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
+    write_output(_written(answer, form, verbose=verbose), out)
 
 
 def _embedded() -> tuple[Schema, UseCase]:
@@ -86,6 +90,16 @@ def table(answer: Entry, *, verbose: bool) -> str:
     parts += [f"turned by {_describe_flips(verdict['flips'])}"] if verdict["flips"] else []
     parts += [f"prices {answer['price_snapshot']}, engine {answer['engine_version']}"]
     return tables.report(parts, answer, verbose=verbose)
+
+
+def _written(answer: Entry, form: str, *, verbose: bool) -> bytes:
+    if form == "table":
+        return f"{table(answer, verbose=verbose)}\n".encode()
+    if form == "json":
+        return f"{json.dumps(answer, indent=2)}\n".encode()
+    from service.formats.documents.render import render
+
+    return render("procurement", dict(answer), form)[0]
 
 
 def _add_fleet(request: dict[str, Any], own: dict[str, float | None]) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from service.formats.documents.text import xml_text
+
 NUMBER_FORMATS = {
     "text": "General",
     "usd": "#,##0.00_)",
@@ -72,11 +74,13 @@ class Book:
         worksheet.fit_to_pages(1, 0)
         worksheet.freeze_panes(FIRST_ROW, 0)
         worksheet.repeat_rows(FIRST_ROW - 1)
-        worksheet.write_string(0, 0, heading[0], self.looks["title"])
-        worksheet.write_string(1, 0, heading[1], self.looks["caption"])
+        worksheet.write_string(0, 0, xml_text(heading[0]), self.looks["title"])
+        worksheet.write_string(1, 0, xml_text(heading[1]), self.looks["caption"])
         for at, column in enumerate(columns):
             worksheet.set_column(at, at, column.width)
-            worksheet.write_string(FIRST_ROW - 1, at, column.head, self.looks["head" if column.kind in TEXT_KINDS else "head of figures"])
+            worksheet.write_string(
+                FIRST_ROW - 1, at, xml_text(column.head), self.looks["head" if column.kind in TEXT_KINDS else "head of figures"]
+            )
         worksheet.set_row(FIRST_ROW - 1, LINE_HEIGHT * max(_lines(column.head, column.width) for column in columns))
         return Sheet(self, worksheet, name, tuple(columns))
 
@@ -102,9 +106,10 @@ class Sheet:
         if isinstance(cell, Input):
             self.worksheet.write(row, at, cell.value, looks[f"input: {look}"])
         elif isinstance(cell, Formula):
-            self.worksheet.write_formula(row, at, cell.formula, looks[look], cell.value)
+            value = xml_text(cell.value) if isinstance(cell.value, str) else cell.value
+            self.worksheet.write_formula(row, at, cell.formula, looks[look], value)
         elif isinstance(cell, str):
-            self.worksheet.write_string(row, at, cell, looks[look])
+            self.worksheet.write_string(row, at, xml_text(cell), looks[look])
         elif isinstance(cell, date):
             self.worksheet.write_datetime(row, at, cell, looks["date"])
         elif cell is not None:
@@ -143,7 +148,8 @@ def new_book() -> Book:
         "wrapped": workbook.add_format({"text_wrap": True, "valign": "top"}),
     }
     for kind, shown in NUMBER_FORMATS.items():
-        plain = {"num_format": shown, "valign": "top"}
+        plain: dict[str, object] = {"num_format": shown, "valign": "top"}
+        plain |= {"align": "right", "indent": 1} if kind == "exact" else {}
         looks[kind] = workbook.add_format(plain)
         looks[f"input: {kind}"] = workbook.add_format(plain | INPUT_LOOK)
         looks[f"total: {kind}"] = workbook.add_format(plain | {"bold": True, "top": 1})

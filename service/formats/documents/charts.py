@@ -10,6 +10,7 @@ import altair as alt
 import vl_convert
 
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
+from service.formats.documents.text import xml_text
 
 Values = Sequence[Mapping[str, Any]]
 
@@ -32,12 +33,21 @@ BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(da
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as SVG; external addresses are not allowed."""
-    return str(vl_convert.vegalite_to_svg(_styled(chart).to_dict(), allowed_base_urls=[])) + "\n"
+    return str(vl_convert.vegalite_to_svg(_drawable(_styled(chart).to_dict()), allowed_base_urls=[])) + "\n"
 
 
 def png(chart: alt.TopLevelMixin) -> bytes:
     """The chart as PNG, two pixels for each unit; external addresses are not allowed."""
-    return bytes(vl_convert.vegalite_to_png(_styled(chart).to_dict(), scale=2, allowed_base_urls=[]))
+    return bytes(vl_convert.vegalite_to_png(_drawable(_styled(chart).to_dict()), scale=2, allowed_base_urls=[]))
+
+
+def _drawable(value: Any) -> Any:
+    """A specification whose texts can stand in an SVG: the renderer ends the process on any other."""
+    if isinstance(value, str):
+        return xml_text(value)
+    if isinstance(value, dict):
+        return {_drawable(name): _drawable(below) for name, below in value.items()}
+    return [_drawable(below) for below in value] if isinstance(value, list) else value
 
 
 def titled(chart: Any, **properties: Any) -> alt.TopLevelMixin:

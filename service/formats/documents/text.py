@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def usd(amount: float) -> str:
@@ -41,3 +44,8 @@ def days(dates: Mapping[str, str]) -> str:
 def text(value: object) -> str:
     """An assumption's value as text."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def xml_text(value: str) -> str:
+    """Text without the characters that XML does not have, such as U+FFFE: parsers of SVG and of workbooks refuse them."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)

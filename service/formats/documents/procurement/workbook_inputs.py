@@ -78,8 +78,9 @@ def write_inputs(book: Book, model: CashModel) -> InputSheets:
     fleets = [each for each in model.options if each.phases]
     phases = [(each.option["rank"], at) for each in fleets for at in range(len(each.phases))]
     columns = {key: 1 + at for at, key in enumerate(phases)}
-    names = [*_FACTS, *_costs(), *_FOLLOWING]
-    owned_rows = {name: FIRST_ROW + at for at, name in enumerate(names)}
+    stated = (*_FACTS, *_costs())
+    owned_rows = {name: FIRST_ROW + at for at, name in enumerate(stated)}
+    owned_rows |= {name: FIRST_ROW + len(stated) + 1 + at for at, name in enumerate(_FOLLOWING)}
     sheets = InputSheets(_owned_sheet(book, fleets) if fleets else None, rented, columns, rows, owned_rows)
     for each in fleets:
         for at, phase in enumerate(each.phases):

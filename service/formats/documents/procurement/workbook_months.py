@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 from service.engine.procurement.cash_flows import fleet_activity
 from service.engine.procurement.demand import mean_above
 from service.engine.procurement.depreciation import depreciation_by_month
 from service.engine.procurement.price_paths import HOURS_PER_MONTH, list_price_index, paid_months
-from service.engine.procurement.streams import at_end_of_month
+from service.engine.procurement.streams import TAX, at_end_of_month
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet
 from service.formats.documents.procurement.model import CashModel, DetailedOption, FloatArray, peak_usd_by_month
 from service.formats.documents.procurement.workbook_inputs import CHANGED, RUNNING, InputSheets
@@ -25,14 +26,8 @@ DEMAND_COLUMNS = (
     Column("owning less renting, cumulative, discounted, USD", 20, "cash"),
 )
 MONTH, YEAR, DISCOUNT, LOW, HIGH, MEAN, HOURS, INDEX, PEAK, GAP = range(10)
-ACTIVITY = (
-    "serving, part of the month",
-    "served, accelerators",
-    "awaited, accelerators",
-    "above capacity, accelerators",
-    "deducted, share",
-)
-FLEET_LINES = ("capital", "resale", *RUNNING, "energy", "bridge", "on demand", "tax")
+ACTIVITY = ("serving, share", "served, accelerators", "awaited, accelerators", "above capacity, accelerators")
+FLEET_LINES = ("capital", "resale", *RUNNING, "energy", "bridge", "on demand")
 TAIL = ("cash, USD", "discounted, USD", "cumulative, USD", "cumulative, discounted, USD")
 Part = tuple[Column, Sequence[str], FloatArray]
 """A column, its formula in each row, and the engine's values."""
@@ -100,7 +95,6 @@ def write_option(book: Book, model: CashModel, shown: DetailedOption, inputs: In
     sheet = book.sheet(f"Option {at}", heading, columns)
     lines = {part[0].head.removesuffix(", USD"): 3 + place for place, part in enumerate(parts) if part[0].kind == "cash"}
     made = OptionSheet(shown, sheet, lines, tail)
-    first, last = min(lines.values()), max(lines.values())
     cash, discounted = shown.cash, shown.cash * model.discount
     for month in range(model.last_month + 1):
         row = FIRST_ROW + month
@@ -110,7 +104,7 @@ def write_option(book: Book, model: CashModel, shown: DetailedOption, inputs: In
         cells += [Formula(formulas[month], float(amounts[month])) for _, formulas, amounts in parts]
         total, before = _relative(row, tail), _relative(row - 1, tail + 2) if month else "0"
         cells += [
-            Formula(f"=SUM({_relative(row, first)}:{_relative(row, last)})", float(cash[month])),
+            Formula("=" + "+".join(_relative(row, column) for column in lines.values()), float(cash[month])),
             Formula(f"={total}*C{row + 1}", float(discounted[month])),
             Formula(f"={before}+{total}", float(cash[: month + 1].sum())),
             Formula(f"={_relative(row - 1, tail + 3) if month else '0'}+{_relative(row, tail + 1)}", float(discounted[: month + 1].sum())),
@@ -120,8 +114,6 @@ def write_option(book: Book, model: CashModel, shown: DetailedOption, inputs: In
 
 
 def _relative(row: int, column: int) -> str:
-    from xlsxwriter.utility import xl_rowcol_to_cell
-
     return str(xl_rowcol_to_cell(row, column))
 
 
@@ -148,23 +140,24 @@ def _rent_parts(model: CashModel, shown: DetailedOption, inputs: InputSheets) ->
     assert terms is not None
     rows = range(FIRST_ROW, FIRST_ROW + model.last_month + 1)
     usd, factor, upfront, fixed, count = (inputs.rent(rank, column) for column in (2, 3, 5, 6, 7))
-    demand = model.scenarios.demand
-    taxed = "D"
     if not terms.term_months:
         used = [f"='{DEMAND}'!F{row + 1}*hours_per_month*{usd}*{factor}*IF({fixed}=1,1,'{DEMAND}'!H{row + 1})" for row in rows]
         yield _line(model, shown, "on demand", used)
+        paid = "D{row}"
     else:
-        term, paid = terms.term_months, paid_months(terms.term_months, model.scenarios.months)
-        yield (
-            Column("above the reserved, accelerators", 16, "usd"),
-            [f"={_above(count, row)}" for row in rows],
-            _padded(model, at_end_of_month(mean_above(demand, terms.count))),
-        )
-        yield _line(model, shown, "reserved", [_reserved(row, (usd, upfront, count), term, paid) for row in rows])
+        term, months = terms.term_months, paid_months(terms.term_months, model.scenarios.months)
+        above = _padded(model, at_end_of_month(mean_above(model.scenarios.demand, terms.count)))
+        yield Column("above the reserved, accelerators", 16, "usd"), [f"={_above(count, row)}" for row in rows], above
+        yield _line(model, shown, "reserved", [_reserved(row, (usd, upfront, count), term, months) for row in rows])
         yield _line(model, shown, "on demand", [f"=D{row + 1}*'{DEMAND}'!I{row + 1}" for row in rows])
-        taxed = "E{row}+F{row}"
-    sums = [taxed.replace("{row}", f"{row + 1}") if "{row}" in taxed else f"D{row + 1}" for row in rows]
-    yield _line(model, shown, "tax", [f"=-tax_rate*({paid_cells})" for paid_cells in sums])
+        paid = "(E{row}+F{row})"
+    if _taxed(model):
+        yield _line(model, shown, TAX, [f"=-tax_rate*{paid.format(row=row + 1)}" for row in rows])
+
+
+def _taxed(model: CashModel) -> bool:
+    """Whether there is tax: without it, its columns are left out."""
+    return bool(model.scenarios.tax_rate)
 
 
 def _reserved(row: int, cells: tuple[str, str, str], term: int, paid: int) -> str:
@@ -180,25 +173,25 @@ def _reserved(row: int, cells: tuple[str, str, str], term: int, paid: int) -> st
 
 
 def _fleet_parts(model: CashModel, shown: DetailedOption, inputs: InputSheets) -> Iterator[Part]:
-    """Columns of an owned fleet: what each generation does, then the lines of all of them."""
+    """Columns of an owned fleet: what each generation does, then the lines of all of them, then tax."""
     rank, rows = shown.option["rank"], range(FIRST_ROW, FIRST_ROW + model.last_month + 1)
     for at, phase in enumerate(shown.phases):
         before = f"generation {at + 1}: " if len(shown.phases) > 1 else ""
         values = [_padded(model, at_end_of_month(each)) for each in fleet_activity(phase, model.scenarios.demand)]
-        months = depreciation_by_month(phase.depreciation, phase.sold_month - phase.ordered_month)
-        values.append(_padded(model, np.concatenate([np.zeros(phase.ordered_month), months])))
-        formulas = zip(*(_activity_formulas(inputs, (rank, at), row, 3 + 5 * at, values[4]) for row in rows), strict=True)
+        formulas = zip(*(_activity_formulas(inputs, (rank, at), row) for row in rows), strict=True)
         for name, texts, amounts in zip(ACTIVITY, formulas, values, strict=True):
-            yield Column(before + name, 12, "factor"), texts, amounts
-    first = 3 + 5 * len(shown.phases)
-    by_row = [_line_formulas(inputs, shown, row, first) for row in rows]
+            yield Column(before + name, 13, "usd"), texts, amounts
+    first = 3 + len(ACTIVITY) * len(shown.phases)
+    by_row = [_line_formulas(inputs, shown, row) for row in rows]
     for name in FLEET_LINES:
         yield _line(model, shown, name, [formulas[name] for formulas in by_row])
+    if _taxed(model):
+        yield from _tax_parts(model, shown, inputs, first)
 
 
-def _activity_formulas(inputs: InputSheets, key: tuple[int, int], row: int, first: int, deducted: FloatArray) -> tuple[str, ...]:
-    """In a month: the part served; of the demand what is served, awaited and above capacity; the share of capital deducted."""
-    month, mean = f"$A{row + 1}", f"'{DEMAND}'!$F{row + 1}"
+def _activity_formulas(inputs: InputSheets, key: tuple[int, int], row: int) -> tuple[str, ...]:
+    """In a month: the part served; of the demand what is served, awaited and above capacity."""
+    month, mean, first = f"$A{row + 1}", f"'{DEMAND}'!$F{row + 1}", 3 + len(ACTIVITY) * key[1]
     ordered, sold, lead = (inputs.phase(*key, name) for name in ("ordered_month", "sold_month", "lead_time_months"))
     serving, above = f"${_letters(first)}{row + 1}", f"${_letters(first + 3)}{row + 1}"
     held = f"AND({month}>{ordered},{month}<={sold})"
@@ -207,22 +200,15 @@ def _activity_formulas(inputs: InputSheets, key: tuple[int, int], row: int, firs
         f"={mean}*{serving}-{above}",
         f"=IF({held},{mean}*(1-{serving}),0)",
         f"={_above(inputs.phase(*key, 'capacity'), row)}*{serving}",
-        f"={float(deducted[row - FIRST_ROW])!r}",
     )
 
 
-def _letters(column: int) -> str:
-    from xlsxwriter.utility import xl_col_to_name
-
-    return str(xl_col_to_name(column))
-
-
-def _line_formulas(inputs: InputSheets, shown: DetailedOption, row: int, first: int) -> dict[str, str]:
+def _line_formulas(inputs: InputSheets, shown: DetailedOption, row: int) -> dict[str, str]:
     """The formula of each line in a month: the sum over the generations."""
     rank, month = shown.option["rank"], row - FIRST_ROW
     terms: dict[str, list[str]] = {name: [] for name in FLEET_LINES}
     for at, phase in enumerate(shown.phases):
-        serving, served, awaited, above, deducted = (f"{_letters(3 + 5 * at + place)}{row + 1}" for place in range(5))
+        serving, served, awaited, above = (f"{_letters(3 + len(ACTIVITY) * at + place)}{row + 1}" for place in range(len(ACTIVITY)))
 
         def of(name: str, at: int = at) -> str:
             return inputs.phase(rank, at, name)
@@ -233,14 +219,30 @@ def _line_formulas(inputs: InputSheets, shown: DetailedOption, row: int, first: 
         stated = of("bridge_usd_per_accelerator_hour")
         terms["bridge"].append(f"{awaited}*IF(ISBLANK({stated}),'{DEMAND}'!I{row + 1},{stated}*hours_per_month)")
         terms["on demand"].append(f"{above}*'{DEMAND}'!I{row + 1}")
-        terms["tax"].append(f"-tax_rate*{of('capital')}*{deducted}")
         if month == phase.ordered_month:
             terms["capital"].append(of("capital"))
         if month == phase.sold_month:
             terms["resale"].append(f"-{of('resale_usd')}")
-            column = _letters(3 + 5 * at + 4)
-            book = f"{of('capital')}*(1-SUM({column}${FIRST_ROW + phase.ordered_month + 1}:{column}${row + 1}))"
-            terms["tax"].append(f"tax_rate*({of('resale_usd')}-{book})")
-    letters = [_letters(first + FLEET_LINES.index(name)) for name in (RUNNING[0], "on demand")]
-    terms["tax"].append(f"-tax_rate*SUM({letters[0]}{row + 1}:{letters[1]}{row + 1})")
     return {name: "=" + ("+".join(parts).replace("+-", "-") or "0") for name, parts in terms.items()}
+
+
+def _tax_parts(model: CashModel, shown: DetailedOption, inputs: InputSheets, first: int) -> Iterator[Part]:
+    """Tax saved on running costs and on depreciation, and tax on the sale above the book value; `first`: column of the first line."""
+    running = [_letters(first + FLEET_LINES.index(name)) for name in (RUNNING[0], "on demand")]
+    rows = range(FIRST_ROW, FIRST_ROW + model.last_month + 1)
+    taxes = [[f"-tax_rate*SUM({running[0]}{row + 1}:{running[1]}{row + 1})"] for row in rows]
+    for at, phase in enumerate(shown.phases):
+        capital, resale = (inputs.phase(shown.option["rank"], at, name) for name in ("capital", "resale_usd"))
+        by_month = depreciation_by_month(phase.depreciation, phase.sold_month - phase.ordered_month)
+        deducted = _padded(model, np.concatenate([np.zeros(phase.ordered_month), by_month]))
+        column, (ordered, sold) = _letters(first + len(FLEET_LINES) + at), (phase.ordered_month, phase.sold_month)
+        yield Column(f"deducted of capital {at + 1}, share", 13, "share"), [f"={float(share)!r}" for share in deducted], deducted
+        for row, parts in zip(rows, taxes, strict=True):
+            parts.append(f"-tax_rate*{capital}*{column}{row + 1}")
+        book = f"{capital}*(1-SUM({column}{FIRST_ROW + ordered + 1}:{column}{FIRST_ROW + sold + 1}))"
+        taxes[sold].append(f"+tax_rate*({resale}-{book})")
+    yield _line(model, shown, TAX, ["=" + "".join(parts) for parts in taxes])
+
+
+def _letters(column: int) -> str:
+    return str(xl_col_to_name(column))

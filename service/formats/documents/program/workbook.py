@@ -8,7 +8,7 @@ from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, new_book
 from service.formats.documents.program.workbook_budget import write_budget
-from service.formats.documents.text import text
+from service.formats.documents.text import text, xml_text
 
 Answer = Mapping[str, Any]
 CALENDAR_COLUMNS = (
@@ -25,7 +25,7 @@ NOTE_COLUMNS = (Column("", 34, "wrapped"), Column("value", 30, "wrapped"), Colum
 def write(answer: Answer) -> bytes:
     """The workbook. Unchanged, its totals are the plan's to the cent."""
     book = new_book()
-    book.workbook.set_properties({"title": answer["name"], "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
+    book.workbook.set_properties({"title": xml_text(answer["name"]), "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
     write_budget(book, answer)
     _calendar(book, answer)
     _burn_plan(book, answer)

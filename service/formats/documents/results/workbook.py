@@ -6,6 +6,7 @@ from service.domain.results import ResultDetail
 from service.formats.documents.cells import FIRST_ROW, Book, Column, new_book
 from service.formats.documents.results.content import result_tables
 from service.formats.documents.results.tables import ResultTable, footer, summary_text
+from service.formats.documents.text import xml_text
 
 NOTE_COLUMNS = (Column("", 20, "wrapped"), Column("text", 120, "wrapped"))
 
@@ -14,7 +15,7 @@ def write(result: ResultDetail) -> bytes:
     """The workbook."""
     book, row = new_book(), result.row
     # A fixed time of creation: the same result has the same bytes.
-    book.workbook.set_properties({"title": row.title, "comments": footer(result), "created": row.created_at.replace(tzinfo=None)})
+    book.workbook.set_properties({"title": xml_text(row.title), "comments": footer(result), "created": row.created_at.replace(tzinfo=None)})
     for table in result_tables(result):
         if table.rows:
             _sheet(book, result, table)

@@ -67,6 +67,15 @@ def test_the_table_has_the_verdict_first(settings: Settings) -> None:
     assert any(line.startswith("turned by ") for line in lines)
 
 
+@pytest.mark.parametrize("wanted", ["xlsx", "html", "pdf", "md"])
+def test_the_evidence_pack_is_that_of_http(client: FlaskClient, settings: Settings, tmp_path: Path, wanted: str) -> None:
+    """The same bytes, in a file."""
+    request, out = tmp_path / "fleet.json", tmp_path / f"pack.{wanted}"
+    request.write_text(json.dumps(EXAMPLE | {"trials": 200}), encoding="utf-8")
+    output_of(settings, "buy-or-rent", str(request), "--format", wanted, "-o", str(out))
+    assert out.read_bytes() == client.post(f"/v1/buy-or-rent?format={wanted}", json=EXAMPLE | {"trials": 200}).data
+
+
 def test_a_quote_that_is_not_one_is_named(settings: Settings) -> None:
     """With what it should be."""
     found = run(settings, "buy-or-rent", *FLAGS, "--quote", "1.89")
