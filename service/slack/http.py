@@ -66,7 +66,7 @@ blueprint.record_once(_set_up)
 @blueprint.alt_response(401, "Unauthorized")
 @blueprint.alt_response(404, "NotFound")
 @blueprint.alt_response(422, response_name(422))
-def take_command() -> Response:
+def take_slack_command() -> Response:
     """A slash command of Slack, such as `/outlay llama 3 8b 1T tokens on 512 h100`
 
     Only requests that Slack has signed within five minutes are taken, each once. The answer goes to `response_url`, whose host must be
@@ -88,7 +88,7 @@ def take_command() -> Response:
 @blueprint.alt_response(401, "Unauthorized")
 @blueprint.alt_response(404, "NotFound")
 @blueprint.alt_response(422, response_name(422))
-def take_interaction() -> Response:
+def take_slack_interaction() -> Response:
     """A pressed button of a message
 
     As POST /slack/commands; the form's `payload` is JSON.
@@ -111,7 +111,7 @@ def take_interaction() -> Response:
 @blueprint.arguments(RangeQuerySchema, location="query")
 @blueprint.response(200, {"type": "string", "format": "binary"}, content_type="image/png")
 @blueprint.alt_response(404, "NotFound")
-def range_picture(query: dict[str, str]) -> Response:
+def draw_slack_range(query: dict[str, str]) -> Response:
     """The picture of a range of costs in a Slack message
 
     Its address holds the figures and a signature; it ends after a day.

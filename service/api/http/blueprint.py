@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import marshmallow as ma
@@ -30,10 +32,29 @@ KEY_PROBLEMS = (401, 403, 429)
 KEYLESS_BLUEPRINTS = ("health", "docs", "result_pages", "slack")
 """Blueprints that need no API key."""
 
+PATH_PARAMETERS: Mapping[str, str] = {
+    "program_id": "Id of a tracked program",
+    "run_id": "Id of a tracked run",
+    "rule_id": "Id of an alert rule",
+    "scenario_id": "Id of a scenario",
+    "result_id": "Id of a kept result",
+    "link_id": "Id of a link of the result",
+    "price_file": "Name of a price file",
+    "source": "Name of a price source, such as `aws`",
+    "asset": "Name of a file of the page",
+}
+"""Description of each part of an address."""
+POLL_AFTER_S = 2
+"""What a 202 tells its client to wait before it looks again; workers need about as long to take up a job."""
+_POLL_HEADER = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds after which a look at its state is worthwhile"}}
+
 
 def json_response(payload: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """`payload` as a JSON response without serialisation by a schema. Raises ValueError on NaN."""
-    return Response(strict_json.dumps(payload), status, headers, content_type=JSON)
+    """`payload` as a JSON response without serialisation by a schema; a 202 states when to look again. Raises ValueError on NaN."""
+    response = Response(strict_json.dumps(payload), status, headers, content_type=JSON)
+    if status == HTTPStatus.ACCEPTED:
+        response.headers["Retry-After"] = str(POLL_AFTER_S)
+    return response
 
 
 class StrictParser(FlaskParser):
@@ -60,6 +81,12 @@ class StrictParser(FlaskParser):
         raise HttpError(422, errors=errors)
 
 
+def operation_id(view: str) -> str:
+    """The id of the operation that a view answers, such as listPrograms for list_programs: what generated clients call it."""
+    first, *others = view.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no types
     """flask-smorest's blueprint with this service's rules."""
 
@@ -75,9 +102,11 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         self._prepare_doc_cbks.append(self._prepare_problem_doc)
 
     def add_url_rule(self, rule: str, endpoint: str | None = None, view_func: Any = None, *args: Any, **options: Any) -> None:
-        """As in flask-smorest; what an address names by an id may not be there."""
-        view = self.alt_response(404, response_name(404))(view_func) if "<" in rule else view_func
-        super().add_url_rule(rule, endpoint, view, *args, **options)
+        """As in flask-smorest; what an address names by an id may not be there. The view's name is the operation's id."""
+        parts = re.findall("<([a-z_]+)>", rule)
+        view = self.alt_response(404, response_name(404))(view_func) if parts else view_func
+        options["parameters"] = [{"in": "path", "name": part, "description": PATH_PARAMETERS.get(part, "")} for part in parts]
+        super().add_url_rule(rule, endpoint, self.doc(operationId=operation_id(view_func.__name__))(view), *args, **options)
 
     def arguments(self, schema: Any, **options: Any) -> Callable[[Any], Any]:
         """As in flask-smorest; the schema is created once, not for every request."""
@@ -100,6 +129,8 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
             doc["security"] = [{auth.SCHEME: [doc_info.get("scope") or auth.scope_by_method(method)]}]
         for status in problems:
             responses.setdefault(status, response_name(status))
+        if HTTPStatus.ACCEPTED in responses:
+            responses[HTTPStatus.ACCEPTED].setdefault("headers", {}).update(_POLL_HEADER)
         doc["responses"] = dict(sorted(responses.items(), key=lambda entry: str(entry[0])))
         # a view's own parameters would stand in the place of all others
         doc.setdefault("parameters", []).extend([*manual.pop("parameters", []), "X_REQUEST_ID"])

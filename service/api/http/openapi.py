@@ -23,6 +23,10 @@ from service.schemas.strict_json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGIT
 TITLE = "Outlay"
 API_VERSION = "1"
 OPENAPI_VERSION = "3.1.0"
+SERVERS = [
+    {"url": "/", "description": "The service that this description comes from"},
+    {"url": "http://127.0.0.1:8080", "description": "A service on this computer, as `outlay serve` starts it"},
+]
 
 PROBLEM_HEADERS: dict[int, dict[str, str]] = {
     401: {"WWW-Authenticate": "RFC 6750, section 3"},
@@ -97,7 +101,8 @@ def register(app: Flask) -> Api:
     """An Api on `app`, to register blueprints."""
     plugin = Plugin(schema_name_resolver=_schema_name)
     app.config.update(API_TITLE=TITLE, API_VERSION=API_VERSION, OPENAPI_VERSION=OPENAPI_VERSION)
-    api = Api(app, spec_kwargs={"marshmallow_plugin": plugin, "info": {"description": DESCRIPTION}})
+    info = {"description": DESCRIPTION, "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"}}
+    api = Api(app, spec_kwargs={"marshmallow_plugin": plugin, "info": info, "servers": SERVERS})
     api.spec.components.parameter(
         "X_REQUEST_ID",
         "header",

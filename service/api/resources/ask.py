@@ -18,7 +18,7 @@ EXAMPLE: dict[str, Any] = {"text": "llama 3 70b, 15 trillion tokens on 2k h100s 
 @blueprint.route("/v1/ask", methods=["POST"])
 @blueprint.arguments(AskRequestSchema, example=EXAMPLE)
 @blueprint.response(200, AskAnswerSchema)
-def ask(request: dict[str, Any]) -> Response:
+def ask_question(request: dict[str, Any]) -> Response:
     """Ask in words: an estimate, a comparison, a chance, a price, a status
 
     `understood.request` is what `understood.endpoint` takes, `understood.echo` says in words what was read, `assumptions` what could be

@@ -53,7 +53,7 @@ COMPARISON: dict[str, Any] = {
 @blueprint.route("/v1/compare", methods=["POST"])
 @blueprint.arguments(CompareRequestSchema, example=COMPARISON)
 @blueprint.response(200, CompareAnswerSchema)
-def compare(request: dict[str, Any]) -> Response:
+def compare_options(request: dict[str, Any]) -> Response:
     """Compare clouds, kinds of pricing, accelerators, counts and owned hardware
 
     Every matching offer in every count is evaluated: whole instances, spot with the work lost to preemptions, reservations by whole terms.
@@ -80,7 +80,7 @@ APPROACHES: dict[str, Any] = {
 @blueprint.route("/v1/approaches", methods=["POST"])
 @blueprint.arguments(ApproachesRequestSchema, example=APPROACHES)
 @blueprint.response(200, ApproachesAnswerSchema)
-def approaches(request: dict[str, Any]) -> Response:
+def compare_approaches(request: dict[str, Any]) -> Response:
     """Compare six ways to the same task, from prompting to pre-training, over its lifetime
 
     Each approach is estimated on the fewest accelerators that hold it and finish within `max_days`, with up to some forty estimates in all:

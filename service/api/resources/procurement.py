@@ -68,7 +68,7 @@ class PackFormatSchema(Schema):
 @blueprint.response(200, BuyOrRentAnswerSchema)
 @blueprint.alt_response(406, "NotAcceptable")
 @blueprint.doc(responses={200: {"content": document_content("procurement")}})
-def buy_or_rent(request: dict[str, Any], query: dict[str, Any]) -> Response:
+def compare_buying_renting(request: dict[str, Any], query: dict[str, Any]) -> Response:
     """Own, reserve or rent a fleet for years, on the basis of the accelerator-hours demanded
 
     What is owned or reserved is paid whether used or not, capacity on demand and spot by used hours. A price under contract is fixed for

@@ -87,7 +87,7 @@ class FormatSchema(Schema):
 @blueprint.arguments(ProgramRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ProgramAnswerSchema)
 @blueprint.doc(responses={200: {"content": document_content("program")}})
-def program(query: dict[str, Any], body: dict[str, Any]) -> Response:
+def estimate_program(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Plan a whole training program: budget, gates, schedule, risks
 
     A run's `estimate` is merged over `defaults` at every depth; runs of a tier follow each other unless `after` states otherwise. `format`,
@@ -102,7 +102,7 @@ def program(query: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.route("/v1/estimate/program/difference", methods=["POST"])
 @blueprint.arguments(ProgramDifferenceRequestSchema, example={"before": EXAMPLE, "after": CHEAPER})
 @blueprint.response(200, ProgramDifferenceSchema)
-def program_difference(body: dict[str, Any]) -> Response:
+def compare_programs(body: dict[str, Any]) -> Response:
     """Difference of two programs' budgets by cause
 
     Scope, hardware, utilisation, failures, price, overheads, other lines and reserves, which add up to the difference to the cent.

@@ -32,7 +32,7 @@ OPTIMUM: dict[str, Any] = {
 @blueprint.route("/v1/optimal", methods=["POST"])
 @blueprint.arguments(OptimalRequestSchema, example=OPTIMUM)
 @blueprint.response(200, OptimalAnswerSchema)
-def optimal(request: dict[str, Any]) -> Response:
+def find_optimum(request: dict[str, Any]) -> Response:
     """Compute-optimal training for a budget: size, tokens, loss, cost and days
 
     With `lifetime_inference_tokens` the answer is the cheapest model of training and serving together that is as good as the best one for
@@ -63,7 +63,7 @@ LAW_FIT: dict[str, Any] = {
 @blueprint.route("/v1/scaling-laws/fit", methods=["POST"])
 @blueprint.arguments(LawFitRequestSchema, example=LAW_FIT)
 @blueprint.response(200, LawFitAnswerSchema)
-def fit(request: dict[str, Any]) -> Response:
+def fit_law(request: dict[str, Any]) -> Response:
     """Fit a scaling law to runs
 
     Intervals are of 80 %, over resamples of the runs; fewer than 6 distinct sizes, and losses that do not fall, are a 422. The same request
@@ -87,7 +87,7 @@ LOSS_CURVE: dict[str, Any] = {
 @blueprint.route("/v1/loss-curves/extrapolate", methods=["POST"])
 @blueprint.arguments(CurveRequestSchema, example=LOSS_CURVE)
 @blueprint.response(200, CurveAnswerSchema)
-def extrapolate(request: dict[str, Any]) -> Response:
+def extrapolate_loss_curve(request: dict[str, Any]) -> Response:
     """Predict the end of a loss curve
 
     The learning-rate schedule is taken into account, with the fall that its decay has still to bring. Other ends stretch or compress the

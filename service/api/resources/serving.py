@@ -28,7 +28,7 @@ EXAMPLE: dict[str, Any] = {
 @blueprint.route("/v1/serving", methods=["POST"])
 @blueprint.arguments(ServingRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ServingAnswerSchema)
-def serving(request: dict[str, Any]) -> Response:
+def plan_serving(request: dict[str, Any]) -> Response:
     """Plan and price the serving of a model
 
     The cheapest accelerators, format, parallelism and batch that carry the requests within their latency, the cost of a million tokens, a

@@ -20,6 +20,7 @@ from service.config import Settings
 from service.schemas.base import ProblemSchema
 from service.schemas.fields import OrNumber, OrWord
 from tests.support.probe_app import ERRORS, SECRET, build
+from tests.support.specification import operations
 
 ROOT = Path(__file__).parents[3]
 ECHO = "/v1/probe/echo"
@@ -259,13 +260,6 @@ def test_the_documentation_page_loads_only_what_is_served_here(client: FlaskClie
         assert (again.status_code, again.get_data()) == (304, b"")
     assert_problem(client.get("/docs/assets/..%2f__init__.py"), 404)
     assert_problem(client.get("/docs/assets/LICENSE"), 404)
-
-
-def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every path, method and operation of a specification."""
-    for path, methods in document["paths"].items():
-        for method in sorted(set(methods) - {"parameters"}):
-            yield path, method.upper(), methods[method]
 
 
 def test_every_route_stands_in_the_specification_and_the_other_way_round(service_app: Flask) -> None:

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 
 from providers.offer import Fetched
 from providers.snapshot import SnapshotProvider
+from service.api.http.blueprint import POLL_AFTER_S
 from service.api.resources import scenarios as resource
 from service.api.resources.scenarios import EXAMPLE, MOST_STREAMS
 from service.container import JOB_KINDS
@@ -98,6 +99,7 @@ class TestAsking:
         headers = {"Idempotency-Key": "scenario-1"}
         first, second = (client.post(URL, json=SMALL | {"seed": 11}, headers=headers) for _ in range(2))
         assert (first.get_json(), first.headers["Location"]) == (second.get_json(), second.headers["Location"])
+        assert first.headers["Retry-After"] == second.headers["Retry-After"] == str(POLL_AFTER_S)
         is_problem(client.post(URL, json=SMALL | {"seed": 12}, headers=headers), 422)
 
     def test_what_was_accepted_is_repeated_whatever_became_of_its_prices(

@@ -38,14 +38,14 @@ blueprint = Blueprint("docs", __name__, description="This description")
 
 @blueprint.route("/")
 @blueprint.response(302, content_type="text/html", schema={"type": "string"})
-def start() -> BaseResponse:
+def open_docs() -> BaseResponse:
     """The way to this description as a page"""
     return redirect("/docs")
 
 
 @blueprint.route("/openapi.json")
 @blueprint.response(200, content_type=JSON, schema={"type": "object"})
-def specification() -> Response:
+def get_specification() -> Response:
     """This description, as OpenAPI in JSON"""
     text = current_app.extensions.setdefault("openapi_json", "") or strict_json.dumps(openapi.document(current_app))
     current_app.extensions["openapi_json"] = text
@@ -54,22 +54,22 @@ def specification() -> Response:
 
 @blueprint.route("/docs")
 @blueprint.response(200, content_type="text/html", schema={"type": "string"})
-def page() -> Response:
+def show_docs() -> Response:
     """This description, as a page to read and to try requests on"""
     response = _cacheable((TEMPLATES / "docs.html").read_bytes(), "text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = PAGE_POLICY
     return response
 
 
-@blueprint.route("/docs/assets/<name>")
+@blueprint.route("/docs/assets/<asset>")
 @blueprint.response(200, content_type="*/*", schema={"type": "string"})
-def asset(name: str) -> Response:
+def get_docs_asset(asset: str) -> Response:
     """A file that the page needs"""
-    if name == "start.js":
+    if asset == "start.js":
         return _cacheable(START, "text/javascript; charset=utf-8")
-    if name not in ASSETS:
+    if asset not in ASSETS:
         raise NotFound
-    return _cacheable((_assets() / name).read_bytes(), ASSETS[name])
+    return _cacheable((_assets() / asset).read_bytes(), ASSETS[asset])
 
 
 def _cacheable(body: bytes, content_type: str) -> Response:

@@ -108,7 +108,7 @@ class NotReadySchema(ProblemSchema):
 
 @blueprint.route("/healthz")
 @blueprint.response(200, HealthSchema)
-def healthz() -> Response:
+def check_health() -> Response:
     """Whether the process answers
 
     Touches nothing else.
@@ -119,7 +119,7 @@ def healthz() -> Response:
 @blueprint.route("/readyz")
 @blueprint.response(200, ReadinessSchema)
 @blueprint.alt_response(503, schema=NotReadySchema, content_type=CONTENT_TYPE, description="The database is away")
-def readyz() -> Response:
+def check_readiness() -> Response:
     """Whether the service can work
 
     503 only when the database is away; what else is away stands in `degraded`. Answers within 250 ms whatever hangs.
@@ -135,7 +135,7 @@ def readyz() -> Response:
 
 @blueprint.route("/metrics")
 @blueprint.response(200, content_type="text/plain", schema={"type": "string"})
-def exposition() -> Response:
+def get_metrics() -> Response:
     """Metrics in Prometheus' text format
 
     Summed over all processes; routes are templates, so the number of series does not follow the requests.

@@ -37,7 +37,7 @@ _Item = TypeVar("_Item")
 @blueprint.arguments(OfferQuerySchema, location="query")
 @blueprint.response(200, OfferPageSchema, headers=ETAG)
 @blueprint.alt_response(304, schema=None, description="Nothing has changed since the answer with the ETag of If-None-Match")
-def offers(query: dict[str, Any]) -> Response:
+def list_offers(query: dict[str, Any]) -> Response:
     """Known prices
 
     Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices, `lacks` says
@@ -54,7 +54,7 @@ def offers(query: dict[str, Any]) -> Response:
 @blueprint.route("/v1/contract-prices")
 @blueprint.arguments(ContractPriceQuerySchema, location="query")
 @blueprint.response(200, page_schema(ContractBandSchema))
-def contract_prices(query: dict[str, Any]) -> Response:
+def list_contract_prices(query: dict[str, Any]) -> Response:
     """Published contract prices
 
     Bands of what is published of commitments, by accelerator, term and class of sellers, each price with its date and source. They are no
@@ -67,7 +67,7 @@ def contract_prices(query: dict[str, Any]) -> Response:
 @blueprint.route("/v1/accelerators")
 @blueprint.arguments(AcceleratorQuerySchema, location="query")
 @blueprint.response(200, page_schema(AcceleratorSchema))
-def accelerators(query: dict[str, Any]) -> Response:
+def list_accelerators(query: dict[str, Any]) -> Response:
     """Known accelerators"""
     return json_response(_page(query, usecase.find_accelerators(query), lambda item: (item.name,), accelerator_entry))
 
@@ -75,7 +75,7 @@ def accelerators(query: dict[str, Any]) -> Response:
 @blueprint.route("/v1/models")
 @blueprint.arguments(ModelQuerySchema, location="query")
 @blueprint.response(200, page_schema(ModelEntrySchema))
-def models(query: dict[str, Any]) -> Response:
+def list_models(query: dict[str, Any]) -> Response:
     """Model presets"""
     return json_response(_page(query, usecase.find_models(query), lambda item: (item.name,), model_entry))
 

@@ -34,7 +34,7 @@ EXAMPLE = {
 @blueprint.arguments(PriceFileSchema, example=EXAMPLE)
 @blueprint.response(200, PriceFileAnswerSchema)
 @blueprint.alt_response(201, schema=PriceFileAnswerSchema, description="The offers are kept")
-def propose(body: dict[str, Any]) -> Response:
+def propose_price_file(body: dict[str, Any]) -> Response:
     """Read a vendor's price sheet; keep its offers once confirmed
 
     The answer says how sheet, header, columns, units, currency, numbers and dates are read and why, and what becomes of every price.
@@ -51,7 +51,7 @@ def propose(body: dict[str, Any]) -> Response:
 @blueprint.route("/v1/price-files")
 @blueprint.arguments(PageQuerySchema, location="query")
 @blueprint.response(200, PriceFilePageSchema)
-def price_files(query: dict[str, Any]) -> Response:
+def list_price_files(query: dict[str, Any]) -> Response:
     """The team's price files"""
     found = usecase.list_price_files(team_context(), principal())
     items, cursor = paginate(found, lambda entry: (entry.name,), page_of(query, (str,)))
@@ -60,7 +60,7 @@ def price_files(query: dict[str, Any]) -> Response:
 
 @blueprint.route("/v1/price-files/<price_file>")
 @blueprint.response(200, PriceFileDetailSchema)
-def price_file(price_file: str) -> Response:
+def get_price_file(price_file: str) -> Response:
     """A price file with its offers and versions"""
     return json_response(to_builtins(usecase.show_price_file(team_context(), principal(), price_file)))
 
@@ -68,7 +68,7 @@ def price_file(price_file: str) -> Response:
 @blueprint.route("/v1/price-files/<price_file>", methods=["DELETE"])
 @needs("write", look=lambda price_file: usecase.show_price_file(team_context(), principal(), price_file))
 @blueprint.response(200, PriceFileEntrySchema)
-def delete(price_file: str) -> Response:
+def delete_price_file(price_file: str) -> Response:
     """Stop using a price file
 
     Its offers are not used from now on; what was estimated with them can still be repeated.

@@ -32,7 +32,7 @@ def known_link(result_id: str, link_id: str) -> None:
 @blueprint.arguments(LinkRequestSchema, example=EXAMPLE)
 @blueprint.response(201, NewLinkSchema)
 @blueprint.doc(**IDEMPOTENT)
-def create_link(given: Body, result_id: str) -> Response:
+def create_result_link(given: Body, result_id: str) -> Response:
     """Create a link that opens a result to whoever has it, without an API key
 
     `url` is shown once: only a digest of its token is stored. The page shows the result and nothing else of the team. A result has at most
@@ -46,7 +46,7 @@ def create_link(given: Body, result_id: str) -> Response:
 
 @blueprint.route("/v1/results/<result_id>/links", methods=["GET"])
 @blueprint.response(200, ResultLinksSchema)
-def list_links(result_id: str) -> Response:
+def list_result_links(result_id: str) -> Response:
     """The links that open a result, oldest first, without their tokens"""
     found = usecase.list_links(app_context(), principal(), result_id)
     return json_response({"items": [to_builtins(link) for link in found]})
@@ -55,7 +55,7 @@ def list_links(result_id: str) -> Response:
 @blueprint.route("/v1/results/<result_id>/links/<link_id>", methods=["DELETE"])
 @needs("write", known_link)
 @blueprint.response(204)
-def revoke_link(result_id: str, link_id: str) -> Response:
+def revoke_result_link(result_id: str, link_id: str) -> Response:
     """Revoke a link: it opens nothing from now on"""
     usecase.revoke_link(app_context(), principal(), result_id, link_id)
     return Response(status=204)

@@ -36,7 +36,7 @@ class PageQuerySchema(ResultFormatSchema):
 @blueprint.response(200, {"type": "string"}, content_type="text/html")
 @blueprint.alt_response(401, "Unauthorized")
 @blueprint.alt_response(406, "NotAcceptable")
-def show_page(query: dict[str, str], result_id: str) -> Response:
+def show_result_page(query: dict[str, str], result_id: str) -> Response:
     """The page of a kept result, for members of its team and for whoever has a link"""
     token = query.get("token")
     found = open_link(app_context(), result_id, token) if token else _team_result(result_id)

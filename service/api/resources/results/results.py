@@ -103,7 +103,7 @@ def delete_result(result_id: str) -> Response:
 
 @blueprint.route("/v1/results/<result_id>/record", methods=["GET"])
 @blueprint.response(200, {"type": "string"}, content_type=JOSE, headers=ETAG)
-def get_record(result_id: str) -> Response:
+def get_result_record(result_id: str) -> Response:
     """A kept result's record for an audit, as JWS (RFC 7515, compact serialization, EdDSA)
 
     Its payload has request, answer, prices used with their sources, price snapshot, engine version, time and SHA-256 digests. It was signed

@@ -36,7 +36,7 @@ def known_rule(rule_id: str) -> AlertRuleRecord:
 @blueprint.arguments(NewAlertRuleSchema, example=RULE_EXAMPLE)
 @blueprint.response(201, AlertRuleSchema)
 @blueprint.doc(**IDEMPOTENT)
-def create_rule(given: Body, program_id: str) -> Response:
+def create_alert_rule(given: Body, program_id: str) -> Response:
     """Create an alert rule of a program
 
     A webhook's secret is in this answer only. The program is evaluated when events arrive, and every five minutes while it is open.
@@ -49,14 +49,14 @@ def create_rule(given: Body, program_id: str) -> Response:
 @blueprint.route("/v1/track/programs/<program_id>/alert-rules", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
 @blueprint.response(200, page_schema(AlertRuleSchema))
-def list_rules(query: Body, program_id: str) -> Response:
+def list_alert_rules(query: Body, program_id: str) -> Response:
     """Active alert rules of a program, in the order of creation"""
     return numbered_page(query, partial(usecase.list_rules, app_context(), known_program(program_id)), rule_body)
 
 
 @blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["GET"])
 @blueprint.response(200, AlertRuleSchema)
-def get_rule(rule_id: str) -> Response:
+def get_alert_rule(rule_id: str) -> Response:
     """One active alert rule"""
     return json_response(rule_body(known_rule(rule_id)))
 
@@ -64,7 +64,7 @@ def get_rule(rule_id: str) -> Response:
 @blueprint.route("/v1/track/alert-rules/<rule_id>", methods=["DELETE"])
 @needs("write", known_rule)
 @blueprint.response(204)
-def end_rule(rule_id: str) -> Response:
+def delete_alert_rule(rule_id: str) -> Response:
     """End an alert rule: it is no longer evaluated, and its pending deliveries are dropped
 
     Its alerts stay in the program's list.
@@ -76,7 +76,7 @@ def end_rule(rule_id: str) -> Response:
 @blueprint.route("/v1/track/alert-rules/<rule_id>/test", methods=["POST"])
 @needs("write", known_rule)
 @blueprint.response(202, TestAlertSchema)
-def try_rule(rule_id: str) -> Response:
+def test_alert_rule(rule_id: str) -> Response:
     """Send a test alert to all targets of a rule
 
     It is delivered like any other; the program's alerts show the result.
@@ -130,4 +130,4 @@ def _shown(target: Body) -> Body:
 
 
 def _rule_url(row: AlertRuleRecord) -> str:
-    return url_for("alerts.get_rule", rule_id=row.id)
+    return url_for("alerts.get_alert_rule", rule_id=row.id)

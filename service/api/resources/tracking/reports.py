@@ -31,7 +31,7 @@ class StatusQuerySchema(Schema):
 @blueprint.route("/v1/track/programs/<program_id>/status", methods=["GET"])
 @blueprint.arguments(StatusQuerySchema, location="query")
 @blueprint.response(200, ProgramStatusSchema)
-def get_status(query: dict[str, Any], program_id: str) -> Response:
+def get_program_status(query: dict[str, Any], program_id: str) -> Response:
     """Status of a program: spend, earned value, forecast, drift, failures and gate
 
     An unknown figure is null, and its block gives the reason. A program of a million events takes less than 0.1 s.
@@ -56,7 +56,7 @@ class ReportQuerySchema(Schema):
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
 @blueprint.doc(responses={200: {"content": document_content("report")}})
-def get_report(query: dict[str, Any], program_id: str) -> Response:
+def get_program_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review
 
     Headline, spend, earned value, forecast, gate, failures, runs, unknown figures and assumptions. `format`, or Accept, selects a printable

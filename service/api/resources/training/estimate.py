@@ -35,7 +35,7 @@ BATCH_BUDGET_S = 20.0
 @blueprint.route("/v1/estimate", methods=["POST"])
 @blueprint.arguments(EstimateRequestSchema, example=EXAMPLE)
 @blueprint.response(200, EstimateAnswerSchema)
-def estimate(request: dict[str, Any]) -> Response:
+def estimate_run(request: dict[str, Any]) -> Response:
     """Estimate one training run
 
     Only `model`, `data` and `hardware` are required; what is assumed for the rest stands in `assumptions`.
@@ -51,7 +51,7 @@ def estimate(request: dict[str, Any]) -> Response:
 @body_limit(LARGE_BODY_BYTES)
 @blueprint.arguments(BatchRequestSchema, example={"requests": [EXAMPLE]})
 @blueprint.response(200, BatchAnswerSchema)
-def batch(request: dict[str, Any]) -> Response:
+def estimate_batch(request: dict[str, Any]) -> Response:
     """Estimate up to 1,000 runs
 
     Answers come in the order of the requests, each an estimate or a problem. What is not begun after 20 s is answered with a 503.

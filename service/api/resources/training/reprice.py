@@ -25,7 +25,7 @@ EXAMPLE: dict[str, Any] = {
 @blueprint.route("/v1/reprice", methods=["POST"])
 @blueprint.arguments(RepriceRequestSchema, example=EXAMPLE)
 @blueprint.response(200, RepriceAnswerSchema)
-def reprice(request: dict[str, Any]) -> Response:
+def reprice_estimate(request: dict[str, Any]) -> Response:
     """What moved since an earlier estimate: the engine, the prices or the workload
 
     The earlier request is estimated at the earlier prices, then at the present ones, then the present request is: each step has one cause.

@@ -1,0 +1,77 @@
+"""The specification as others' tools take it: generators of clients, linters, and who compares two versions of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from service import create_app
+from service.api.http import openapi
+from service.config import load_settings
+from tests.support.specification import operations, used_components
+
+Document = dict[str, Any]
+VERB_NOUN = re.compile(r"[a-z]+([A-Z][a-z]*)+")
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """The service's specification."""
+    return openapi.document(create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("described"))})))
+
+
+def test_every_operation_has_an_id_of_its_own(document: Document) -> None:
+    """A verb and what it is done to: generated clients name their methods by it."""
+    ids = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+    assert [name for name in ids if not VERB_NOUN.fullmatch(name)] == []
+
+
+def test_tags_are_described_and_used(document: Document) -> None:
+    """Each operation has one of the tags that the specification describes, and none stands there for nothing."""
+    used = [operation["tags"] for _, _, operation in operations(document)]
+    assert {len(tags) for tags in used} == {1}
+    assert {tag for tags in used for tag in tags} == {tag["name"] for tag in document["tags"]}
+    assert all(tag["description"] for tag in document["tags"])
+
+
+def test_no_component_is_left_over_or_missing(document: Document) -> None:
+    """Every schema, response and parameter is reached from an operation."""
+    kinds = set(document["components"]) - {"securitySchemes"}
+    defined = {f"#/components/{kind}/{name}" for kind in kinds for name in document["components"][kind]}
+    assert used_components(document) == defined
+
+
+def test_components_are_named_once_and_without_their_class_suffix(document: Document) -> None:
+    """No name that only the marshmallow class needs, and no number that apispec adds to a name taken twice."""
+    assert [name for name in document["components"]["schemas"] if name.endswith("Schema") or name[-1].isdigit()] == []
+
+
+def test_parameters_are_described(document: Document) -> None:
+    """In the path, in the query and in headers."""
+    shared = [(path, given) for path, methods in document["paths"].items() for given in methods.get("parameters", [])]
+    own = [(path, given) for path, _, operation in operations(document) for given in operation.get("parameters", [])]
+    assert [(path, given["name"]) for path, given in shared + own if "$ref" not in given and not given.get("description")] == []
+
+
+def test_accepted_work_says_when_to_look_again(document: Document) -> None:
+    """Every 202 documents Retry-After."""
+    accepted = [operation["responses"]["202"] for _, _, operation in operations(document) if "202" in operation["responses"]]
+    assert accepted
+    assert all("Retry-After" in response["headers"] for response in accepted)
+
+
+def test_bodies_that_are_no_json_say_so(document: Document) -> None:
+    """What is no JSON is text or binary, by its media type; generators make bytes of it."""
+    body = next(operation["requestBody"] for path, _, operation in operations(document) if path == "/v1/track/imports")
+    assert {"text/csv", "application/vnd.apache.parquet"} <= set(body["content"])
+    for kind in body["content"]:
+        assert body["content"][kind]["schema"] == {"type": "string", "format": "binary"}, kind
+
+
+def test_the_specification_names_servers_and_a_licence(document: Document) -> None:
+    """Tools that send requests have an address; no URL ends with a slash but the root itself."""
+    assert [server["url"] for server in document["servers"] if server["url"].endswith("/")] == ["/"]
+    assert document["info"]["license"]["identifier"] == "Apache-2.0"
