@@ -23,7 +23,7 @@ RESULTS = README.parent / "docs" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
 TRANSCRIPTS = tuple(
-    README.parent / "docs" / f"{name}.md" for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving")
+    README.parent / "docs" / f"{name}.md" for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving", "terminal")
 )
 """Pages that show commands with their output."""
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)

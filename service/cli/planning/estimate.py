@@ -70,7 +70,7 @@ def _headline(answer: Entry) -> str:
         ("published run", _comparable(summary["comparable"])),
     ]
     levers = levers_table(answer["levers"]) if "levers" in answer else []
-    first = [f"warning: {warnings[0]}"] if warnings else []
+    first = tables.warning_lines({"warnings": warnings[:1]})
     more = f"{max(0, len(warnings) - 1)} more warnings and {len(answer['assumptions'])} assumed values: -v shows them"
     return "\n".join([*tables.headline(answer), tables.summary(rows), *levers, *first, more])
 

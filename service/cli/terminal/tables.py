@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import click
 
 Entry = Mapping[str, Any]
 Cells = Mapping[str, str | Callable[[Entry], str]]
@@ -23,12 +26,19 @@ def summary(rows: Sequence[tuple[str, str]]) -> str:
 
 def headline(answer: Entry) -> list[str]:
     """The answer's sentence, where it has one."""
-    return [answer["summary"]["text"]] if "summary" in answer else []
+    return [styled(answer["summary"]["text"], bold=True)] if "summary" in answer else []
 
 
 def warning_lines(answer: Entry) -> list[str]:
     """A line for each warning."""
-    return [f"warning: {warning}" for warning in answer["warnings"]]
+    return [styled(f"warning: {warning}", "yellow") for warning in answer["warnings"]]
+
+
+def styled(text: str, colour: str | None = None, *, bold: bool = False) -> str:
+    """The text in a colour, where standard output is a terminal that shows them and NO_COLOR (https://no-color.org) is not set."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return click.style(text, fg=colour, bold=bold or None)
 
 
 def report(parts: Iterable[str], answer: Entry, *, verbose: bool) -> str:
