@@ -9,6 +9,7 @@ import click
 COMMANDS = {
     "accelerators": "prices.catalog:accelerators",
     "ask": "planning.ask:ask",
+    "backup": "operations.backup:backup",
     "buy-or-rent": "planning.procurement:buy_or_rent",
     "calibrate": "operations.calibration:calibrate",
     "check": "planning.check:check",
@@ -29,6 +30,7 @@ COMMANDS = {
     "plan": "planning.program:plan",
     "prices": "prices.prices:prices",
     "reprice": "planning.repricing:reprice",
+    "restore": "operations.backup:restore",
     "results": "results:results",
     "scenario": "planning.scenario:scenario",
     "serve": "operations.serve:serve",

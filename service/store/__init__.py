@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.domain.errors import StoreNotReady, StoreUnavailable
 from service.domain.tracking.feedback import RunOutcome
+from service.store.backup import BackupRows, StoreNotEmpty
 from service.store.database import translate_db_errors
 from service.store.idempotency import IdempotencyRows
 from service.store.jobs import MAX_ATTEMPTS, JobRows
@@ -48,6 +49,7 @@ __all__ = [
     "SnapshotRef",
     "StaleWriteError",
     "Store",
+    "StoreNotEmpty",
     "TeamPriceChanges",
     "TeamPrices",
     "TeamQuotaReached",
@@ -71,6 +73,7 @@ class Store(
     ScenarioRows,
     FeedbackRows,
     ResultRows,
+    BackupRows,
     SlackRows,
 ):
     """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
