@@ -21,6 +21,8 @@ from service.usecases.tracking.programs import find_program
 Body = Mapping[str, Any]
 CHANGED = "This button is of an earlier version; ask again."
 MOST_LEVERS = 5
+LEAST_DAYS = 0.01
+"""Shorter savings of time are not named."""
 OF_THE_RUN_ALONE = ("hardware", "price", "levers")
 """Parts of an estimate's request that a comparison's workload does not have."""
 
@@ -51,9 +53,10 @@ def _cheaper(chat: Conversation, found: Answered) -> Message:
 
 
 def _lever(lever: Body) -> str:
-    days = f" and {lever['saves_days']:.3g} days" if lever["saves_days"] > 0 else ""
-    risk = f" Risk: {lever['risk']}"
-    return f"• {lever['title']}: saves {money(lever['saves_usd'])}{days}.{risk}"
+    change = ", ".join(f"{path} = {value}" for path, value in lever["change"].items() if value is not None)
+    title = f"{lever['title']} ({change})" if change else lever["title"]
+    days = f" and {lever['saves_days']:.3g} days" if lever["saves_days"] >= LEAST_DAYS else ""
+    return f"• {title}: saves {money(lever['saves_usd'])}{days}. Risk: {lever['risk']}"
 
 
 def _compare(chat: Conversation, found: Answered) -> Message:

@@ -28,7 +28,7 @@ from service.slack.pool import AnswerPool
 from service.slack.signatures import SIGNATURE_HEADER, TIMESTAMP_HEADER, BadSignature, SeenSignatures, verify
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.slack.addresses import send_message, slack_destination
-from service.usecases.slack.channels import CHANNEL, WORKSPACE, find_channel
+from service.usecases.slack.channels import CHANNEL, USER, WORKSPACE, find_channel
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ Respond = Callable[[Conversation], Message]
 Form = Mapping[str, Any]
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 100
+IDS = {"team": WORKSPACE, "channel": CHANNEL, "user": USER}
+"""Forms of the ids in a request."""
 BUSY = "Too many questions are being answered right now; ask again in a moment."
 FAILED = "Something went wrong here; the log of the service says what."
 NOT_SET_UP = "Slack is not set up here: see OUTLAY_SLACK_SIGNING_SECRET in docs/slack.md."
@@ -154,7 +156,7 @@ def _signed_form() -> dict[str, str]:
 def _acknowledge(where: Mapping[str, str], url: str, respond: Respond) -> Response:
     """An empty answer, while a thread works on the other; a message where too many wait. Raises HttpError for what Slack never sends."""
     context = app_context()
-    if not (WORKSPACE.fullmatch(where["team"]) and CHANNEL.fullmatch(where["channel"]) and where["user"].isalnum()):
+    if not all(form.fullmatch(where[name]) for name, form in IDS.items()):
         raise HttpError(422, "The ids of workspace, channel and user are missing or malformed.")
     try:
         slack_destination(context, url)

@@ -43,7 +43,7 @@ class SeenSignatures:
             self._forget(int(now_s) // BUCKET_S - 2)
             bucket.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            (bucket / signature.removeprefix("v0=")).touch(exist_ok=False)
+            (bucket / signature.removeprefix("v0=")).touch(mode=0o600, exist_ok=False)
         except FileExistsError:
             return False
         shared = self._cache and self._cache.count(f"slack:{signature}", BUCKET_S + MAX_AGE_S)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from service.domain.counts import parse_count
 from service.domain.quantities import Range
 from service.formats.headline import count, duration_range, money, money_range, short_name
 
@@ -47,7 +48,7 @@ def _estimate(request: Answer, answer: Answer) -> tuple[Field, ...]:
     price = answer["price"]
     hardware = request["hardware"]
     name = hardware["accelerator"] if price is None else short_name(price["accelerator"])
-    machine = f"{hardware['count']} {name}" + (f" at {price['provider']}" if price and price["provider"] else "")
+    machine = f"{parse_count(hardware['count']):,} {name}" + (f" at {price['provider']}" if price and price["provider"] else "")
     return _cost(answer["cost"]["total_usd"]), _finish(answer["time"]), ("Machine", machine)
 
 

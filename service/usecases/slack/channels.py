@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.slack import WHOLE_WORKSPACE, SlackChannel
-from service.domain.teams import checked_name, checked_scopes
+from service.domain.teams import Scope, checked_name, checked_scopes
 from service.runtime.webhooks import Forbidden
 from service.usecases.slack.addresses import slack_destination
 
 WORKSPACE = re.compile(r"[TE][A-Z0-9]{1,30}")
+ALLOWED: tuple[tuple[Scope, ...], ...] = (("read",), ("read", "write"))
+"""Scopes of a channel."""
 CHANNEL = re.compile(r"[CGD][A-Z0-9]{1,30}")
+USER = re.compile(r"[UW][A-Z0-9]{1,30}")
 
 
 def map_channel(
@@ -22,6 +25,8 @@ def map_channel(
     """Let a channel, or without one the rest of a workspace, act for a team, which is created if needed. Raises InvalidRequest."""
     _check_ids(workspace, channel)
     allowed = checked_scopes(scopes)
+    if allowed not in ALLOWED:
+        raise InvalidRequest("a channel may read, or read,write; what is the whole service's is not asked for in Slack", "/scopes")
     if webhook is not None:
         _check_webhook(context, webhook)
     now = context.clock()

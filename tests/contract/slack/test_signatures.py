@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, quote_plus, urlencode
@@ -17,7 +19,7 @@ from werkzeug.test import TestResponse
 from service import create_app
 from service.config import Settings
 from service.slack.signatures import BUCKET_S, BadSignature, SeenSignatures, verify
-from tests.support.slack import SECRET, Slack, command_form, headers, signature, texts
+from tests.support.slack import SECRET, Slack, command_form, headers, press_payload, signature, texts
 
 HELP = {"text": "help", "team_id": "T0001"}
 
@@ -135,3 +137,24 @@ def test_signatures_are_known_to_all_processes_and_forgotten_when_they_hold_no_m
     later_s = now_s + 3 * BUCKET_S
     assert one.is_first("v0=" + "b" * 64, later_s, later_s)
     assert [bucket.name for bucket in (tmp_path / "seen").iterdir()] == [str(later_s // BUCKET_S)]
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["actions", "team", "id", "action_id", "value"]), inner),
+    max_leaves=6,
+)
+
+
+@given(junk=JUNK, place=st.sampled_from(["team", "channel", "user", "actions", "response_url", "type"]))
+def test_a_signed_payload_of_any_form_is_no_error_of_the_service(app: Flask, junk: object, place: str) -> None:
+    payload = press_payload("why", "{}", "https://hooks.slack.com/actions/1") | {place: junk}
+    body = urlencode({"payload": json.dumps(payload), "trigger_id": str(uuid.uuid4())}).encode()
+    response = app.test_client().post("/slack/interactions", data=body, headers=headers(time.time(), body))
+    assert response.status_code in (200, 422)
+
+
+@pytest.mark.parametrize("body", [b"payload=%7B", b"payload=[1", b"", b"a=%ff", b"&".join(b"a=%d" % n for n in range(101))])
+def test_a_signed_body_that_cannot_be_read_is_refused(client: FlaskClient, body: bytes) -> None:
+    response = client.post("/slack/interactions", data=body, headers=headers(time.time(), body))
+    assert response.status_code == 400
