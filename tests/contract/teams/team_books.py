@@ -27,7 +27,7 @@ Body = dict[str, Any]
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 AWS = {"provider": "aws", "region": "us-east-1", "instance_type": "p5.48xlarge", "accelerator": "H100-80GB", "accelerator_count": 8}
 LIST_USD = 6.88
-OWN_USD = {"vision": 0.1111, "speech": 0.2222}
+OWN_USD = {"vision": 0.1111, "speech": 0.2727}
 """What an accelerator-hour of the same machine costs the teams that have agreed on it: less than anybody's."""
 SHARED = [{**AWS, "provider": "everycloud", "pricing": "on_demand", "usd_per_hour": 500, "observed_at": "2026-10-01"}]
 

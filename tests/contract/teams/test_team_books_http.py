@@ -28,7 +28,7 @@ class TestPrices:
 
     def test_a_teams_price_takes_the_place_of_the_list_price(self, teams: Teams) -> None:
         """Of the same thing; the others pay what is listed."""
-        assert [teams.rate(team) for team in ("vision", "speech", "plain")] == [0.1111, 0.2222, LIST_USD]
+        assert [teams.rate(team) for team in ("vision", "speech", "plain")] == [0.1111, 0.2727, LIST_USD]
         teams.write(everybody=SHARED, vision=BOOKS["vision"])
         assert [teams.rate(team) for team in ("vision", "speech", "plain")] == [0.1111, LIST_USD, LIST_USD]
         price = teams.good("vision", "/v1/estimate", ON_AWS)["price"]
@@ -111,7 +111,7 @@ class TestTrouble:
         broken(teams, "vision")
         prices = {team: teams.good(team, "/v1/estimate", ON_AWS)["price"] for team in ("vision", "speech")}
         told = {team: (price["usd_per_accelerator_hour"], price["stale"]) for team, price in prices.items()}
-        assert told == {"vision": (0.1111, True), "speech": (0.2222, False)}
+        assert told == {"vision": (0.1111, True), "speech": (0.2727, False)}
         assert {team: teams.good(team, "/v1/estimate", on_azure)["price"] for team in before} == before
         (teams.folder / "speech.json").unlink()
         (teams.folder / "everybody.json").write_text(json.dumps([{**SHARED[0], "usd_per_hour": 600}]), encoding="utf-8")

@@ -49,7 +49,7 @@ def test_corrections_come_from_a_file(tmp_path: Path, sheet: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mapping", "said"), [("{", "is no JSON"), ('{"colour": 1}', "/mapping/colour: unknown field"), ('{"sheet": "x"}', "/mapping/sheet")]
+    ("mapping", "said"), [("{", "is no JSON"), ('{"colour": 1}', "mapping.colour: unknown field"), ('{"sheet": "x"}', "mapping.sheet")]
 )
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, sheet: Path, mapping: str, said: str) -> None:
     """With the pointer into the request."""
