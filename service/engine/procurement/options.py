@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -41,11 +42,12 @@ class OwnedFleet:
 
 @dataclass(frozen=True, slots=True)
 class RentedCapacity:
-    """Accelerators at a price [USD per accelerator-hour]; `instance`: accelerators of one instance."""
+    """Accelerators at a price [USD per accelerator-hour]; `instance`: accelerators of one instance; `minimum`: fewest that it is for."""
 
     terms: RentTerms
     usd_per_hour: float
     instance: int = 1
+    minimum: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +173,17 @@ def mix_npv(
     Returns
     -------
     tuple of float arrays
-        Accelerators reserved in whole instances, present value [USD] and critical ratio [1], one for each scenario.
+        Accelerators reserved in whole instances, none or at least the price's minimum, present value [USD] and critical ratio [1],
+        one for each scenario.
     """
     weights = _peak_weights(on_demand, scenarios, discount)
     one = replace(rent.terms, count=1.0)
     reserved = streams_npv(rent_streams(one, rent.usd_per_hour, None, scenarios), discount) / (1 - scenarios.tax_rate)
     ratio = reserved / weights.sum(axis=-1)
     base = reserved_base(scenarios.demand, weights, ratio) / rent.instance
-    counts = np.floor(base) * rent.instance, np.ceil(base) * rent.instance
+    least = math.ceil(rent.minimum / rent.instance) * rent.instance
+    whole = np.floor(base) * rent.instance, np.ceil(base) * rent.instance
+    counts = tuple(np.where(count > 0, np.maximum(count, least), 0.0) for count in whole)
     below, above = (
         streams_npv(rent_streams(replace(rent.terms, count=count), rent.usd_per_hour, on_demand, scenarios), discount) for count in counts
     )

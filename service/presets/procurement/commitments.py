@@ -59,6 +59,12 @@ def offer_faults(offer: Offer, accelerators: int, duration_hours: float, start: 
     return own + commitment_faults(product, accelerators, offer.accelerator_count, duration_hours, (start - today).days)
 
 
+def fewest_accelerators(offer: Offer) -> int:
+    """Fewest accelerators that an offer can be bought for, by its own terms and those its provider publishes."""
+    product = offer_product(offer)
+    return max(1, offer.terms.minimum_accelerators or 1, (product.min_accelerators if product else None) or 1)
+
+
 def live_publishers() -> tuple[str, ...]:
     """Providers whose interfaces publish prices of commitments, read by the price source of the same name."""
     return tuple(load_document("commitments")["live"]["providers"])

@@ -135,16 +135,23 @@ def _is_proper(mix: Row) -> bool:
 
 
 def rented_capacity(choices: Sequence[RentChoice]) -> tuple[RentedCapacity, ...]:
-    """The cheapest eligible price of each kind of terms: no other of them can be the best."""
-    return tuple(RentedCapacity(each.terms, each.usd_per_hour, each.offer.accelerators_per_instance) for each in _cheapest(choices))
+    """The cheapest eligible prices of each kind of terms: no other of them can be the best."""
+    return tuple(_capacity(each) for each in _cheapest(choices))
+
+
+def _capacity(choice: RentChoice) -> RentedCapacity:
+    return RentedCapacity(choice.terms, choice.usd_per_hour, choice.offer.accelerators_per_instance, choice.minimum)
 
 
 def _cheapest(choices: Sequence[RentChoice]) -> list[RentChoice]:
-    found: dict[tuple[object, ...], RentChoice] = {}
+    """Of each kind of terms the cheapest, and dearer ones for fewer accelerators: a mix may reserve too few for the first."""
+    fewest: dict[tuple[object, ...], int] = {}
+    found = []
     for choice in sorted(choices, key=lambda choice: choice.usd_per_hour):
-        if choice.ruled_out is None:
-            found.setdefault(choice.group, choice)
-    return list(found.values())
+        if choice.ruled_out is None and choice.minimum < fewest.get(choice.group, choice.minimum + 1):
+            fewest[choice.group] = choice.minimum
+            found.append(choice)
+    return found
 
 
 def _fleet_rows(inputs: ProcurementInputs, draws: dict[str, Floats]) -> list[Row]:
@@ -178,8 +185,7 @@ def _mix_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: d
         return []
     scenarios, discount, rows = make_scenarios(inputs), discount_factors(inputs.cost_of_capital, last_month(inputs)), []
     for choice in [each for each in _cheapest(choices) if each.kind == "reserved"][:MOST_MIXES]:
-        rent = RentedCapacity(choice.terms, choice.usd_per_hour, choice.offer.accelerators_per_instance)
-        count, npv, ratio = (float(each) for each in mix_npv(rent, inputs.on_demand, scenarios, discount))
+        count, npv, ratio = (float(each) for each in mix_npv(_capacity(choice), inputs.on_demand, scenarios, discount))
         dollar, free = rent_npvs(replace(choice.terms, count=count), inputs, draws)
         name = f"{choice.name} with peaks on demand"
         rows.append(Row(name, "mix", npv, choice.usd_per_hour * dollar + free, None, choice, count, ratio))

@@ -12,7 +12,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.procurement.answer import OptionKind, RentedOffer
 from service.engine.procurement.cash_flows import RentTerms
 from service.engine.procurement.price_paths import HOURS_PER_MONTH
-from service.presets.procurement.commitments import holds_capacity, offer_faults
+from service.presets.procurement.commitments import fewest_accelerators, holds_capacity, offer_faults
 from service.presets.procurement.contract_prices import compare_with_published
 from service.prices.book import PriceBook
 from service.usecases.comparison.commitments import published_beside
@@ -29,7 +29,7 @@ STALE = "its price is older than its provider promises; options with fresh price
 
 @dataclass(frozen=True, slots=True)
 class RentChoice:
-    """A price at which the demand can be rented: how it is paid, and what rules it out of the verdict."""
+    """A price at which the demand can be rented: how it is paid, the fewest accelerators that it is for, and what rules it out."""
 
     name: str
     kind: OptionKind
@@ -37,6 +37,7 @@ class RentChoice:
     terms: RentTerms
     ruled_out: str | None
     overhead: float = 1.0
+    minimum: int = 1
 
     @property
     def usd_per_hour(self) -> float:
@@ -111,8 +112,7 @@ def _warn_without_commitment(section: Request, demand: ResolvedDemand, book: Pri
 
 
 def _offer_choice(offer: Offer, demand: ResolvedDemand, today: date, *, stale: bool) -> RentChoice:
-    hours = min(demand.months * HOURS_PER_MONTH, offer.term_hours or HOURS_PER_MONTH)
-    faults = offer_faults(offer, demand.count, hours, demand.start, today)
+    faults = offer_faults(offer, demand.count, demand.months * HOURS_PER_MONTH, demand.start, today)
     market = () if offer.market == "list" else (offer.market,)
     rented = RentedOffer(
         provider=offer.provider,
@@ -133,7 +133,7 @@ def _offer_choice(offer: Offer, demand: ResolvedDemand, today: date, *, stale: b
         published=published_beside(offer),
     )
     name = " ".join((offer.provider, offer.region, offer.instance_type, offer.pricing, *market, *filter(None, (offer.terms.key,))))
-    return _choice(name, rented, demand, "; ".join(fault.text for fault in faults) or None)
+    return _choice(name, rented, demand, "; ".join(fault.text for fault in faults) or None, fewest_accelerators(offer))
 
 
 def _quoted(section: Request, demand: ResolvedDemand, today: date, notes: AssumptionLog) -> Iterator[RentChoice]:
@@ -168,7 +168,7 @@ def _quoted(section: Request, demand: ResolvedDemand, today: date, notes: Assump
             holds_capacity=None if reserved else False,
             published=compare_with_published(price, demand.accelerator.name, term_hours, _seller(quote["name"])) if reserved else None,
         )
-        yield _choice(quote["name"], offer, demand, _quote_fault(quote, demand, today))
+        yield _choice(quote["name"], offer, demand, _quote_fault(quote, demand, today), quote.get("minimum_accelerators") or 1)
         _warn_expiry(offer, today, notes)
 
 
@@ -194,7 +194,7 @@ def _warn_expiry(offer: RentedOffer, today: date, notes: AssumptionLog) -> None:
         notes.warn(f"the quote {offer.provider} ends in {days} days, on {offer.valid_until}")
 
 
-def _choice(name: str, offer: RentedOffer, demand: ResolvedDemand, ruled_out: str | None) -> RentChoice:
+def _choice(name: str, offer: RentedOffer, demand: ResolvedDemand, ruled_out: str | None, minimum: int) -> RentChoice:
     """A price with how the fleet pays it: reserved instances are whole, for whole terms."""
     if not offer.term_hours:
         kind: OptionKind = "spot" if offer.pricing == SPOT else "on_demand"
@@ -202,4 +202,5 @@ def _choice(name: str, offer: RentedOffer, demand: ResolvedDemand, ruled_out: st
     instance = offer.accelerators_per_instance
     count = -(-demand.count // instance) * instance
     months = max(1, round(offer.term_hours / HOURS_PER_MONTH))
-    return RentChoice(name, "reserved", offer, RentTerms(months, offer.upfront_share, fixed=True, count=float(count)), ruled_out)
+    terms = RentTerms(months, offer.upfront_share, fixed=True, count=float(count))
+    return RentChoice(name, "reserved", offer, terms, ruled_out, minimum=minimum)
