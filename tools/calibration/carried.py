@@ -15,12 +15,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.presets.training.carried import CarriedSpread
 from service.presets.training.utilisation import FittedParameters, LayoutKnowledge, load_parameters
 from tools.calibration.cases import MeasuredCase, throughput_cases, without_layout
 from tools.calibration.folds import predict_left_out_rates, read_folds, search_case_rate
 from tools.calibration.spreads import group_weights, quantiles
+from tools.calibration.table import Floats
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "carried.toml"
 HEAD = """\
@@ -29,10 +31,14 @@ HEAD = """\
 # known_there, known  whether the layout of the measured step, and of the planned one, was given ("layout") or searched ("goal")
 # from_ratio          more than so many times as many (or as few) accelerators as were measured, up to the next row's
 # p10, p90            measured over predicted rates of published rows, each predicted from another of the same document, model,
-#                     precision and accelerator, by parameters fitted without the document
+#                     precision and accelerator, by parameters fitted without the document: the narrowest range that holds four in
+#                     five of the rows and of the documents that it was not made of
 """
 # Multiples of the measured count: another layout, batch or sequence on as many; more of them; many more.
 RATIOS = (0, 1, 8)
+# Of pairs, and of documents, that a range holds without having seen them; shares of the weight below p90 that are tried.
+INSIDE = 0.8
+SHARES = tuple(np.arange(0.9, 1.0, 0.005).round(3).tolist())
 KNOWN: tuple[LayoutKnowledge, ...] = ("layout", "goal")
 
 
@@ -100,10 +106,34 @@ def fit_carried(pairs: Sequence[Pair]) -> list[CarriedSpread]:
         for least, most in itertools.pairwise((*RATIOS, np.inf)):
             some = [pair for pair in pairs if least < pair.ratio <= most]
             documents = [pair.here.case.document for pair in some]
-            edges = quantiles(np.array([pair.miss(known_there, known) for pair in some]), group_weights(documents))
+            misses = np.array([pair.miss(known_there, known) for pair in some])
+            edges = quantiles(misses, group_weights(documents), least_shares(misses, documents))
             p10, p90 = (round(edge, 3) for edge in edges)
             found.append(CarriedSpread(known_there, known, least, p10, p90, pairs=len(some), documents=len(set(documents))))
     return found
+
+
+def least_shares(misses: Floats, documents: Sequence[str]) -> tuple[float, float]:
+    """Shares of the weight below and above which the narrowest range begins that holds four in five of what it was not made of.
+
+    Each document's pairs are looked for in the range of the others: four in five of the pairs, and of the documents' weight, lie there.
+    """
+    names, weight = np.array(documents), group_weights(documents)
+    for high in SHARES:
+        within = _within_others(misses, names, (1 - high, high))
+        if min(np.mean(within), np.average(within, weights=weight)) >= INSIDE:
+            return 1 - high, high
+    return 0.0, 1.0
+
+
+def _within_others(misses: Floats, names: NDArray[np.str_], shares: tuple[float, float]) -> NDArray[np.bool_]:
+    """Whether each miss lies in the range of the other documents."""
+    within = np.zeros(len(misses), dtype=bool)
+    for name in set(names) if len(set(names)) > 1 else ():
+        mine = names == name
+        low, high = np.log(quantiles(misses[~mine], group_weights(list(names[~mine])), shares))
+        within[mine] = (low <= misses[mine]) & (misses[mine] <= high)
+    return within
 
 
 def write_carried(cases: Sequence[MeasuredCase], folds: Mapping[str, FittedParameters]) -> None:

@@ -26,7 +26,7 @@ from tools.calibration.runs import published_runs
 from tools.calibration.spreads import fit_spreads, group_weights, other_shares, with_sources
 from tools.calibration.table import CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
 from tools.calibration.typical_layouts import with_layout_losses
-from tools.calibration.whole_runs import fast_runs, fit_losses, run_losses
+from tools.calibration.whole_runs import fit_losses, run_losses
 from tools.calibration.write import write_utilisation
 
 # Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.
@@ -224,7 +224,7 @@ def goals_alone(cases: Sequence[MeasuredCase]) -> list[MeasuredCase]:
 def write_results(cases: Sequence[MeasuredCase], table: CaseTable, full: FittedParameters, folds: Folds) -> None:
     """Fit ranges and whole runs' losses under fitted parameters, and write the data files."""
     losses = run_losses(published_runs(), full, folds)
-    found = fit_spreads(cases, goals_alone(cases), full, folds.documents, fast_runs(losses))
+    found = fit_spreads(cases, goals_alone(cases), full, folds.documents)
     full = with_other_families(replace(full, matmul=with_sources(full, table)))
     full = replace(full, spreads=found.spreads, scales=found.scales)
     write_utilisation(full, table, fit_losses(losses))

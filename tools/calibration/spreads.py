@@ -79,17 +79,12 @@ def fit_spreads(
     goals: Sequence[MeasuredCase],
     parameters: FittedParameters,
     folds: Mapping[str, FittedParameters],
-    fast_runs: float,
 ) -> FittedSpreads:
-    """Spreads with the layout stated and with the goal alone.
-
-    `fast_runs`: what whole runs reached of the speed of their steps as planned; no run is faster than its steps.
-    """
+    """Spreads with the layout stated and with the goal alone."""
     given = predict_left_out_rates(cases, folds, lambda case: case.document)
     alone = np.array([search_case_rate(case, folds[case.document]) for case in goals])
     stated = fit_spreads_of("layout", residuals(cases, given, parameters))
-    known_better = [replace(row, p90=max(row.p90, fast_runs)) for row in stated.spreads]
-    open_ = fit_spreads_of("goal", residuals(goals, alone, parameters), known_better)
+    open_ = fit_spreads_of("goal", residuals(goals, alone, parameters), stated.spreads)
     return FittedSpreads(stated.spreads + open_.spreads, stated.scales + open_.scales)
 
 
@@ -118,12 +113,16 @@ def _drawn(own: ThroughputSpread, pooled: ThroughputSpread, misses: Residuals) -
 
 
 def _widened(spread: ThroughputSpread, at_least: Sequence[ThroughputSpread]) -> ThroughputSpread:
-    """The spread, reaching as far to either side as that of those who know more."""
+    """The spread, as wide as that of those who know more.
+
+    Theirs lies about another median, so its sides are not compared. What teams lose in their layouts is in this one's median: what is
+    missing is the fast side.
+    """
     rows = [row for row in at_least if (row.family, row.precision) in ((spread.family, spread.precision), ("*", "*"))]
     if not rows:
         return spread
     other = max(rows, key=lambda row: row.family != "*")
-    return replace(spread, p10=min(spread.p10, other.p10), p90=max(spread.p90, other.p90))
+    return replace(spread, p90=round(max(spread.p90, spread.p10 * other.p90 / other.p10), 3))
 
 
 def _reach(found: Sequence[ThroughputSpread], misses: Residuals, known: LayoutKnowledge) -> Floats:
@@ -152,9 +151,9 @@ def _spread(known: LayoutKnowledge, key: Key, misses: Residuals) -> ThroughputSp
     return ThroughputSpread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
 
 
-def quantiles(values: Floats, weights: Floats) -> tuple[float, float]:
+def quantiles(values: Floats, weights: Floats, shares: tuple[float, float] = (LOW, HIGH)) -> tuple[float, float]:
     """p10 and p90 of measured over predicted, from log residuals; 1 always lies between them."""
-    low, high = (math.exp(weighted_quantile(values, weights, share)) for share in (LOW, HIGH))
+    low, high = (math.exp(weighted_quantile(values, weights, share)) for share in shares)
     return min(low, 1.0), max(high, 1.0)
 
 

@@ -23,7 +23,6 @@ from service.presets.training.utilisation import FittedParameters
 from tools.calibration.folds import Folds
 from tools.calibration.priors import loss_priors
 from tools.calibration.runs import PublishedRun, hours_of_steps_and_failures
-from tools.calibration.spreads import HIGH
 from tools.calibration.table import Floats
 
 # No slope of the loss where it is cut off at 0: the fit starts a little above.
@@ -102,11 +101,6 @@ def slowdowns_left_out(losses: RunLosses) -> Floats:
 def coefficients_left_out(losses: RunLosses) -> dict[str, LossTerms]:
     """By publication or family of models, the coefficients of the runs of all others."""
     return {kin: fit_coefficients(without(losses, kin)) for kin in sorted({run.kin for run in losses.runs})}
-
-
-def fast_runs(losses: RunLosses) -> float:
-    """What the fastest runs reach of the planned speed of their steps: their hours hold steps, failures and whatever else was lost."""
-    return round(max(1.0, float(np.quantile(1 / losses.ratio, HIGH))), 3)
 
 
 def without(losses: RunLosses, kin: str) -> RunLosses:

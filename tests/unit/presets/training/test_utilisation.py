@@ -219,12 +219,11 @@ def test_what_is_less_measured_is_no_narrower(known: LayoutKnowledge) -> None:
 
 @pytest.mark.parametrize(("name", "precision"), PAIRS)
 def test_ranges_narrow_with_what_is_known(name: str, precision: str) -> None:
-    """The goal alone leaves at least as much open as a layout, a large machine as a small one."""
+    """The goal alone leaves as much open as a layout, about another median; a large machine as much as a small one, to either side."""
     part = load_accelerators()[name]
     for count in (1, 8, 64):
         given, alone = (find_utilisation(part, precision, known, count).spread for known in ("layout", "goal"))
-        assert alone.p10 <= given.p10
-        assert alone.p90 >= given.p90
+        assert alone.p90 / alone.p10 >= 0.99 * given.p90 / given.p10
         larger = find_utilisation(part, precision, "layout", 64 * count).spread
         assert larger.p10 <= given.p10
         assert larger.p90 >= given.p90

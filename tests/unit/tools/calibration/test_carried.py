@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.unit.tools.calibration.published import all_cases
-from tools.calibration.carried import KNOWN, RATIOS, CarriedCase, find_pairs, fit_carried
+from tools.calibration.carried import KNOWN, RATIOS, CarriedCase, find_pairs, fit_carried, least_shares
 
 CASE = next(case for case in all_cases() if case.table == "megatron-2020")
 
@@ -30,6 +30,16 @@ def test_pairs_are_of_one_job_and_never_of_fewer_accelerators() -> None:
 def test_what_is_common_to_both_rows_is_no_miss() -> None:
     (pair,) = find_pairs([measured(8, -0.5), measured(16, -0.5)])
     assert pair.miss("layout", "goal") == 0
+
+
+def test_a_range_holds_four_in_five_of_documents_that_it_has_not_seen() -> None:
+    """Of alike documents the usual shares do; where a document's misses lie beyond those of the others it reaches further out."""
+    alike = np.tile([-0.2, -0.1, 0.0, 0.1, 0.2], 6)
+    names = [f"d{index // 5}" for index in range(30)]
+    assert least_shares(alike, names) == pytest.approx((0.1, 0.9))
+    apart = alike * np.repeat([1.0, 1.1, 1.2, 1.3, 1.4, 1.5], 5)
+    assert least_shares(apart, names)[1] >= 0.9
+    assert least_shares(np.repeat([-0.4, 0.4], 3), list("aaabbb")) == (0.0, 1.0)
 
 
 def test_percentiles_are_of_the_pairs_of_that_distance() -> None:

@@ -88,13 +88,13 @@ def test_a_family_is_drawn_towards_all_rows_the_more_the_fewer_documents_it_has(
 
 
 def test_who_knows_less_has_no_narrower_spread() -> None:
-    """Each family's with the goal alone reaches at least as far as with the layout, to either side."""
+    """Each family's with the goal alone is at least as wide as with the layout, about its own slow side."""
     rows = [(0.05 * (-1) ** index, AMPERE, 8, f"a{index % 5}") for index in range(20)]
     stated = (spread("*", 0.7, 1.1), spread("ampere", 0.9, 1.3))
     found = {row.family: row for row in fit_spreads_of("goal", misses(*rows), stated).spreads}
-    assert found["*"].p10 == 0.7
-    assert found["ampere"].p90 == 1.3
-    assert found["ampere"].p10 <= 0.9
+    for known in stated:
+        assert found[known.family].p90 / found[known.family].p10 == pytest.approx(known.p90 / known.p10, rel=0.005)
+    assert found["*"].p90 > 1.1
 
 
 def test_a_size_whose_rows_reach_beyond_their_familys_range_is_less_certain() -> None:

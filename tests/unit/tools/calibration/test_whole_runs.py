@@ -13,7 +13,7 @@ from service.engine.training.run_time import run_over_step_speed
 from tests.unit.engine.builders import run, with_training
 from tools.calibration.priors import loss_priors
 from tools.calibration.runs import PublishedRun, goodput_of, published_runs
-from tools.calibration.whole_runs import RunLosses, coefficients_left_out, fast_runs, fit_coefficients, slowdown, without
+from tools.calibration.whole_runs import RunLosses, coefficients_left_out, fit_coefficients, slowdown, without
 
 CHOSEN = LossTerms(off_node=0.25, scale=-0.03, age=0.12, mixture=0.0)
 
@@ -69,12 +69,6 @@ def test_a_run_is_planned_without_its_kin() -> None:
     assert len(others.runs) < len(losses.runs)
     moved = replace(losses, ratio=np.where([one.kin == kin for one in losses.runs], 3.0, losses.ratio))
     assert coefficients_left_out(moved)[kin] == coefficients_left_out(losses)[kin]
-
-
-def test_fast_runs_show_that_steps_are_faster_than_planned() -> None:
-    """No run is faster than its steps; where all took longer nothing is learned."""
-    assert fast_runs(RunLosses(runs(), np.full(len(runs()), 1.5))) == 1.0
-    assert fast_runs(RunLosses(runs(), np.full(len(runs()), 0.8))) == pytest.approx(1.25)
 
 
 def test_runs_recover_as_the_software_of_their_year() -> None:
