@@ -76,7 +76,7 @@ def numbered_page(
     body: Callable[[_Item], dict[str, Any]],
     number: Callable[[_Item], int] = attrgetter("number"),
 ) -> Response:
-    """A page of numbered entries. `find` returns those after a number, at most so many; one more than asked for means another page."""
+    """A page of numbered entries. `find` returns those beyond a number (0: all), at most so many; one more means another page."""
     page = page_of(query, (int,))
     found = find(0 if page.after is None else int(page.after[0]), page.limit + 1)
     cursor = cursor_of((number(found[page.limit - 1]),)) if len(found) > page.limit else None

@@ -21,11 +21,12 @@ from service.domain.errors import NotFound, StoreUnavailable
 from service.domain.jobs import OPEN_STATES
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
-from service.schemas.paging import PageQuerySchema, page_schema
+from service.schemas.paging import page_schema
 from service.schemas.scenarios.presenters import entry_body, scenario_body
 from service.schemas.scenarios.request import (
     KIND_FIELDS,
     ScenarioEntrySchema,
+    ScenarioQuerySchema,
     ScenarioRequestSchema,
     ScenarioSchema,
     build_request,
@@ -79,11 +80,11 @@ def start_scenario(request: Body) -> Response:
 
 
 @blueprint.route("/v1/scenarios", methods=["GET"])
-@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.arguments(ScenarioQuerySchema, location="query")
 @blueprint.response(200, page_schema(ScenarioEntrySchema))
 def list_scenarios(query: Body) -> Response:
-    """The team's scenarios, in order of creation"""
-    return numbered_page(query, partial(usecase.list_scenarios, app_context(), principal()), entry_body)
+    """The team's scenarios, the newest first"""
+    return numbered_page(query, partial(usecase.list_scenarios, app_context(), principal(), query.get("state")), entry_body)
 
 
 @blueprint.route("/v1/scenarios/<scenario_id>", methods=["GET"])

@@ -52,7 +52,7 @@ def programs(team: str, *, as_json: bool) -> None:
     from service.usecases.tracking.programs import list_programs
 
     with _opened(team) as (context, who):
-        entries = [program_body(row) for row in list_programs(context, who, 0, MAX_PROGRAMS)]
+        entries = [program_body(row) for row in list_programs(context, who, None, 0, MAX_PROGRAMS)]
     show(entries, lambda: tables.programs(entries), as_json=as_json)
 
 

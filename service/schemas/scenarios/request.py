@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.errors import InvalidRequest
+from service.domain.jobs import JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.schemas.base import pointers
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, NotNegative, Number, OwnField, Part, Schema, Text
+from service.schemas.paging import PageQuerySchema
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema
 from service.schemas.training.request import EstimateRequestSchema
@@ -122,6 +124,12 @@ class ProgressSchema(Schema):
 
     done = Count(required=True, minimum=0, suffixes=False, description="Trials, cells or evaluations that are done")
     total = Count(required=True, suffixes=False, description="Trials, cells or evaluations at most")
+
+
+class ScenarioQuerySchema(PageQuerySchema):
+    """Filters of the team's scenarios."""
+
+    state = Choice(get_args(JobState), description="Only those in this state")
 
 
 KINDS = {"kind": {"choices": tuple(KIND_FIELDS)}}

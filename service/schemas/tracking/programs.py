@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
+from service.schemas.paging import PageQuerySchema
 from service.schemas.programs.request import MidpointGateSchema
 
 MAX_USD = 1e12
@@ -31,6 +32,12 @@ class ProgramTermsSchema(Schema):
     start = Day(description="Planned start; of a new program left out: the plan's")
     deadline = Day(description="Deadline; of a new program left out: the plan's, or its median end")
     caps = Part(CapsSchema, description="Where spending must stop")
+
+
+class ProgramQuerySchema(PageQuerySchema):
+    """Filters of the team's programs."""
+
+    state = Choice(STATES, description="Only open or only closed ones")
 
 
 class ProgramChangeSchema(ProgramTermsSchema):

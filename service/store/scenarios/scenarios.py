@@ -115,9 +115,13 @@ class ScenarioRows(Database):
             row = connection.execute(query.where(scenarios.c.id == scenario_id, scenarios.c.team == team)).mappings().first()
             return ScenarioDetail(_record(row), row["request"], row["result"]) if row else None
 
-    def scenarios(self, team: str, after: int, limit: int) -> list[ScenarioRecord]:
-        """A team's scenarios with a number above `after`, in order of creation."""
-        query = select(*_RECORD_COLUMNS).where(scenarios.c.team == team, scenarios.c.number > after).order_by(scenarios.c.number)
+    def scenarios(self, team: str, before: int, limit: int, state: JobState | None = None) -> list[ScenarioRecord]:
+        """A team's scenarios with a number below `before` (0: all), the newest first; with `state` only those in it."""
+        query = select(*_RECORD_COLUMNS).where(scenarios.c.team == team).order_by(scenarios.c.number.desc())
+        if before:
+            query = query.where(scenarios.c.number < before)
+        if state is not None:
+            query = query.where(scenarios.c.state == state)
         with self._read() as connection:
             return [_record(row) for row in connection.execute(query.limit(limit)).mappings()]
 

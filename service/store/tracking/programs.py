@@ -48,10 +48,14 @@ class TrackRows(Database):
         """A team's program, None where the team has none of that id."""
         return self._find(ProgramRecord, select(*PROGRAM).where(track_programs.c.id == program_id, track_programs.c.team == team))
 
-    def programs(self, team: str, after: int, limit: int) -> list[ProgramRecord]:
-        """A team's programs in the order of creation, those after a number."""
-        query = select(*PROGRAM).where(track_programs.c.team == team, track_programs.c.number > after)
-        return self._list(ProgramRecord, query.order_by(track_programs.c.number).limit(limit))
+    def programs(self, team: str, before: int, limit: int, state: str | None = None) -> list[ProgramRecord]:
+        """A team's programs with a number below `before` (0: all), the newest first; with `state` only those in it."""
+        query = select(*PROGRAM).where(track_programs.c.team == team)
+        if before:
+            query = query.where(track_programs.c.number < before)
+        if state is not None:
+            query = query.where(track_programs.c.body["state"].as_string() == state)
+        return self._list(ProgramRecord, query.order_by(track_programs.c.number.desc()).limit(limit))
 
     def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
         """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""

@@ -38,7 +38,7 @@ def vocabulary_of(context: AppContext) -> Vocabulary:
 
 
 def with_programs(context: AppContext, who: Principal, vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary with the team's programs, the first thousand of them. Raises StoreUnavailable."""
+    """The vocabulary with the team's programs, the newest thousand of them. Raises StoreUnavailable."""
     if context.store.absent():
         return vocabulary
     found = context.store.programs(who.team, 0, MOST_PROGRAMS)

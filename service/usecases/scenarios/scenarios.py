@@ -7,6 +7,7 @@ from datetime import timedelta
 from service.context import AppContext
 from service.domain.errors import DomainError, InvalidRequest, NotFound
 from service.domain.idempotency import IdempotencyRecord
+from service.domain.jobs import JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
 from service.presets.version import engine_version
@@ -56,9 +57,9 @@ def find_scenario(context: AppContext, who: Principal, scenario_id: str) -> Scen
     return scenario
 
 
-def list_scenarios(context: AppContext, who: Principal, after: int, limit: int) -> list[ScenarioRecord]:
-    """The team's scenarios with a number above `after`, in order of creation."""
-    return context.store.scenarios(who.team, after, limit)
+def list_scenarios(context: AppContext, who: Principal, state: JobState | None, before: int, limit: int) -> list[ScenarioRecord]:
+    """The team's scenarios with a number below `before` (0: all), the newest first; with `state` only those in it."""
+    return context.store.scenarios(who.team, before, limit, state)
 
 
 def cancel_scenario(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:

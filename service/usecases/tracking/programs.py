@@ -48,9 +48,9 @@ def start_program(
     return context.store.create_program(who.team, body, plan, context.clock(), idempotency)
 
 
-def list_programs(context: AppContext, who: Principal, after: int, limit: int) -> list[ProgramRecord]:
-    """The caller's programs in the order of their creation, those after a number."""
-    return context.store.programs(who.team, after, limit)
+def list_programs(context: AppContext, who: Principal, state: str | None, before: int, limit: int) -> list[ProgramRecord]:
+    """The caller's programs with a number below `before` (0: all), the newest first; with `state` only those in it."""
+    return context.store.programs(who.team, before, limit, state)
 
 
 def find_program(context: AppContext, who: Principal, program_id: str) -> ProgramRecord:

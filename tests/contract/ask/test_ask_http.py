@@ -91,7 +91,7 @@ def test_a_program_is_found_by_a_part_of_its_name(tracking_app: Flask) -> None:
     other = client.post("/v1/track/programs", json={"name": "vision 7B", "budget_usd": 100_000}).get_json()
     asked = ask(client, "status 7B", answer=True)
     assert asked["answer"] is None
-    assert asked["unclear"][0]["candidates"] == ["support-assistant 7B", "vision 7B"]
+    assert asked["unclear"][0]["candidates"] == ["vision 7B", "support-assistant 7B"]
     assert ask(client, "chance of vision 7B", answer=True)["understood"]["request"] == {"id": other["id"]}
 
 

@@ -117,7 +117,7 @@ class TestAsking:
         assert client.post(URL, json=asked, headers=headers).get_json() == first.get_json()
 
     def test_lists_are_paged_while_more_are_made(self, client: FlaskClient) -> None:
-        """Every scenario once, in the order of making, none with its result."""
+        """Every scenario once, the newest first, none with its result; what is made meanwhile shifts nothing."""
         mine = [made(client)["id"] for _ in range(5)]
         found, cursor = [], ""
         while cursor is not None:
@@ -125,9 +125,19 @@ class TestAsking:
             assert page_schema(ScenarioEntrySchema)().validate(page) == {}
             found += [item["id"] for item in page["items"]]
             cursor = page["next_cursor"]
-            mine += [made(client)["id"]] if len(found) == 2 else []
-        assert found[-len(mine) :] == mine
+            made(client) if len(found) == 2 else None
+        assert found[: len(mine)] == mine[::-1]
         assert len(found) == len(set(found))
+
+    def test_lists_can_be_of_one_state(self, tracking_app: Flask, client: FlaskClient) -> None:
+        """And of no state that there is not."""
+        ended, going = made(client)["id"], made(client)["id"]
+        client.delete(f"{URL}/{ended}")
+        listed = {state: client.get(f"{URL}?state={state}&limit=1000").get_json()["items"] for state in ("queued", "cancelled")}
+        assert {item["state"] for item in listed["queued"]} == {"queued"}
+        assert {item["state"] for item in listed["cancelled"]} == {"cancelled"}
+        assert (listed["queued"][0]["id"], listed["cancelled"][0]["id"]) == (going, ended)
+        assert is_problem(client.get(f"{URL}?state=done"), 422)["errors"][0]["pointer"] == "/state"
 
     def test_a_billion_trials_are_taken(self, client: FlaskClient) -> None:
         """And cancelled again."""

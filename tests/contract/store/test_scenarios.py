@@ -87,9 +87,11 @@ class TestMaking:
         assert store.find_prepared(second.id) == ({"chunks": 4}, DEFAULT_TEAM)
 
     def test_lists_are_cut_by_number(self, store: Store) -> None:
-        """In the order of making, of one team."""
+        """The newest first, of one team."""
         made = [make(store).id for _ in range(3)]
-        assert [row.id for row in store.scenarios(DEFAULT_TEAM, 1, 2)] == made[1:]
+        assert [row.id for row in store.scenarios(DEFAULT_TEAM, 0, 2)] == [made[2], made[1]]
+        assert [row.id for row in store.scenarios(DEFAULT_TEAM, 2, 2)] == [made[0]]
+        assert store.scenarios(DEFAULT_TEAM, 0, 2, "running") == []
         assert store.scenarios("theirs", 0, 10) == []
 
     @pytest.mark.parametrize("most", [OpenWork(1, 10**10), OpenWork(100, 7999)])

@@ -230,14 +230,24 @@ class TestPrograms:
         assert answer.status_code == 422
         assert "open it" in answer.get_json()["detail"]
 
-    def test_lists_are_paged_in_the_order_of_making(self, client: FlaskClient) -> None:
+    def test_lists_are_paged_with_the_newest_first(self, client: FlaskClient) -> None:
         """Every program once, however small the pages."""
         names = [f"paged {n}" for n in range(7)]
         for name in names:
             made(client, "/v1/track/programs", {"name": name})
         found = [program["name"] for program in walked(client, "/v1/track/programs", 3)]
-        assert found[-7:] == names
+        assert found[:7] == names[::-1]
         assert len(found) == len(client.get("/v1/track/programs?limit=1000").get_json()["items"])
+
+    def test_lists_can_be_of_open_or_of_closed_programs(self, client: FlaskClient) -> None:
+        """By the state of their newest version."""
+        ended, going = (made(client, "/v1/track/programs", {"name": name}) for name in ("ended", "going"))
+        client.patch(f"/v1/track/programs/{ended['id']}", json={"state": "closed"}, headers={"If-Match": "*"})
+        listed = {state: client.get(f"/v1/track/programs?state={state}&limit=1000").get_json()["items"] for state in ("open", "closed")}
+        assert {program["state"] for program in listed["open"]} == {"open"}
+        assert {program["state"] for program in listed["closed"]} == {"closed"}
+        assert (listed["open"][0]["id"], listed["closed"][0]["id"]) == (going["id"], ended["id"])
+        assert client.get("/v1/track/programs?state=done").status_code == 422
 
     def test_fifty_that_make_the_same_at_once_make_one(self, app: Flask) -> None:
         """With one Idempotency-Key every one of them gets the same answer, or is told to wait."""

@@ -24,6 +24,7 @@ from service.schemas.tracking.programs import (
     NewProgramSchema,
     NewRunSchema,
     ProgramChangeSchema,
+    ProgramQuerySchema,
     RunChangeSchema,
     TrackedProgramSchema,
     TrackedRunSchema,
@@ -97,11 +98,11 @@ def start_program(given: Body) -> Response:
 
 
 @blueprint.route("/v1/track/programs", methods=["GET"])
-@blueprint.arguments(PageQuerySchema, location="query")
+@blueprint.arguments(ProgramQuerySchema, location="query")
 @blueprint.response(200, page_schema(TrackedProgramSchema))
 def list_programs(query: Body) -> Response:
-    """The team's programs, in the order of creation"""
-    return numbered_page(query, partial(usecase.list_programs, app_context(), principal()), program_body)
+    """The team's programs, the newest first"""
+    return numbered_page(query, partial(usecase.list_programs, app_context(), principal(), query.get("state")), program_body)
 
 
 @blueprint.route("/v1/track/programs/<program_id>", methods=["GET"])
