@@ -110,5 +110,9 @@ class BuyOrRentRequestSchema(Schema):
     )
     trials = Count(minimum=100, maximum=50_000, suffixes=False, description="Trials of the simulation; left out: 10,000")
     seed = Count(minimum=0, maximum=2**32 - 1, suffixes=False, description="Seed of its random numbers")
-    limit = Count(maximum=MOST_SHOWN, suffixes=False, description="Options in the answer, besides all that may be the best; left out: 50")
+    limit = Count(
+        maximum=MOST_SHOWN,
+        suffixes=False,
+        description="Options in the answer, besides all that may be the best or that the verdict names; left out: 50",
+    )
     snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")

@@ -10,10 +10,11 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NoOffer, UnknownName
-from service.domain.procurement.answer import BuyOrRent, DemandYear, FleetDemand, MixPlan, ProcurementOption, YearFlow
+from service.domain.procurement.answer import BuyOrRent, DemandYear, FleetDemand, MixPlan, ProcurementOption, ProcurementVerdict, YearFlow
 from service.engine.procurement.cash_flows import BRIDGE, ON_DEMAND, OnDemandPrice, rented_hours
 from service.engine.procurement.demand import mean_above
 from service.engine.procurement.options import ProcurementInputs, make_scenarios
+from service.engine.procurement.present_value import discount_factors
 from service.engine.procurement.trials import range_around
 from service.presets.procurement.defaults import procurement_default
 from service.presets.procurement.ownership import cluster_defaults
@@ -69,7 +70,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
     return BuyOrRent(
         summary=summarise_verdict(evaluation, verdict),
         demand=_describe_demand(demand, evaluation),
-        options=tuple(_make_options(evaluation, request.get("limit", DEFAULT_LIMIT))),
+        options=tuple(_make_options(evaluation, verdict, request.get("limit", DEFAULT_LIMIT))),
         considered=len(evaluation.rows),
         verdict=verdict,
         mix=_make_mix(evaluation),
@@ -178,10 +179,11 @@ def _describe_demand(demand: ResolvedDemand, evaluation: Evaluation) -> FleetDem
     )
 
 
-def _make_options(evaluation: Evaluation, limit: int) -> Iterator[ProcurementOption]:
-    """The first options up to the limit, every owned fleet, and every option that is the best in any trial."""
+def _make_options(evaluation: Evaluation, verdict: ProcurementVerdict, limit: int) -> Iterator[ProcurementOption]:
+    """The first options up to the limit, every owned fleet, what the verdict names, and every option that is the best in any trial."""
+    named = {verdict.choice, verdict.against, verdict.grid.against if verdict.grid else None}
     for rank, row in enumerate(evaluation.rows, 1):
-        if rank <= limit or row.owned or evaluation.probabilities.get(id(row)):
+        if rank <= limit or row.owned or row.name in named or evaluation.probabilities.get(id(row)):
             yield _make_option(rank, row, evaluation)
 
 
@@ -215,7 +217,8 @@ def _count(row: Row, inputs: ProcurementInputs) -> int:
 
 def _years(flows: Mapping[str, Floats], evaluation: Evaluation) -> Iterator[YearFlow]:
     """Cash by year: what is paid at the start is of the first."""
-    months, hours, discount = max(len(flow) for flow in flows.values()) - 1, evaluation.hours_by_month, evaluation.discount
+    months, hours = max(len(flow) for flow in flows.values()) - 1, evaluation.hours_by_month
+    discount = discount_factors(evaluation.inputs.cost_of_capital, months)
     for year in range(-(-months // MONTHS_PER_YEAR)):
         first, last = year * MONTHS_PER_YEAR, min((year + 1) * MONTHS_PER_YEAR, months)
         at = slice(first + 1 if year else 0, last + 1)

@@ -169,3 +169,15 @@ def test_a_programs_plan_is_a_demand(client: FlaskClient) -> None:
 def test_what_is_wrong_is_pointed_at(client: FlaskClient, request_: dict[str, Any], pointer: str) -> None:
     """Each error says where."""
     assert pointer in told(client, request_)
+
+
+def test_a_quote_that_takes_no_part_may_be_paid_longer_than_all_that_do(client: FlaskClient) -> None:
+    """Its years are shown all the same."""
+    quotes = [
+        {"name": "too large", "pricing": "reserved_3y", "usd_per_accelerator_hour": 0.5, "minimum_accelerators": 500, "term_months": 5},
+        {"name": "hourly", "pricing": "on_demand", "usd_per_accelerator_hour": 4},
+    ]
+    body = ask(client, changed(rent={"providers": [], "quotes": quotes}))
+    refused = next(option for option in body["options"] if option["name"] == "too large")
+    assert refused["ruled_out"]
+    assert len(refused["years"]) == 4

@@ -111,6 +111,14 @@ def test_one_side_alone_has_a_pack(client: FlaskClient, side: str) -> None:
     assert pages(render("procurement", found.get_json(), "pdf")[0]) == 2
 
 
+def test_few_options_have_those_of_the_verdict(client: FlaskClient) -> None:
+    """However few are asked for, the pack finds what its sentence, its curves and its grid name."""
+    body = client.post(ADDRESS, json=REQUEST | {"limit": 1}).get_json()
+    names, verdict = {option["name"] for option in body["options"]}, body["verdict"]
+    assert {verdict["choice"], verdict["against"], verdict["grid"]["against"]} <= names
+    assert render("procurement", body, "html")[0].startswith(BEGINNINGS["html"])
+
+
 def test_a_programs_plan_has_a_pack(client: FlaskClient) -> None:
     """Its accelerators by month are the demand of the workbook."""
     from service.api.resources.programs import EXAMPLE

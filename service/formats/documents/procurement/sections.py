@@ -43,7 +43,7 @@ def options_table(model: CashModel) -> DocumentTable:
             f"{shown.option['count']:,}",
             money(shown.option["npv_usd"]["p50"]),
             _likely(shown.option["npv_usd"]),
-            f"{shown.option['usd_per_used_accelerator_hour']:.2f}",
+            _per_hour(shown.option["usd_per_used_accelerator_hour"]),
             f"{shown.option['probability_best']:.0%}",
         )
         for shown in model.shown
@@ -55,6 +55,10 @@ def options_table(model: CashModel) -> DocumentTable:
 def _likely(npv: Answer) -> str:
     low, high = money(npv["p10"]), money(npv["p90"])
     return "fixed" if low == high else f"{low}–{high}"
+
+
+def _per_hour(usd: float | None) -> str:
+    return "nothing used" if usd is None else f"{usd:.2f}"
 
 
 def years_table(model: CashModel, unit_usd: float) -> DocumentTable:

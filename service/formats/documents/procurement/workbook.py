@@ -85,16 +85,17 @@ def write(answer: Answer) -> bytes:
 def _options(verdict: Sheet, model: CashModel, demand: Sheet, sheets: Sequence[OptionSheet]) -> None:
     """Net present values from the monthly sheets, beside those of the answer."""
     last = FIRST_ROW + model.last_month
-    hours, discount = demand.down(FIRST_ROW, last, HOURS), demand.down(FIRST_ROW, last, DISCOUNT)
+    used = f"SUMPRODUCT({demand.down(FIRST_ROW, last, HOURS)},{demand.down(FIRST_ROW, last, DISCOUNT)})"
     for row, made in enumerate(sheets, FIRST_ROW):
         option, npv = made.shown.option, float(made.shown.cash @ model.discount)
+        per_hour = "nothing used" if option["usd_per_used_accelerator_hour"] is None else option["usd_per_used_accelerator_hour"]
         usd = verdict.at(row, 3)
         cells: list[Cell] = [option["name"], KIND_WORDS[option["kind"]], option["count"]]
         cells += [
             Formula(f"=SUMPRODUCT({made.column(made.tail, model.last_month)},{made.column(2, model.last_month)})", npv),
             option["npv_usd"]["p50"],
             Formula(f"=ROUND({usd}-{verdict.at(row, 4)},2)", 0.0),
-            Formula(f"={usd}/SUMPRODUCT({hours},{discount})", option["usd_per_used_accelerator_hour"]),
+            Formula(f'=IF({used}<1,"nothing used",{usd}/{used})', per_hour),
         ]
         verdict.row(row, [*cells, option["npv_usd"]["p10"], option["npv_usd"]["p90"], option["probability_best"], made.sheet.name])
 
