@@ -183,8 +183,8 @@ def test_a_connection_serves_any_number_of_requests(start: Start) -> None:
             assert (answer.status, bool(answer.read())) == (200, True)
 
 
-def test_a_full_server_refuses_at_once_and_still_answers_operators(start: Start) -> None:
-    """With all threads busy and the queue full, a request gets a 503 with Retry-After; health and metrics are answered."""
+def test_a_full_server_refuses_at_once_and_still_answers_operators_and_slack(start: Start) -> None:
+    """With all threads busy and the queue full, a request gets a 503 with Retry-After; health, metrics and Slack are answered."""
     server = start(workers=1, threads=1)
     release = server.folder / "release"
     for pipe in (server.folder / "entered", release):
@@ -200,6 +200,8 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators(start: Start)
         is_problem(refusal, 503)
         assert refusal[1]["Retry-After"] == "1"
         assert [server.get(path)[0] for path in ("/healthz", "/readyz", "/metrics")] == [200] * 3
+        is_problem(server.send(head("POST", "/slack/commands", "Content-Length: 2"), b"{}"), 404)
+        is_problem(server.send(head("POST", "/slack/commands", "Content-Length: 2", "Expect: 100-continue"), b"{}"), 503)
         release.write_text("go")
         assert [answer_on(connection)[0] for connection in held] == [200] * len(held)
 

@@ -93,7 +93,7 @@ def hold() -> Response:
 def context(**parts: Any) -> SimpleNamespace:
     """A context on which everything is well, apart from `parts`."""
     well = SimpleNamespace(ping=lambda: True, last_beat=lambda: datetime.now(UTC), any_key=lambda: False)
-    settings = SimpleNamespace(host="127.0.0.1", allowed_hosts=())
+    settings = SimpleNamespace(host="127.0.0.1", allowed_hosts=(), slack_signing_secret=None)
     usual = {"store": well, "cache": well, "queue": well, "clock": lambda: datetime.now(UTC), "settings": settings}
     return SimpleNamespace(**usual | parts)
 

@@ -25,6 +25,7 @@ MAX_BUFFERED_BODY_BYTES = request_body.MIB
 HEAD_END = b"\r\n\r\n"
 _CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,7})[ \t]*(?=\r\n)", re.IGNORECASE)
 _AUTHORIZATION = re.compile(rb"\r\nauthorization:[ \t]*([^\r\n]+)", re.IGNORECASE)
+_OF_BODIES = re.compile(rb"\r\n(?:content-length|transfer-encoding|expect):", re.IGNORECASE)
 _EXPECT = re.compile(rb"\r\nexpect:", re.IGNORECASE)
 
 
@@ -62,6 +63,13 @@ class ArrivingRequest:
     def is_complete(self) -> bool:
         """Whether head and body are there."""
         return self.length is not None and len(self.data) >= self.length
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing more of a complete request is to come: no body that was not waited for."""
+        head = bytes(self.data[: self.data.find(HEAD_END) + 2])
+        said, stated = _OF_BODIES.findall(head), _CONTENT_LENGTH.findall(head)
+        return not said or (len(said) == len(stated) == 1 and int(stated[0]) <= MAX_BUFFERED_BODY_BYTES)
 
     @property
     def is_too_long(self) -> bool:

@@ -35,8 +35,11 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.UnsupportedTransferCoding, 501),
     (errors.ParseException, 400),
 )
-OPERATOR_PATHS = (b"/healthz", b"/readyz", b"/metrics")
-"""Paths with a thread of their own each, so that supervisors are answered whatever the other threads do."""
+OWN_THREAD_PATHS = (b"/healthz", b"/readyz", b"/metrics", b"/slack/commands", b"/slack/interactions")
+"""Paths with a thread of their own each, so that supervisors are answered whatever the other threads do, and Slack within its 3 s.
+
+They wait neither for the database nor for a client: a request of which more is to come is served by the other threads.
+"""
 QUEUED_PER_THREAD = 32
 """Requests that may wait for each thread; more are refused, for their answers would come too late to be of use. Clients take turns."""
 RETRY_AFTER_S = 1
@@ -62,8 +65,8 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._queue: FairQueue[Any] = FairQueue(self.cfg.threads, self.cfg.threads * QUEUED_PER_THREAD)
 
     def init_process(self) -> None:
-        """Create the threads of the operator's paths, and run."""
-        self._operator_threads = {path: ThreadPoolExecutor(max_workers=1) for path in OPERATOR_PATHS}
+        """Create the threads that paths have of their own, and run."""
+        self._own_threads = {path: ThreadPoolExecutor(max_workers=1) for path in OWN_THREAD_PATHS}
         super().init_process()
 
     def accept(self, listener: Any) -> None:
@@ -144,8 +147,9 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         connection = arriving.connection
         connection.parser.unreader.unread(bytes(arriving.data))
         connection.arrived_s = arriving.last_byte_s
-        if operator_thread := self._operator_threads.get(arriving.path):
-            self._start(operator_thread, connection, self.finish_request)
+        own_thread = self._own_threads.get(arriving.path)
+        if own_thread is not None and arriving.is_whole:
+            self._start(own_thread, connection, self.finish_request)
         elif self._queue.offer(arriving.client or _address(connection), connection):
             self._serve_next()
         else:
