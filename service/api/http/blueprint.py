@@ -40,8 +40,7 @@ PATH_PARAMETERS: Mapping[str, str] = {
     "result_id": "Id of a kept result",
     "link_id": "Id of a link of the result",
     "price_file": "Name of a price file",
-    "source": "Name of a price source, such as `aws`",
-    "asset": "Name of a file of the page",
+    "name": "Its name, such as `aws` for a price source",
 }
 """Description of each part of an address."""
 POLL_AFTER_S = 2

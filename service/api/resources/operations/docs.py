@@ -61,15 +61,15 @@ def show_docs() -> Response:
     return response
 
 
-@blueprint.route("/docs/assets/<asset>")
+@blueprint.route("/docs/assets/<name>")
 @blueprint.response(200, content_type="*/*", schema={"type": "string"})
-def get_docs_asset(asset: str) -> Response:
+def get_docs_asset(name: str) -> Response:
     """A file that the page needs"""
-    if asset == "start.js":
+    if name == "start.js":
         return _cacheable(START, "text/javascript; charset=utf-8")
-    if asset not in ASSETS:
+    if name not in ASSETS:
         raise NotFound
-    return _cacheable((_assets() / asset).read_bytes(), ASSETS[asset])
+    return _cacheable((_assets() / name).read_bytes(), ASSETS[name])
 
 
 def _cacheable(body: bytes, content_type: str) -> Response:

@@ -53,26 +53,26 @@ def list_price_sources(query: dict[str, Any]) -> Response:
     return json_response({"items": to_builtins(found), "next_cursor": cursor})
 
 
-@blueprint.route("/v1/providers/<source>")
+@blueprint.route("/v1/providers/<name>")
 @blueprint.response(200, ProviderSchema)
-def get_price_source(source: str) -> Response:
+def get_price_source(name: str) -> Response:
     """One price source"""
-    return json_response(to_builtins(find_provider(team_context(), source)))
+    return json_response(to_builtins(find_provider(team_context(), name)))
 
 
-@blueprint.route("/v1/providers/<source>/refresh", methods=["POST"])
+@blueprint.route("/v1/providers/<name>/refresh", methods=["POST"])
 @needs("admin")
 @blueprint.arguments(RefreshSchema, required=False, example={"accept_jumps": False})
 @blueprint.response(202, ProviderSchema, headers={"Location": {"schema": {"type": "string"}, "description": "The provider"}})
 @blueprint.alt_response(409, response_name(409))
-def refresh_price_source(body: dict[str, Any], source: str) -> Response:
+def refresh_price_source(body: dict[str, Any], name: str) -> Response:
     """Fetch from a price source now
 
     In the background: its entry, at `Location`, shows the result. A request during a refresh gets the running one. A source without
     credentials, or disabled by the settings, is a conflict that states what to set.
     """
-    entry = refresh_now(team_context(), source, accept_jumps=body.get("accept_jumps", False))
-    return json_response(to_builtins(entry), 202, {"Location": f"/v1/providers/{source}"})
+    entry = refresh_now(team_context(), name, accept_jumps=body.get("accept_jumps", False))
+    return json_response(to_builtins(entry), 202, {"Location": f"/v1/providers/{name}"})
 
 
 @blueprint.route("/v1/offers/history")
