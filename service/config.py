@@ -221,7 +221,7 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",
         "allow_private_webhooks",
         "0",
-        "1: alerts may go to private networks and this machine; by plain http to this machine alone.",
+        "1: alerts may go to private networks and this machine, answers to Slack to this machine; by plain http to this machine alone.",
         _flag,
     ),
     SettingSpec(

@@ -24,9 +24,15 @@ FORMS: tuple[str, ...] = ("status PROGRAM", "report PROGRAM", "gate PROGRAM", "w
 
 def answer_text(chat: Conversation, text: str) -> Message:
     """The answer to what somebody wrote after the command. Raises DomainErrors."""
-    word, _, rest = text.strip().partition(" ")
+    words = unescaped(text).strip()
+    word, _, rest = words.partition(" ")
     command = COMMANDS.get(word.lower())
-    return answer_question(chat, text.strip()) if command is None else command(chat, rest.strip())
+    return answer_question(chat, words) if command is None else command(chat, rest.strip())
+
+
+def unescaped(text: str) -> str:
+    """The text as it was typed: Slack writes three characters as entities."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def help_message() -> Message:

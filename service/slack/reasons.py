@@ -7,6 +7,7 @@ from typing import Any
 
 from service.domain.errors import NotFound
 from service.domain.results import offers_in
+from service.formats.documents.results.tables import summary_text
 from service.formats.headline import money
 from service.formats.slack.blocks import Message, message, section
 from service.formats.slack.references import Reference
@@ -28,13 +29,18 @@ def explain(chat: Conversation, result_id: str) -> Message:
 def reasons(found: Answered) -> Message:
     """Drivers, prices, assumptions and the comparable run, each in a paragraph."""
     paragraphs = [text for text in (_drivers(found), _prices(found), _assumptions(found), _comparable(found)) if text]
-    return message(map(section, [found.answer["summary"]["text"], *paragraphs]), found.answer["summary"]["text"])
+    summary = summary_text(found.answer)
+    return message(map(section, [summary, *paragraphs]), summary)
+
+
+def _summary(found: Answered) -> Body:
+    """The figures of the summary; none where the kind's summary is a sentence."""
+    summary = found.answer["summary"]
+    return summary if isinstance(summary, Mapping) else {}
 
 
 def _drivers(found: Answered) -> str:
-    return _paragraph(
-        "What moves it most", (f"{entry['field']}: {entry['effect']}" for entry in found.answer["summary"].get("drivers") or ())
-    )
+    return _paragraph("What moves it most", (f"{entry['field']}: {entry['effect']}" for entry in _summary(found).get("drivers") or ()))
 
 
 def _prices(found: Answered) -> str:
@@ -53,7 +59,7 @@ def _assumptions(found: Answered) -> str:
 
 
 def _comparable(found: Answered) -> str:
-    run = found.answer["summary"].get("comparable")
+    run = _summary(found).get("comparable")
     if run is None:
         return ""
     ratio = f"{run['planned_over_reported']:.2f} times the hours it took"

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
+import pytest
+
+from service.api.resources.programs import EXAMPLE as PROGRAM_EXAMPLE
+from service.api.resources.serving import EXAMPLE as SERVING_EXAMPLE
 from service.config import Settings
 from service.domain.teams import EVERYBODY
 from service.usecases.slack.channels import map_channel
@@ -179,6 +183,17 @@ def test_a_channel_that_may_read_alone_keeps_nothing_and_can_still_be_asked_on(s
     assert labels(answered) == ["Cheaper ways", "Compare", "Why", "Share"]
     assert "may only read" in texts(slack.command("watch 7B at 50%", channel_id="C77"))
     assert len(slack.client.get("/v1/results").get_json()["items"]) == before
+
+
+def test_entities_are_read_as_they_were_typed(slack: Slack) -> None:
+    slack.client.post("/v1/track/programs", json={"name": "R&D <2027>", "budget_usd": 1000})
+    assert "R&amp;D &lt;2027&gt;: the half-spend gate" in texts(slack.command("gate R&amp;D &lt;2027&gt;"))
+
+
+@pytest.mark.parametrize(("kind", "request_body"), [("program", PROGRAM_EXAMPLE), ("serving", SERVING_EXAMPLE)])
+def test_why_explains_results_of_every_kind(slack: Slack, kind: str, request_body: Body) -> None:
+    kept = slack.client.post("/v1/results", json={"kind": kind, "request": request_body}).get_json()
+    assert kept["title"][:60] in texts(slack.command(f"why {kept['id']}")).replace("&lt;", "<").replace("&gt;", ">")
 
 
 def test_a_name_notifies_nobody(slack: Slack) -> None:
