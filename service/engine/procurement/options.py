@@ -42,12 +42,25 @@ class OwnedFleet:
 
 @dataclass(frozen=True, slots=True)
 class RentedCapacity:
-    """Accelerators at a price [USD per accelerator-hour]; `instance`: accelerators of one instance; `minimum`: fewest that it is for."""
+    """Accelerators at a price.
+
+    Attributes
+    ----------
+    terms : RentTerms
+        How they are paid.
+    usd_per_hour : float
+        Price [USD per accelerator-hour].
+    instance, minimum : int
+        Accelerators of one instance, and fewest that the price is for.
+    most_utilisation : float
+        Part of the time in which they can be had; more use than that they cannot serve [1].
+    """
 
     terms: RentTerms
     usd_per_hour: float
     instance: int = 1
     minimum: int = 1
+    most_utilisation: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +128,15 @@ def option_npvs(inputs: ProcurementInputs, values: Values = AS_STATED, mix_count
     Returns
     -------
     (options, scenarios) float array
-        Cost [USD]: owned fleets, rented capacity, then a mix for each reserved price.
+        Cost [USD]: owned fleets, rented capacity, then a mix for each reserved price; infinite where it cannot serve the use.
     """
     scenarios = make_scenarios(inputs, values)
     discount = discount_factors(scenarios.cost_of_capital, last_month(inputs))
+    utilisation = np.asarray(values.get(UTILISATION, inputs.utilisation))
     rows = [streams_npv(fleet_streams(fleet_phases(fleet, values), inputs.on_demand, scenarios), discount) for fleet in inputs.fleets]
-    rows += [streams_npv(rent_streams(rent.terms, rent.usd_per_hour, inputs.on_demand, scenarios), discount) for rent in inputs.rents]
+    for rent in inputs.rents:
+        npv = streams_npv(rent_streams(rent.terms, rent.usd_per_hour, inputs.on_demand, scenarios), discount)
+        rows.append(np.where(utilisation > rent.most_utilisation, np.inf, npv))
     if mix_counts is not None:
         mixes = (replace(rent, terms=replace(rent.terms, count=count)) for rent, count in zip(inputs.reserved, mix_counts, strict=True))
         rows += [streams_npv(rent_streams(rent.terms, rent.usd_per_hour, inputs.on_demand, scenarios), discount) for rent in mixes]

@@ -59,8 +59,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
     inputs, on_demand = _inputs(context, request, demand, choices, notes)
     inputs = replace(inputs, list_change_per_year=list_change.p50)
     if not inputs.fleets and not inputs.rents:
-        text = f"nothing is known that {demand.accelerator.name} can be owned or rented at: state own, rent.quotes or other filters"
-        raise NoOffer(text, "/rent")
+        raise NoOffer(_nothing_text(demand.accelerator.name, choices), "/rent")
     trials, seed = (int(_default(request, name, notes)) for name in ("trials", "seed"))
     _check_work(inputs, choices, trials)
     notes.assume("uncertainty", "published ranges", UNCERTAINTY)
@@ -82,6 +81,13 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
         assumptions=notes.assumptions,
         warnings=tuple(notes.warnings),
     )
+
+
+def _nothing_text(accelerator: str, choices: Sequence[RentChoice]) -> str:
+    if choices:
+        first = choices[0]
+        return f"every price of {accelerator} is ruled out, {first.name} because {first.ruled_out}: state own or other rent.quotes"
+    return f"nothing is known that {accelerator} can be owned or rented at: state own, rent.quotes or other filters"
 
 
 def _book(context: AppContext, request: Request) -> PriceBook:
@@ -115,7 +121,7 @@ def _inputs(
     tax_rate = resolve_tax_rate(request, notes)
     usual = cluster_defaults(demand.accelerator, ())["cost_of_capital"]
     cost_of_capital = float(notes.take(request, "cost_of_capital", usual.value, usual.source))
-    fleets = resolve_fleets(request, FleetContext(context, demand, cost_of_capital, notes))
+    fleets = resolve_fleets(request, FleetContext(context, demand, cost_of_capital, tax_rate, notes))
     sold = cheapest(choices, "on_demand")
     peak = sold or cheapest(choices, "spot") or cheapest(choices, "reserved")
     inputs = ProcurementInputs(
@@ -148,6 +154,9 @@ def _note_peak(inputs: ProcurementInputs, peak: RentChoice | None, notes: Assump
         raise InvalidRequest(text, "/rent/quotes")
     source = "the cheapest on demand" if sold else "no price on demand is known: the cheapest rent there is"
     notes.assume("rent.on_demand", f"{peak.name} at {peak.usd_per_hour:.4f} USD", f"for lead times and demand above capacity: {source}")
+    if peak.kind == "reserved":
+        text = f"no price on demand is known: what is rented by the hour costs the {peak.usd_per_hour:.2f} USD of {peak.name} here"
+        notes.warn(f"{text}, a price for a whole term, and likely more: state a quote on demand")
 
 
 def _needs_price(phases: Sequence[Any]) -> bool:

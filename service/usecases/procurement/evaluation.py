@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from service.domain.procurement.answer import OptionKind
 from service.engine.procurement.cash_flows import fleet_streams, rent_streams
 from service.engine.procurement.options import (
     MOST_MIXES,
+    UTILISATION,
     OwnedFleet,
     ProcurementInputs,
     RentedCapacity,
@@ -25,7 +27,7 @@ from service.engine.procurement.present_value import discount_factors
 from service.engine.procurement.price_paths import HOURS_PER_MONTH
 from service.engine.procurement.streams import Stream, line_flows
 from service.engine.procurement.trials import UncertainInput, draw_inputs, probability_best
-from service.prices.offer_table import Floats
+from service.prices.offer_table import Flags, Floats
 from service.usecases.procurement.rented_offers import RentChoice
 
 
@@ -33,7 +35,7 @@ from service.usecases.procurement.rented_offers import RentChoice
 class Row:
     """One option: an owned fleet, a rented price, or a mix with so many accelerators reserved at a price.
 
-    `npv_usd` is its cost at the medians [USD], `draws` that of each trial, (trials,).
+    `npv_usd` is its cost at the medians [USD], `draws` that of each trial, (trials,); `serves` says in which trials it can serve the use.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Row:
     choice: RentChoice | None = None
     reserved_count: float = 0.0
     critical_ratio: float = 0.0
+    serves: Flags | None = None
 
     @property
     def owned(self) -> bool:
@@ -76,7 +79,8 @@ class Evaluation:
     @cached_property
     def probabilities(self) -> dict[int, float]:
         """Probability that a row costs least, by the row's identity; 0 for those without."""
-        shares = probability_best(np.array([row.draws for row in self.eligible]))
+        draws = (row.draws if row.serves is None else np.where(row.serves, row.draws, np.inf) for row in self.eligible)
+        shares = probability_best(np.array(list(draws)))
         return {id(row): float(share) for row, share in zip(self.eligible, shares, strict=True)}
 
     def best(self, *, owned: bool) -> Row | None:
@@ -140,7 +144,8 @@ def rented_capacity(choices: Sequence[RentChoice]) -> tuple[RentedCapacity, ...]
 
 
 def _capacity(choice: RentChoice) -> RentedCapacity:
-    return RentedCapacity(choice.terms, choice.usd_per_hour, choice.offer.accelerators_per_instance, choice.minimum)
+    instance, most = choice.offer.accelerators_per_instance, choice.most_utilisation
+    return RentedCapacity(choice.terms, choice.usd_per_hour, instance, choice.minimum, most)
 
 
 def _cheapest(choices: Sequence[RentChoice]) -> list[RentChoice]:
@@ -174,6 +179,7 @@ def _rent_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: 
             float(choice.usd_per_hour * base[choice.group][0] + base[choice.group][1]),
             choice.usd_per_hour * drawn[choice.group][0] + drawn[choice.group][1],
             choice=choice,
+            serves=None if math.isinf(choice.most_utilisation) else draws[UTILISATION] <= choice.most_utilisation,
         )
         for choice in choices
     ]

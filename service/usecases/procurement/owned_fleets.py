@@ -33,6 +33,7 @@ class FleetContext:
     context: AppContext
     demand: ResolvedDemand
     cost_of_capital: float
+    tax_rate: float
     notes: AssumptionLog
 
 
@@ -91,9 +92,18 @@ def _phase(stated: Request, entry: Request, months: tuple[int, int], prefix: str
     except DomainError as problem:
         problem.pointer = f"{pointer}/{problem.pointer.rpartition('/')[2]}"
         raise
+    _check_lead_time(cluster, months, pointer)
     for assumption in (*notes.assumptions, *assumed):
         shared.notes.assume(f"{prefix}.{assumption.field}", assumption.value, assumption.source)
-    return FleetPhase(cluster, *months, speedup=speedup, depreciation=_depreciation(entry, cluster, prefix, shared.notes))
+    return FleetPhase(cluster, *months, speedup=speedup, depreciation=_depreciation(entry, cluster, prefix, shared))
+
+
+def _check_lead_time(cluster: OwnedCluster, months: tuple[int, int], pointer: str) -> None:
+    """Raises InvalidRequest where a fleet is sold before it has come: what stands in for it would be priced under its name."""
+    lead, held = float(cluster.lead_time_months), months[1] - months[0]
+    if lead >= held:
+        text = f"{cluster.name} comes after {lead:g} months and is kept for {held}: it would never be used; leave it out or take more years"
+        raise InvalidRequest(text, f"{pointer}/lead_time_months")
 
 
 def _accelerator(name: str | None, demand: ResolvedDemand, pointer: str) -> Accelerator:
@@ -111,9 +121,10 @@ def _count(demand: ResolvedDemand, accelerator: Accelerator, speedup: float) -> 
     return math.ceil(demand.count / speedup / accelerator.accelerators_per_node) * accelerator.accelerators_per_node
 
 
-def _depreciation(entry: Request, cluster: OwnedCluster, prefix: str, notes: AssumptionLog) -> tuple[float, ...]:
-    """Share of capital deducted in each year; only where profits are taxed."""
-    if not entry.get("tax_rate"):
+def _depreciation(entry: Request, cluster: OwnedCluster, prefix: str, shared: FleetContext) -> tuple[float, ...]:
+    """Share of capital deducted in each year; only where profits are taxed, which any fleet may state for all."""
+    notes = shared.notes
+    if not shared.tax_rate:
         return ()
     if entry.get("depreciation") == MACRS:
         return macrs_shares()

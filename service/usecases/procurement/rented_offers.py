@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -29,7 +30,10 @@ STALE = "its price is older than its provider promises; options with fresh price
 
 @dataclass(frozen=True, slots=True)
 class RentChoice:
-    """A price at which the demand can be rented: how it is paid, the fewest accelerators that it is for, and what rules it out."""
+    """A price at which the demand can be rented: how it is paid, what it is for, and what rules it out of the verdict.
+
+    `overhead`: hours paid for each of work; `minimum`: fewest accelerators; `most_utilisation`: part of the time in which they can be had.
+    """
 
     name: str
     kind: OptionKind
@@ -38,6 +42,7 @@ class RentChoice:
     ruled_out: str | None
     overhead: float = 1.0
     minimum: int = 1
+    most_utilisation: float = math.inf
 
     @property
     def usd_per_hour(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -39,8 +40,10 @@ def apply_spot_terms(
     others = owned or any(choice.kind != SPOT and choice.ruled_out is None for choice in choices)
     short = f"spot can be had in {share:.0%} of the time, and {demand.utilisation:.0%} is demanded"
     ruled_out = short if others and demand.utilisation > share else None
+    most = share if others else math.inf
     return [
-        replace(choice, overhead=factor, ruled_out=choice.ruled_out or ruled_out) if choice.kind == SPOT else choice for choice in choices
+        replace(choice, overhead=factor, most_utilisation=most, ruled_out=choice.ruled_out or ruled_out) if choice.kind == SPOT else choice
+        for choice in choices
     ]
 
 

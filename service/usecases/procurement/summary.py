@@ -91,6 +91,6 @@ def _priced(row: Row) -> str:
 
 def _years_text(months: int) -> str:
     years, rest = divmod(months, 12)
-    if rest or years >= len(NUMBERS):
-        return f"{months} months"
-    return f"{NUMBERS[years]} year{'s' if years > 1 else ''}"
+    count, unit = (months, "month") if rest else (years, "year")
+    number = NUMBERS[count] if count < len(NUMBERS) and unit == "year" else str(count)
+    return f"{number} {unit}{'s' if count > 1 else ''}"
