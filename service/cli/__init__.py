@@ -23,6 +23,7 @@ COMMANDS = {
     "login": "operations.login:login",
     "logout": "operations.login:logout",
     "loss-curve": "planning.scaling:loss_curve",
+    "mcp": "operations.mcp:mcp",
     "models": "prices.catalog:models",
     "offers": "prices.catalog:offers",
     "openapi": "operations.serve:openapi",

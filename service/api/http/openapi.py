@@ -6,9 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from apispec.ext.marshmallow import MarshmallowPlugin
-from apispec.ext.marshmallow.common import resolve_schema_instance
-from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from flask import Flask
 from flask_smorest import Api as SmorestApi
 
@@ -16,7 +13,7 @@ from service.api.http import auth, request_ids
 from service.api.http.errors import CONTENT_TYPE, KNOWN, response_name
 from service.api.http.request_body import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import Items, OrNumber, OrWord, OwnField
+from service.schemas.json_schema import Plugin, schema_name
 from service.schemas.paging import MAX_LIMIT
 from service.schemas.strict_json import MAX_DEPTH, MAX_ERRORS, MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH
 
@@ -99,7 +96,7 @@ def _problem_response(status: int, description: str) -> dict[str, Any]:
 
 def register(app: Flask) -> Api:
     """An Api on `app`, to register blueprints."""
-    plugin = Plugin(schema_name_resolver=_schema_name)
+    plugin = Plugin(schema_name_resolver=schema_name)
     app.config.update(API_TITLE=TITLE, API_VERSION=API_VERSION, OPENAPI_VERSION=OPENAPI_VERSION)
     info = {"description": DESCRIPTION, "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"}}
     api = Api(app, spec_kwargs={"marshmallow_plugin": plugin, "info": info, "servers": SERVERS})
@@ -119,49 +116,6 @@ def register(app: Flask) -> Api:
     )
     app.extensions["api"] = api
     return api
-
-
-def _schema_name(schema: Any) -> str:
-    return type(resolve_schema_instance(schema)).__name__.removesuffix("Schema")
-
-
-class Converter(OpenAPIConverter):
-    """apispec's converter for this service's fields."""
-
-    def init_attribute_functions(self) -> None:
-        """Apply this service's fields last, so that they have precedence."""
-        super().init_attribute_functions()  # type: ignore[no-untyped-call]
-        self.attribute_functions.append(self.own_properties)
-
-    def own_properties(self, field: Any, ret: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """JSON schema of one of this service's fields, nullable where it allows null."""
-        if isinstance(field, OrWord):
-            properties: dict[str, Any] = {"anyOf": [{"type": "string", "const": field.word}, self.field2property(field.inner)]}
-        elif isinstance(field, OrNumber):
-            properties = {"anyOf": [field.number.openapi(), self.field2property(field.inner)]}
-        elif isinstance(field, OwnField | Items):
-            properties = field.openapi()
-        else:
-            return {}
-        if field.allow_none and isinstance(field, OwnField):
-            ret.pop("type", None)
-            properties = _nullable(properties)
-        return properties
-
-
-class Plugin(MarshmallowPlugin):
-    """apispec's plugin with our converter."""
-
-    Converter = Converter
-
-
-def _nullable(properties: dict[str, Any]) -> dict[str, Any]:
-    if "anyOf" in properties:
-        return properties | {"anyOf": [*properties["anyOf"], {"type": "null"}]}
-    if "type" in properties:
-        more = {"enum": [*properties["enum"], None]} if "enum" in properties else {}
-        return properties | {"type": [properties["type"], "null"]} | more
-    return properties
 
 
 def document(app: Flask) -> dict[str, Any]:

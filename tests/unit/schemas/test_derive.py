@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 import pytest
 from apispec import APISpec
 
-from service.api.http.openapi import Plugin
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
 from service.domain.quantities import Range
 from service.schemas.derive import derive, schema_of
 from service.schemas.fields import Schema
+from service.schemas.json_schema import Plugin
 from service.serialization import to_builtins
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from flask import Flask
 from flask.testing import FlaskClient
-from werkzeug.serving import make_server
 
-from service import create_app
 from service.cli import main
 from service.config import Settings
-from service.usecases.keys import make_key
 from tests.conftest import find_free_port
 from tests.unit.cli.invoke import run
+from tests.unit.served import guarded_service, listening_at
 
 pytestmark = pytest.mark.usefixtures("at_noon")
 RUN = ["--model", "llama-2-7b", "--tokens", "2T", "--accelerator", "A100-80GB", "--count", "1024"]
@@ -28,35 +23,18 @@ FLEET = ["--accelerator", "H100", "--count", "64", "--years", "1", "--capex", "3
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
-def listen(app: Flask) -> Iterator[str]:
-    """The address at which the application is served."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def server(client: FlaskClient) -> Iterator[str]:
     """A running service without keys."""
-    yield from listen(client.application)
+    with listening_at(client.application) as url:
+        yield url
 
 
 @pytest.fixture
 def guarded(settings: Settings) -> Iterator[tuple[str, str]]:
     """A running service that needs a key, and such a key."""
-    app = create_app(settings)
-    context: Any = app.extensions["context"]
-    with closing(context.store) as store:
-        store.migrate()
-        token = make_key(context, "research", "laptop", ["read", "write"], "1d")[1]
-        for url in listen(app):
-            yield url, token
+    with guarded_service(settings) as served:
+        yield served
 
 
 def away(tmp_path: Path, *arguments: str, **more: Any) -> Result:
