@@ -77,7 +77,7 @@ def compare_buying_renting(request: dict[str, Any], query: dict[str, Any]) -> Re
     fleets, their generations, terms of rents and 12, are at most 40 million, about 1 s.
 
     `format`, or Accept, selects the evidence pack: `xlsx`, a workbook whose formulas compute the cash flows from inputs that a reader may
-    change; `pdf`, two pages, the same as `html` or `md`. The same answer gives the same bytes.
+    change; `pdf`, two pages, the same as `html` or `md`. It takes up to 0.4 s of CPU more, and the same answer gives the same bytes.
     """
     body = to_builtins(usecase.buy_or_rent(team_context(), request))
     return document_response("procurement", body, query.get("format"))

@@ -61,7 +61,7 @@ def _crossing(model: CashModel) -> list[Any]:
         return []
     rows = [{"month": month, "usd": float(model.cumulative(own)[month]), "label": f"month {month}"}]
     point = data(rows).mark_point(filled=True, size=70, opacity=1, color=INK).encode(x="month:Q", y="usd:Q")
-    label = data(rows).mark_text(align="right", dx=-8, dy=-8, color=INK, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
+    label = data(rows).mark_text(align="left", dx=6, dy=14, color=INK, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
     return [point, label]
 
 

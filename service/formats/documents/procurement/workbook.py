@@ -114,7 +114,8 @@ def _gap(verdict: Sheet, model: CashModel, demand: Sheet, by_name: Mapping[str, 
     month = own.option["break_even_month"]
     value: float | str = "never" if month is None else float(month)
     names = verdict.at(FIRST_ROW + model.options.index(own), 0), verdict.at(FIRST_ROW + model.options.index(rent), 0)
-    verdict.row(row + 1, ("month from which owning has cost less, discounted", None, None, Formula(f"={paid_back}", value)))
+    verdict.cell(row + 1, 0, "month from which owning has cost less, discounted", "text")
+    verdict.cell(row + 1, 3, Formula(f"={paid_back}", value), "whole")
     at = verdict.at(row + 1, 3)
     never = f'"Buying "&{names[0]}&" is not paid back against "&{names[1]}'
     sentence = f'=IF({at}="never",{never},"Buying "&{names[0]}&" has cost less than "&{names[1]}&" from month "&{at}&" on")'
@@ -123,7 +124,8 @@ def _gap(verdict: Sheet, model: CashModel, demand: Sheet, by_name: Mapping[str, 
     curve = by_name[own.name].column(by_name[own.name].tail + 3, model.last_month)
     crossing = float(model.cumulative(own)[month]) if month is not None else 0.0
     formula = Formula(f'=IF({at}="never",NA(),INDEX({curve},{at}+1))', crossing if month is not None else "#N/A")
-    verdict.row(row + 2, ("cumulative cost there, USD (#N/A: never)", None, None, formula))
+    verdict.cell(row + 2, 0, "cumulative cost there, USD (#N/A: never)", "text")
+    verdict.cell(row + 2, 3, formula, "cash")
 
 
 def _year_columns(model: CashModel) -> tuple[Column, ...]:
