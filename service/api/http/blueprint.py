@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import marshmallow as ma
-from flask import Request, Response
+from flask import Request, Response, request
 from flask_smorest import Blueprint as SmorestBlueprint
 from webargs.flaskparser import FlaskParser
 
@@ -30,7 +30,7 @@ INPUT_PROBLEMS = (422,)
 BODY_PROBLEMS = (408, 411, 413, 415)
 KEY_PROBLEMS = (401, 403, 429)
 KEYLESS_BLUEPRINTS = ("health", "docs", "result_pages", "slack")
-"""Blueprints that need no API key."""
+"""Blueprints that need no API key; their addresses are opened by programs that may add query parameters of their own."""
 
 PATH_PARAMETERS: Mapping[str, str] = {
     "program_id": "Id of a tracked program",
@@ -86,6 +86,25 @@ def operation_id(view: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
+def _reads_query(view: Callable[..., Any]) -> bool:
+    described = getattr(view, "_apidoc", {}).get("arguments", {}).get("parameters", [])
+    return any(parameter["in"] == "query" for parameter in described)
+
+
+def _without_query(view: _View) -> _View:
+    """`view`, which takes no query parameters: one that is sent, such as `format`, is an error and not silently ignored."""
+
+    @wraps(view)
+    def checked(*args: Any, **named: Any) -> Any:
+        if request.args:
+            raise HttpError(
+                422, errors=[{"pointer": strict_json.pointer_of([name]), "message": "unknown parameter"} for name in request.args]
+            )
+        return view(*args, **named)
+
+    return checked  # type: ignore[return-value]  # wraps keeps its parameters
+
+
 class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no types
     """flask-smorest's blueprint with this service's rules."""
 
@@ -104,6 +123,8 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         """As in flask-smorest; what an address names by an id may not be there. The view's name is the operation's id."""
         parts = re.findall("<([a-z_]+)>", rule)
         view = self.alt_response(404, response_name(404))(view_func) if parts else view_func
+        if self.name not in KEYLESS_BLUEPRINTS and not _reads_query(view_func):
+            view = _without_query(view)
         options["parameters"] = [{"in": "path", "name": part, "description": PATH_PARAMETERS.get(part, "")} for part in parts]
         super().add_url_rule(rule, endpoint, self.doc(operationId=operation_id(view_func.__name__))(view), *args, **options)
 
@@ -121,9 +142,10 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         if "arguments" in doc_info:
             responses.pop(422, None)  # flask-smorest's name for it differs between Python versions
         manual = doc_info.get("manual_doc", {})
-        problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if "arguments" in doc_info else ())
+        takes_key = self.name not in KEYLESS_BLUEPRINTS
+        problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if takes_key or "arguments" in doc_info else ())
         problems += BODY_PROBLEMS if "requestBody" in doc or "requestBody" in manual else ()
-        if self.name not in KEYLESS_BLUEPRINTS:
+        if takes_key:
             problems += KEY_PROBLEMS
             doc["security"] = [{auth.SCHEME: [doc_info.get("scope") or auth.scope_by_method(method)]}]
         for status in problems:

@@ -86,6 +86,7 @@ class FormatSchema(Schema):
 @blueprint.arguments(FormatSchema, location="query")
 @blueprint.arguments(ProgramRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ProgramAnswerSchema)
+@blueprint.alt_response(406, "NotAcceptable")
 @blueprint.doc(responses={200: {"content": document_content("program")}})
 def estimate_program(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Plan a whole training program: budget, gates, schedule, risks

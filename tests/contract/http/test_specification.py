@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 
 from service import create_app
 from service.api.http import openapi
@@ -75,3 +76,19 @@ def test_the_specification_names_servers_and_a_licence(document: Document) -> No
     """Tools that send requests have an address; no URL ends with a slash but the root itself."""
     assert [server["url"] for server in document["servers"] if server["url"].endswith("/")] == ["/"]
     assert document["info"]["license"]["identifier"] == "Apache-2.0"
+
+
+FORMATS = ("json", "md", "html", "xlsx", "ics", "csv", "focus", "pdf", "png", "parquet")
+
+
+def test_a_format_is_taken_or_refused_at_every_address(client: FlaskClient, document: Document) -> None:
+    """One that an address does not have is a 422 that points at it, before anything is computed; no address ignores it."""
+    for path, method, operation in operations(document):
+        known = next((given["schema"]["enum"] for given in operation.get("parameters", []) if given.get("name") == "format"), ())
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+        if path.startswith("/v1/"):
+            for wanted in set(FORMATS) - set(known):
+                answer = client.open(path.replace("{", "").replace("}", ""), method=method, query_string={"format": wanted}, json=body)
+                assert answer.status_code in (422, 404), (method, path, wanted)
+                if answer.status_code == 422:
+                    assert "/format" in [error["pointer"] for error in answer.get_json()["errors"]], (method, path, wanted)

@@ -8,7 +8,7 @@ from flask import Response
 
 from service.api.http.auth import app_context, authenticate, principal
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.resources.results.results import ResultFormatSchema, page_policy, result_response
+from service.api.resources.results.results import DOCUMENTS, ResultFormatSchema, page_policy, result_response
 from service.domain.results import ResultDetail
 from service.formats.documents.results.render import MEDIA_TYPES, formats_of
 from service.schemas.fields import Choice, Text
@@ -33,7 +33,8 @@ class PageQuerySchema(ResultFormatSchema):
 
 @blueprint.route("/r/<result_id>", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
-@blueprint.response(200, {"type": "string"}, content_type="text/html")
+@blueprint.response(200, {"type": "object"}, description="The page; with `format` the document, of json the answer alone")
+@blueprint.doc(responses={200: {"content": DOCUMENTS}})
 @blueprint.alt_response(401, "Unauthorized")
 @blueprint.alt_response(406, "NotAcceptable")
 def show_result_page(query: dict[str, str], result_id: str) -> Response:

@@ -55,6 +55,7 @@ class ReportQuerySchema(Schema):
 @blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
+@blueprint.alt_response(406, "NotAcceptable")
 @blueprint.doc(responses={200: {"content": document_content("report")}})
 def get_program_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review
