@@ -5,8 +5,10 @@ Reference: docs.slack.dev/authentication/verifying-requests-from-slack, version 
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,11 +17,16 @@ from slack_sdk.signature import Clock, SignatureVerifier
 
 from service.cache import Cache
 
+log = logging.getLogger(__name__)
+
 TIMESTAMP_HEADER = "X-Slack-Request-Timestamp"
 SIGNATURE_HEADER = "X-Slack-Signature"
 MAX_AGE_S = 300
 BUCKET_S = 2 * MAX_AGE_S
 """Signatures of one bucket are forgotten together: a timestamp may be as far ahead of the clock as behind it."""
+CACHE_WAIT_S = 0.15
+"""Slack's patience is short, and a first connection to a Redis that hangs takes longer."""
+_ASKING = ThreadPoolExecutor(1, thread_name_prefix="slack-signatures")
 _TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
 _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 
@@ -46,8 +53,7 @@ class SeenSignatures:
             (bucket / signature.removeprefix("v0=")).touch(mode=0o600, exist_ok=False)
         except FileExistsError:
             return False
-        shared = self._cache and self._cache.count(f"slack:{signature}", BUCKET_S + MAX_AGE_S)
-        return not shared or shared[0] == 1
+        return self._cache is None or _is_first_in(self._cache, signature)
 
     def _forget(self, newest: int) -> None:
         """Delete buckets up to this number."""
@@ -55,6 +61,17 @@ class SeenSignatures:
             for bucket in self._folder.iterdir():
                 if int(bucket.name) <= newest:
                     shutil.rmtree(bucket, ignore_errors=True)
+
+
+def _is_first_in(cache: Cache, signature: str) -> bool:
+    """Whether no machine that shares the cache has used the signature; True where the cache does not answer in time."""
+    counted = _ASKING.submit(cache.count, f"slack:{signature}", BUCKET_S + MAX_AGE_S)
+    try:
+        found = counted.result(CACHE_WAIT_S)
+    except TimeoutError:
+        log.warning("the cache does not answer: whether another machine has taken a request of Slack is not known")
+        return True
+    return found is None or found[0] == 1
 
 
 def verify(secret: str, body: bytes, timestamp: str, signature: str, now: datetime, seen: SeenSignatures) -> None:

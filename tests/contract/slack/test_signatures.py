@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from service import create_app
+from service.cache import MemoryCache, RedisCache
 from service.config import Settings
 from service.slack.signatures import BUCKET_S, BadSignature, SeenSignatures, verify
+from tests.conftest import find_free_port
 from tests.support.slack import SECRET, Slack, command_form, headers, press_payload, signature, texts
 
 HELP = {"text": "help", "team_id": "T0001"}
@@ -127,6 +129,18 @@ class _Unasked(SeenSignatures):
 
     def is_first(self, signature: str, signed_s: int, now_s: float) -> bool:
         raise AssertionError("a refused signature was remembered")
+
+
+def test_machines_that_share_a_cache_take_a_request_once(tmp_path: Path) -> None:
+    shared = MemoryCache()
+    one, other = (SeenSignatures(tmp_path / machine, shared) for machine in ("one", "other"))
+    assert one.is_first("v0=" + "a" * 64, BUCKET_S, BUCKET_S)
+    assert not other.is_first("v0=" + "a" * 64, BUCKET_S, BUCKET_S)
+
+
+def test_a_cache_that_is_away_refuses_nothing(tmp_path: Path) -> None:
+    away = RedisCache(f"redis://127.0.0.1:{find_free_port()}")
+    assert SeenSignatures(tmp_path, away).is_first("v0=" + "a" * 64, BUCKET_S, BUCKET_S)
 
 
 def test_signatures_are_known_to_all_processes_and_forgotten_when_they_hold_no_more(tmp_path: Path) -> None:
