@@ -32,7 +32,7 @@ OPEN_PATHS = {
     "/",
     "/.well-known/jwks.json",
     "/docs",
-    "/docs/assets/<asset>",
+    "/docs/assets/<name>",
     "/healthz",
     "/metrics",
     "/openapi.json",
@@ -58,7 +58,7 @@ CALCULATIONS = {
     "/v1/serving",
 }
 """POSTs that change nothing, so that `read` is enough."""
-SHARED = {"/v1/providers/<source>": "aws", "/v1/providers/<name>/refresh": "aws"}
+SHARED = {"/v1/providers/<name>": "aws", "/v1/providers/<name>/refresh": "aws"}
 """Addresses with a name in them that are the same for all teams, and such a name."""
 EVENT = {"id": "e1", "type": "note", "at": "2026-11-21T00:00:00Z", "text": "ours alone"}
 QUOTE = PRICE_FILE_EXAMPLE | {"confirm": True, "sha256": hashlib.sha256(base64.b64decode(PRICE_FILE_EXAMPLE["content_base64"])).hexdigest()}
