@@ -28,6 +28,8 @@ NUMBER_FORMATS = {
 """Shown formats by kind; `_)` keeps figures off the next column."""
 TEXT_KINDS = ("text", "wrapped", "date")
 LINE_HEIGHT = 15
+# Mean characters that fit a column over its width, which counts digits.
+LETTERS_OVER_WIDTH = 1.1
 INPUT_LOOK = {"bg_color": "#FFF7D6", "font_color": "#0B3D91", "border": 1, "border_color": "#E0D28A"}
 FIRST_ROW = 4
 """First row of every sheet's table, below title, caption, a blank and the head."""
@@ -97,7 +99,7 @@ class Sheet:
         for at, cell in enumerate(cells):
             self.cell(row, at, cell, look + self.columns[at].kind)
         texts = ((cell, column.width) for cell, column in zip(cells, self.columns, strict=False) if column.kind == "wrapped")
-        lines = max((_lines(cell, width) for cell, width in texts if isinstance(cell, str)), default=1)
+        lines = max((_lines(cell, width * LETTERS_OVER_WIDTH) for cell, width in texts if isinstance(cell, str)), default=1)
         if lines > 1:
             self.worksheet.set_row(row, LINE_HEIGHT * lines)
 

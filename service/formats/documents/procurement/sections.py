@@ -163,11 +163,12 @@ def _price(usd: float) -> str:
 
 def assumptions_table(answer: Answer) -> DocumentTable:
     """What was assumed because nobody said."""
-    rows = [(entry["field"], _value(entry["value"]), entry["source"]) for entry in answer["assumptions"]]
+    rows = [(entry["field"], value_words(entry["value"]), entry["source"]) for entry in answer["assumptions"]]
     return DocumentTable(("field", "value", "source"), rows)
 
 
-def _value(value: object) -> str:
+def value_words(value: object) -> str:
+    """A value of an assumption as text."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {text(each)}" for name, each in value.items())
     return "not known" if value is None else text(value)

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Sheet, new_book
 from service.formats.documents.procurement.model import KIND_WORDS, Answer, CashModel, cash_model
+from service.formats.documents.procurement.sections import value_words
 from service.formats.documents.procurement.words import curve_finding, title, value_text, variable_text, verdict_sentence
 from service.formats.documents.procurement.workbook_charts import CHART_ROWS, write_charts
 from service.formats.documents.procurement.workbook_inputs import write_inputs
 from service.formats.documents.procurement.workbook_months import DISCOUNT, GAP, HOURS, OptionSheet, write_demand, write_gap, write_option
-from service.formats.documents.text import text
 
 VERDICT_COLUMNS = (
     *(Column("option", 46, "wrapped"), Column("kind", 12), Column("accelerators", 13, "whole"), Column("NPV, USD", 17, "cash")),
@@ -51,7 +51,6 @@ FLIP_COLUMNS = (
 )
 NOTE_COLUMNS = (Column("", 34, "wrapped"), Column("value", 30, "wrapped"), Column("source", 110, "wrapped"))
 CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - a workbook has no time zone; fixed, so that the same answer has the same bytes
-GRID_TITLE = "What owning saves at other utilisations and rents, USD; below 0 it loses. As answered: it does not follow changes."
 
 
 def write(answer: Answer) -> bytes:
@@ -73,6 +72,7 @@ def write(answer: Answer) -> bytes:
     write_charts(book, (verdict, years), model, by_name, cash_rows)
     _quotes(quotes, answer)
     _flips(book, answer)
+    _grid(book, answer)
     _others(book, answer)
     _notes(book, answer)
     for sheet in book.workbook.worksheets():
@@ -178,31 +178,30 @@ def _yes(fact: object) -> str:
 
 
 def _flips(book: Book, answer: Answer) -> None:
-    """What turns the verdict: one input at a time, then utilisation and price together."""
+    """What turns the verdict, one input at a time."""
     sheet = book.sheet("Flips", ("What turns the verdict", "One input at a time, the least change first. As answered."), FLIP_COLUMNS)
-    row = FIRST_ROW
-    for flip in answer["verdict"]["flips"]:
+    for row, flip in enumerate(answer["verdict"]["flips"], FIRST_ROW):
         name, before, after = flip["variable"], flip["from"], flip["to"]
         words = f"{value_text(name, before)} → {value_text(name, after)}"
         sheet.row(row, (variable_text(name), name, before, after, words))
-        row += 1
+
+
+def _grid(book: Book, answer: Answer) -> None:
+    """What owning saves at other utilisations and prices, in the colours of the sides."""
     grid = answer["verdict"]["grid"]
     if grid is None:
         return
-    sheet.cell(row + 1, 0, GRID_TITLE, "caption")
-    sheet.cell(row + 2, 0, f"{grid['own']} against {grid['against']}; utilisation down, USD per accelerator-hour across", "text")
-    for at, usd in enumerate(grid["usd_per_accelerator_hour"], 1):
-        sheet.cell(row + 3, at, usd, "total: usd")
-    for down, (used, saved) in enumerate(zip(grid["utilisation"], grid["npv_saved_usd"], strict=True), row + 4):
-        sheet.cell(down, 0, used, "share")
-        for at, usd in enumerate(saved, 1):
-            sheet.cell(down, at, usd, "whole")
-    last = row + 3 + len(grid["utilisation"])
-    area = (row + 4, 1, last, len(grid["usd_per_accelerator_hour"]))
+    prices = grid["usd_per_accelerator_hour"]
+    caption = "Utilisation down, rent in USD per accelerator-hour across; below 0 it loses. As answered: it does not follow changes."
+    columns = (Column("utilisation", 12, "share"), *(Column(f"{usd:,.2f}", 14, "whole") for usd in prices))
+    title_ = f"What {grid['own']} saves against {grid['against']}, USD"
+    sheet = book.sheet("Utilisation and rent", (title_, caption), columns)
+    for row, (used, saved) in enumerate(zip(grid["utilisation"], grid["npv_saved_usd"], strict=True), FIRST_ROW):
+        sheet.row(row, (used, *saved))
+    area = (FIRST_ROW, 1, FIRST_ROW + len(grid["utilisation"]) - 1, len(prices))
     owned, rented = (book.workbook.add_format({"bg_color": colour}) for colour in ("#CCE3F0", "#CCECE3"))
     for criterion, look in ((">", owned), ("<=", rented)):
         sheet.worksheet.conditional_format(*area, {"type": "cell", "criteria": criterion, "value": 0, "format": look})
-    sheet.worksheet.set_column(5, len(grid["usd_per_accelerator_hour"]), 14)
 
 
 def _others(book: Book, answer: Answer) -> None:
@@ -227,7 +226,7 @@ def _notes(book: Book, answer: Answer) -> None:
         "Assumptions", ("Assumptions and sources", "What to check first, and what was assumed because nobody said."), NOTE_COLUMNS
     )
     rows = [("check first", "", warning) for warning in answer["warnings"]]
-    rows += [(entry["field"], text(entry["value"]), entry["source"]) for entry in answer["assumptions"]]
+    rows += [(entry["field"], value_words(entry["value"]), entry["source"]) for entry in answer["assumptions"]]
     rows += [("price_snapshot", answer["price_snapshot"], ""), ("engine_version", answer["engine_version"], "")]
     rows += [("trials, seed", f"{answer['trials']:,}, {answer['seed']}", "")]
     for row, cells in enumerate(rows, FIRST_ROW):
