@@ -74,7 +74,7 @@ class RemoteBackend:
         return self._asked(lambda: self.server.get(f"/v1/results/{quote(result_id, safe='')}"))
 
     def _asked(self, ask: Callable[[], _Found]) -> _Found:
-        from service.remote.transport import RemoteProblem
+        from service.remote.problems import RemoteProblem
 
         try:
             return ask()
@@ -99,8 +99,8 @@ class LocalBackend:
 
     def accelerators(self) -> list[Body]:
         """Those of the data files."""
-        from service.schemas.training.presenters import accelerator_entry
-        from service.usecases.prices.catalog import find_accelerators
+        from service.schemas.listings import accelerator_entry
+        from service.usecases.prices.known_names import find_accelerators
 
         return [accelerator_entry(accelerator) for accelerator in find_accelerators({})]
 

@@ -10,6 +10,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from service.remote.problems import RemoteProblem
+
 TIMEOUT_S = 120.0
 """The longest answer is a comparison of all offers on a busy machine, of some tens of seconds."""
 MAX_ANSWER_BYTES = 256 * 2**20
@@ -18,16 +20,6 @@ PAGE = 1000
 UNAUTHORIZED = 401
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 SENT = "application/json"
-
-
-class RemoteProblem(Exception):
-    """The server refuses a request, or cannot be reached (status 0); `errors` are its entries of pointer and message."""
-
-    def __init__(self, detail: str, status: int = 0, errors: tuple[Mapping[str, Any], ...] = ()) -> None:
-        super().__init__(detail)
-        self.detail = detail
-        self.status = status
-        self.errors = errors
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -18,13 +18,13 @@ from service.schemas.base import ProblemErrorSchema, pointers
 from service.schemas.comparison.request import CompareRequestSchema
 from service.schemas.derive import derive, schema_of
 from service.schemas.fields import Count, Flag, FreeObject, Items, Part, Schema, Text
+from service.schemas.listings import offer_entry
 from service.schemas.prices import OfferQuerySchema
 from service.schemas.procurement.request import BuyOrRentRequestSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.schemas.strict_json import MAX_ERRORS
 from service.schemas.tracking.presenters import status_body
-from service.schemas.training.presenters import offer_entry
 from service.schemas.training.request import EstimateRequestSchema
 from service.serialization import to_builtins
 from service.usecases.ask.chance import chance

@@ -54,7 +54,7 @@ def _findings_here() -> list[Finding]:
 
 def _findings_of(server: Server) -> list[Finding]:
     """Of a server: whether it answers and is ready, and whether it takes the key."""
-    from service.remote.transport import RemoteProblem
+    from service.remote.problems import RemoteProblem
     from service.usecases.diagnosis import Finding
 
     found = []

@@ -52,7 +52,7 @@ def _cheapest(filters: dict[str, Any], limit: int) -> tuple[list[Any], list[str]
             first, items = server.get("/v1/offers", {**filters, "limit": 1}), server.items("/v1/offers", filters)
         entries = sorted(items, key=lambda entry: float(entry["usd_per_accelerator_hour"]))[:limit]
         return entries, _lines(len(entries), len(items), first["price_snapshot"], first["lacks"])
-    from service.schemas.training.presenters import offer_entry
+    from service.schemas.listings import offer_entry
     from service.usecases.prices.catalog import find_offers, missing_commitments
 
     context = make_context()
@@ -115,15 +115,15 @@ def _listed(path: str, filters: dict[str, Any], here: Callable[[dict[str, Any]],
 
 
 def _accelerators_here(filters: dict[str, Any]) -> list[Any]:
-    from service.schemas.training.presenters import accelerator_entry
-    from service.usecases.prices.catalog import find_accelerators
+    from service.schemas.listings import accelerator_entry
+    from service.usecases.prices.known_names import find_accelerators
 
     return [accelerator_entry(accelerator) for accelerator in find_accelerators(filters)]
 
 
 def _models_here(filters: dict[str, Any]) -> list[Any]:
-    from service.schemas.training.presenters import model_entry
-    from service.usecases.prices.catalog import find_models
+    from service.schemas.listings import model_entry
+    from service.usecases.prices.known_names import find_models
 
     return [model_entry(preset) for preset in find_models(filters)]
 

@@ -53,7 +53,7 @@ def find(url: str, key: str | None = None) -> Server:
 def report_problems() -> Iterator[None]:
     """Context that reports what a server refuses in lines that name flags."""
     from service.cli.terminal.places import error_lines
-    from service.remote.transport import RemoteProblem
+    from service.remote.problems import RemoteProblem
 
     try:
         yield

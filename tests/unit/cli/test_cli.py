@@ -316,3 +316,22 @@ def test_the_version_is_the_packages(environment: dict[str, str]) -> None:
     from importlib.metadata import version
 
     assert version("outlay") in outlay(environment, "--version").stdout
+
+
+@pytest.mark.parametrize("arguments", [["models"], ["accelerators"], ["completion", "bash"]])
+def test_what_needs_no_engine_imports_neither_it_nor_the_database(arguments: list[str]) -> None:
+    """So it answers in less than half a second."""
+    script = f"import sys; from service.cli import main; main({arguments!r}, standalone_mode=False); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(done.stderr.split())
+    assert imported.isdisjoint({"sqlalchemy", "numpy", "scipy", "marshmallow", "flask", "service.context", "urllib.request"})
+
+
+def test_what_a_server_answers_imports_no_engine() -> None:
+    """Only the transport and the tables."""
+    arguments = ["estimate", "--model", "llama-2-7b", "--server", "http://127.0.0.1:9"]
+    call = f"main({arguments!r}, standalone_mode=False)"
+    script = f"import sys\nfrom service.cli import main\ntry: {call}\nexcept Exception as error: print(type(error), *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ClickException" in done.stdout
+    assert set(done.stdout.split()).isdisjoint({"sqlalchemy", "numpy", "marshmallow", "requests", "service.context"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.remote.transport import RemoteProblem, Server
+from service.remote.problems import RemoteProblem
+from service.remote.transport import Server
 from tests.conftest import find_free_port
 from tests.unit.providers.misbehaving_server import Server as Fake
 from tests.unit.providers.misbehaving_server import listening

@@ -12,6 +12,7 @@ from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.etags import ETAG, with_etag
 from service.api.http.paging import page_of, paginate
 from service.domain.prices import offer_key
+from service.schemas.listings import accelerator_entry, model_entry, offer_entry
 from service.schemas.paging import page_schema
 from service.schemas.prices import (
     AcceleratorQuerySchema,
@@ -23,9 +24,9 @@ from service.schemas.prices import (
     OfferPageSchema,
     OfferQuerySchema,
 )
-from service.schemas.training.presenters import accelerator_entry, model_entry, offer_entry
 from service.serialization import to_builtins
 from service.usecases.prices import catalog as usecase
+from service.usecases.prices import known_names
 
 blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
 
@@ -69,7 +70,7 @@ def list_contract_prices(query: dict[str, Any]) -> Response:
 @blueprint.response(200, page_schema(AcceleratorSchema))
 def list_accelerators(query: dict[str, Any]) -> Response:
     """Known accelerators"""
-    return json_response(_page(query, usecase.find_accelerators(query), lambda item: (item.name,), accelerator_entry))
+    return json_response(_page(query, known_names.find_accelerators(query), lambda item: (item.name,), accelerator_entry))
 
 
 @blueprint.route("/v1/models")
@@ -77,7 +78,7 @@ def list_accelerators(query: dict[str, Any]) -> Response:
 @blueprint.response(200, page_schema(ModelEntrySchema))
 def list_models(query: dict[str, Any]) -> Response:
     """Model presets"""
-    return json_response(_page(query, usecase.find_models(query), lambda item: (item.name,), model_entry))
+    return json_response(_page(query, known_names.find_models(query), lambda item: (item.name,), model_entry))
 
 
 def _page(

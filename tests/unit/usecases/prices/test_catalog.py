@@ -16,7 +16,8 @@ from service.context import AppContext
 from service.domain.errors import UnknownName
 from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
-from service.usecases.prices.catalog import find_accelerators, find_models, find_offers
+from service.usecases.prices.catalog import find_offers
+from service.usecases.prices.known_names import find_accelerators, find_models
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
