@@ -144,4 +144,8 @@ def _describe_mix(mix: Entry) -> str:
 
 
 def _describe_flips(flips: Sequence[Entry]) -> str:
-    return "; ".join(f"{flip['variable']} from {flip['from']:.4g} to {flip['to']:.4g}" for flip in flips)
+    return "; ".join(f"{flip['variable']} from {_figure(flip['from'])} to {_figure(flip['to'])}" for flip in flips)
+
+
+def _figure(value: float) -> str:
+    return f"{float(f'{value:.4g}'):,.10g}"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 UTILISATION, GROWTH = "demand.utilisation", "demand.growth_per_year"
 COST_OF_CAPITAL, LIST_CHANGE, PRICE_FACTOR = "cost_of_capital", "list_price_change_per_year", "rent.price_factor"
+# Of a share.
+ROUNDING = 1e-9
 AS_STATED: Values = MappingProxyType({})
 MOST_MIXES = 4
 """Mixes are computed of the cheapest reserved prices alone."""
@@ -53,7 +55,7 @@ class RentedCapacity:
     instance, minimum : int
         Accelerators of one instance, and fewest that the price is for.
     most_utilisation : float
-        Part of the time in which they can be had; more use than that they cannot serve [1].
+        Part of the time in which they can be had; more use than that in any month they cannot serve [1].
     """
 
     terms: RentTerms
@@ -132,11 +134,11 @@ def option_npvs(inputs: ProcurementInputs, values: Values = AS_STATED, mix_count
     """
     scenarios = make_scenarios(inputs, values)
     discount = discount_factors(scenarios.cost_of_capital, last_month(inputs))
-    utilisation = np.asarray(values.get(UTILISATION, inputs.utilisation))
+    busiest = busiest_utilisation(inputs, values)
     rows = [streams_npv(fleet_streams(fleet_phases(fleet, values), inputs.on_demand, scenarios), discount) for fleet in inputs.fleets]
     for rent in inputs.rents:
         npv = streams_npv(rent_streams(rent.terms, rent.usd_per_hour, inputs.on_demand, scenarios), discount)
-        rows.append(np.where(utilisation > rent.most_utilisation, np.inf, npv))
+        rows.append(np.where(busiest > rent.most_utilisation + ROUNDING, np.inf, npv))
     if mix_counts is not None:
         mixes = (replace(rent, terms=replace(rent.terms, count=count)) for rent, count in zip(inputs.reserved, mix_counts, strict=True))
         rows += [streams_npv(rent_streams(rent.terms, rent.usd_per_hour, inputs.on_demand, scenarios), discount) for rent in mixes]
@@ -144,6 +146,23 @@ def option_npvs(inputs: ProcurementInputs, values: Values = AS_STATED, mix_count
         rows += [mix_npv(rent, inputs.on_demand, scenarios, discount)[1] for rent in inputs.reserved]
     size = max((np.size(row) for row in rows), default=1)
     return np.array([np.broadcast_to(row, (size,)) for row in rows])
+
+
+def busiest_utilisation(inputs: ProcurementInputs, values: Values = AS_STATED) -> FloatArray:
+    """Share of the fleet in use in the busiest month [1].
+
+    Parameters
+    ----------
+    inputs : ProcurementInputs
+        Demand.
+    values : mapping of input to float or (scenarios,) float array
+        Inputs that differ.
+
+    Returns
+    -------
+    (scenarios,) or () float array
+    """
+    return np.asarray(make_scenarios(inputs, values).demand.mean.max(axis=-1) / inputs.count)
 
 
 def rent_npvs(terms: RentTerms, inputs: ProcurementInputs, values: Values = AS_STATED) -> FloatArray:

@@ -48,6 +48,19 @@ class ResolvedDemand:
         """Length of the horizon [year]."""
         return self.months / 12
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether all months use as much."""
+        return self.plan is None and not self.growth_per_year
+
+    @property
+    def busiest_utilisation(self) -> float:
+        """Share of the fleet in use in the busiest month [1]."""
+        if self.plan is not None:
+            return round(float(self.plan.max() / self.count), SHARE_PLACES)
+        growth = float((1 + self.growth_per_year) ** ((self.months - 1) / 12))
+        return round(self.utilisation * max(1.0, growth), SHARE_PLACES)
+
 
 def resolve_demand(context: AppContext, request: Request, notes: AssumptionLog) -> ResolvedDemand:
     """The demand of a validated request. Raises DomainErrors with pointers into it."""
@@ -143,6 +156,9 @@ def _planned(section: Request, accelerator: Accelerator, weeks: Weeks, notes: As
     node = accelerator.accelerators_per_node
     peak = math.ceil(plan.max() / node) * node
     count = section.get("count") or notes.assume("demand.count", peak, "the plan's busiest month, in whole nodes")
+    notes.assume(
+        "demand.program", accelerator.name, "the plan's accelerator-hours are taken as hours of it, whatever its runs are planned on"
+    )
     notes.assume("demand.utilisation", round(float(plan.mean() / count), 4), "the plan's accelerator-hours over all hours of the fleet")
     return ResolvedDemand(accelerator, count, start, months, float(plan.mean() / count), 1.0, 0.0, plan)
 

@@ -13,10 +13,10 @@ from service.domain.procurement.answer import OptionKind
 from service.engine.procurement.cash_flows import fleet_streams, rent_streams
 from service.engine.procurement.options import (
     MOST_MIXES,
-    UTILISATION,
     OwnedFleet,
     ProcurementInputs,
     RentedCapacity,
+    busiest_utilisation,
     last_month,
     make_scenarios,
     mix_npv,
@@ -172,6 +172,7 @@ def _rent_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: 
     by_terms = {choice.group: choice.terms for choice in choices}
     base = {group: rent_npvs(terms, inputs)[:, 0] for group, terms in by_terms.items()}
     drawn = {group: rent_npvs(terms, inputs, draws) for group, terms in by_terms.items()}
+    busiest = busiest_utilisation(inputs, draws)
     return [
         Row(
             choice.name,
@@ -179,7 +180,7 @@ def _rent_rows(inputs: ProcurementInputs, choices: Sequence[RentChoice], draws: 
             float(choice.usd_per_hour * base[choice.group][0] + base[choice.group][1]),
             choice.usd_per_hour * drawn[choice.group][0] + drawn[choice.group][1],
             choice=choice,
-            serves=None if math.isinf(choice.most_utilisation) else draws[UTILISATION] <= choice.most_utilisation,
+            serves=None if math.isinf(choice.most_utilisation) else busiest <= choice.most_utilisation,
         )
         for choice in choices
     ]

@@ -38,8 +38,9 @@ def apply_spot_terms(
     notes.assume("rent.spot_hours_factor", round(factor, 4), FACTOR_TEXT)
     notes.assume("rent.spot_capacity_share", share, SHARE_TEXT)
     others = owned or any(choice.kind != SPOT and choice.ruled_out is None for choice in choices)
-    short = f"spot can be had in {share:.0%} of the time, and {demand.utilisation:.0%} is demanded"
-    ruled_out = short if others and demand.utilisation > share else None
+    busiest, when = demand.busiest_utilisation, "" if demand.is_steady else " in the busiest month"
+    short = f"spot can be had in {share:.0%} of the time, and {busiest:.0%} is demanded{when}"
+    ruled_out = short if others and busiest > share else None
     most = share if others else math.inf
     return [
         replace(choice, overhead=factor, most_utilisation=most, ruled_out=choice.ruled_out or ruled_out) if choice.kind == SPOT else choice

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from service.domain.procurement.answer import ProcurementVerdict
@@ -32,7 +32,7 @@ def warn_of_verdict(evaluation: Evaluation, verdict: ProcurementVerdict, notes: 
         *_of_terms(evaluation),
         *_of_commitments(evaluation),
     ]
-    notes.warn(*_of_fleets(evaluation))
+    notes.warn(*_of_fleets(evaluation), *_of_lead_times(evaluation, {each.field: each.source for each in notes.assumptions}))
 
 
 def _of_choice(verdict: ProcurementVerdict, choice: Row) -> Iterator[str]:
@@ -132,3 +132,11 @@ def _of_fleets(evaluation: Evaluation) -> Iterator[str]:
         forgotten = forgotten_costs(fleet.phases[0].cluster)
         if forgotten:
             yield f"{fleet.name} counts nothing for {', '.join(forgotten)}: state them under own unless they are in its price"
+
+
+def _of_lead_times(evaluation: Evaluation, assumed: Mapping[str, str]) -> Iterator[str]:
+    """Fleets that are bought and taken to be there at once, as nobody said when they come."""
+    for fleet in evaluation.inputs.fleets:
+        source = assumed.get(f"own.{fleet.name}.lead_time_months")
+        if source is not None and not fleet.phases[0].cluster.lead_time_months:
+            yield f"{fleet.name} is counted from the first day ({source}): state lead_time_months, in which its work is rented"

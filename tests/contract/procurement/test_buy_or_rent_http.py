@@ -141,6 +141,14 @@ def test_a_programs_plan_is_a_demand(client: FlaskClient) -> None:
     tracked = client.post("/v1/track/programs", json={"name": "assistant", "plan": PROGRAM}).get_json()
     again = ask(client, {"demand": {"accelerator": "H100", "tracked_program": tracked["id"]}, "rent": EXAMPLE["rent"]})
     assert again["demand"] == body["demand"]
+    assert "whatever its runs are planned on" in next(each["source"] for each in body["assumptions"] if each["field"] == "demand.program")
+
+
+def test_a_plan_that_ends_early_is_not_idle_enough_for_spot(client: FlaskClient) -> None:
+    """Years of rest after it do not make its busy months a demand that spot can serve."""
+    body = ask(client, {"demand": {"accelerator": "H100", "program": PROGRAM, "years": 3}, "own": EXAMPLE["own"]})
+    assert body["demand"]["utilisation"] < 0.1
+    assert body["verdict"]["kind"] != "spot"
 
 
 @pytest.mark.parametrize(

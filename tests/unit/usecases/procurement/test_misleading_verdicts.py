@@ -86,3 +86,17 @@ def test_the_horizon_is_in_words(settings: Settings, years: float, words: str) -
     context = selling(build_context(settings), (offer("2.95", "nebius", "eu-north1"),))
     text = answered(context, own=[], rent={}, demand={"years": years}).summary.text
     assert f"{words}," in text or f"{words} " in text
+
+
+def test_spot_serves_the_busiest_month_or_nothing(context: AppContext) -> None:
+    """A demand that grows beyond what can be had of it is not its mean."""
+    found = answered(context, demand={"utilisation": 0.5, "growth_per_year": 0.3})
+    assert "is demanded in the busiest month" in (option(found, "aws us-east-1 eight-H100 spot").ruled_out or "")
+    assert found.verdict.kind != "spot"
+
+
+def test_a_fleet_that_nobody_said_when_it_comes_is_told(context: AppContext) -> None:
+    """Bought today, there today is rarely so; stated as 0, it is."""
+    assert any(warning.startswith("dc1 is counted from the first day") for warning in answered(context).warnings)
+    there = answered(context, own=[OWN | {"lead_time_months": 0.0}])
+    assert not any("from the first day" in warning for warning in there.warnings)
