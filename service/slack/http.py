@@ -104,7 +104,7 @@ def take_slack_interaction() -> Response:
         name, value, url = str(action["action_id"]), action.get("value"), str(payload.get("response_url", ""))
     except (KeyError, IndexError, TypeError) as error:
         raise HttpError(422, f"The payload is not one of pressed buttons: {error} is missing.") from error
-    if value is None:  # the button is a link, which Slack has opened itself
+    if not value:  # the button is a link, which Slack has opened itself
         return Response()
     return _acknowledge(where, url, lambda chat: press(chat, name, str(value)))
 
