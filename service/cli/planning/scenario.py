@@ -7,10 +7,11 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
@@ -18,13 +19,16 @@ from service.cli.planning.scenario_result import render_result
 from service.cli.terminal.context import make_database, member_of, opened_context, report_errors
 from service.cli.terminal.options import FILE, json_option, settings_option, team_option
 from service.cli.terminal.request_io import build_request, load_request
+from service.cli.terminal.server import report_problems, server_options, stated_server
 
 if TYPE_CHECKING:
     from service.context import AppContext
-    from service.domain.scenarios import ScenarioDetail
     from service.domain.teams import Principal
+    from service.remote.transport import Server
 
-POLL_S = 0.2
+PATH = "/v1/scenarios"
+POLL_S, REMOTE_POLL_S = 0.2, 0.5
+Body = dict[str, Any]
 TEAM = team_option("The team whose scenario it is.")
 JSON = json_option("Print the answer of GET /v1/scenarios/{id}.")
 
@@ -39,13 +43,24 @@ def scenario() -> None:
 @settings_option("trials=1e6 or base.hardware.count=512", "Any field")
 @TEAM
 @JSON
+@server_options
 def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> None:
     """Evaluate a JSON or YAML FILE as for POST /v1/scenarios, and show the result. Ctrl-C leaves the scenario open."""
+    request, server = build_request(file, settings), stated_server()
+    if server is None:
+        _run_here(request, team, as_json=as_json)
+        return
+    with report_problems():
+        scenario_id = server.post(PATH, request)["id"]
+        click.echo(f"scenario {scenario_id}", err=True)
+        _follow_at(server, scenario_id, as_json=as_json)
+
+
+def _run_here(request: Body, team: str, *, as_json: bool) -> None:
     from service.schemas.scenarios.request import ScenarioRequestSchema
     from service.schemas.scenarios.request import build_request as build_scenario
     from service.usecases.scenarios.scenarios import submit
 
-    request = build_request(file, settings)
     loaded = load_request(ScenarioRequestSchema(), request)
     with opened_context() as context, report_errors():
         make_database(context)
@@ -59,8 +74,14 @@ def run(file: Path, settings: tuple[str, ...], team: str, *, as_json: bool) -> N
 @click.argument("scenario_id", metavar="ID")
 @TEAM
 @JSON
+@server_options
 def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
     """Show a scenario's progress until it ends, and its result."""
+    server = stated_server()
+    if server is not None:
+        with report_problems():
+            _follow_at(server, scenario_id, as_json=as_json)
+        return
     with _existing_database(team) as (context, who):
         _follow(context, who, scenario_id, as_json=as_json)
 
@@ -68,13 +89,19 @@ def watch(scenario_id: str, team: str, *, as_json: bool) -> None:
 @scenario.command("cancel")
 @click.argument("scenario_id", metavar="ID")
 @TEAM
+@server_options
 def cancel(scenario_id: str, team: str) -> None:
     """Cancel a scenario; one that has ended is not changed."""
-    from service.usecases.scenarios import scenarios as usecase
+    server = stated_server()
+    if server is not None:
+        with report_problems():
+            state = json.loads(server.send("DELETE", _address(scenario_id)))["state"]
+    else:
+        from service.usecases.scenarios import scenarios as usecase
 
-    with _existing_database(team) as (context, who):
-        row = usecase.cancel_scenario(context, who, scenario_id).row
-    click.echo(f"scenario {row.id} is {row.state}")
+        with _existing_database(team) as (context, who):
+            state = usecase.cancel_scenario(context, who, scenario_id).row.state
+    click.echo(f"scenario {scenario_id} is {state}")
 
 
 @contextmanager
@@ -87,30 +114,49 @@ def _existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
 
 
 def _follow(context: AppContext, who: Principal, scenario_id: str, *, as_json: bool) -> None:
-    """Wait for the end of a scenario and show it. Raises NotFound, and ClickException where it has failed."""
+    """Wait for the end of a scenario, and evaluate it where no worker is alive. Raises NotFound, and ClickException where it has failed."""
     from service.schemas.scenarios.presenters import scenario_body
-
-    found = _wait_for_end(context, who, scenario_id)
-    if as_json:
-        click.echo(json.dumps(scenario_body(found), indent=2))
-    elif found.result is not None:
-        click.echo(render_result(found.result))
-    if found.row.state != "succeeded":
-        raise click.ClickException(f"scenario {found.row.id} is {found.row.state}{f': {found.row.error}' if found.row.error else ''}")
-
-
-def _wait_for_end(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
-    """The scenario when it has ended, with a progress bar; where no worker is alive, this process evaluates it."""
-    from service.domain.jobs import OPEN_STATES
     from service.usecases.scenarios.scenarios import find_scenario
 
-    found = find_scenario(context, who, scenario_id)
-    with _local_worker(context), click.progressbar(length=found.row.units, label=found.row.kind, file=sys.stderr) as bar:
-        bar.update(found.row.units_done)
-        while found.row.state in OPEN_STATES:
-            time.sleep(POLL_S)
-            before, found = found.row.units_done, find_scenario(context, who, scenario_id)
-            bar.update(found.row.units_done - before)
+    with _local_worker(context):
+        found = _wait_for_end(lambda: scenario_body(find_scenario(context, who, scenario_id)), POLL_S)
+    _show(found, as_json=as_json)
+
+
+def _follow_at(server: Server, scenario_id: str, *, as_json: bool) -> None:
+    """Wait for the end of a server's scenario. Raises RemoteProblem, and ClickException where it has failed."""
+    _show(_wait_for_end(lambda: server.get(_address(scenario_id)), REMOTE_POLL_S), as_json=as_json)
+
+
+def _address(scenario_id: str) -> str:
+    return f"{PATH}/{quote(scenario_id, safe='')}"
+
+
+def _show(found: Body, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    elif found["result"] is not None:
+        click.echo(render_result(found["result"]))
+    if found["state"] != "succeeded":
+        raise click.ClickException(f"scenario {found['id']} is {found['state']}{_reason(found)}")
+
+
+def _reason(found: Body) -> str:
+    return f": {found['error']}" if found["error"] else ""
+
+
+def _wait_for_end(read: Callable[[], Body], poll_s: float) -> Body:
+    """The scenario when it has ended, with a progress bar."""
+    from service.domain.jobs import OPEN_STATES
+
+    found = read()
+    done = found["progress"]["done"]
+    with click.progressbar(length=found["progress"]["total"], label=found["kind"], file=sys.stderr) as bar:
+        bar.update(done)
+        while found["state"] in OPEN_STATES:
+            time.sleep(poll_s)
+            before, found = found["progress"]["done"], read()
+            bar.update(found["progress"]["done"] - before)
     return found
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import click
 
@@ -18,12 +19,14 @@ from service.cli.terminal.context import make_database, member_of, opened_contex
 from service.cli.terminal.options import FILE, OUT_FILE, combined, json_option, team_option
 from service.cli.terminal.places import error_lines
 from service.cli.terminal.request_io import read_request, show, write_output
+from service.cli.terminal.server import report_problems, server_options, stated_server
 from service.cli.tracking import tables
 
 if TYPE_CHECKING:
     from service.context import AppContext
     from service.domain.teams import Principal
 
+PATH = "/v1/track/programs"
 FORMATS = ("html", "md", "json", "csv", "xlsx", "ics")
 KINDS = ("focus", "sacct", "mlflow", "wandb", "dcgm")
 """Kinds of imports; `service.usecases.tracking.imports` reads each."""
@@ -46,14 +49,21 @@ def track() -> None:
 @track.command("programs")
 @TEAM
 @JSON
+@server_options
 def programs(team: str, *, as_json: bool) -> None:
     """List the team's programs."""
+    server = stated_server()
+    with report_problems():
+        entries = _programs_here(team) if server is None else server.items(PATH)
+    show(entries, lambda: tables.programs(entries), as_json=as_json)
+
+
+def _programs_here(team: str) -> list[Any]:
     from service.schemas.tracking.presenters import program_body
     from service.usecases.tracking.programs import list_programs
 
     with _opened(team) as (context, who):
-        entries = [program_body(row) for row in list_programs(context, who, None, 0, MAX_PROGRAMS)]
-    show(entries, lambda: tables.programs(entries), as_json=as_json)
+        return [program_body(row) for row in list_programs(context, who, None, 0, MAX_PROGRAMS)]
 
 
 @track.command("start")
@@ -84,8 +94,21 @@ def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
 @AS_OF
 @TEAM
 @JSON
+@server_options
 def show_status(program_id: str, *, as_of: str | None, team: str, as_json: bool) -> None:
     """Show a program's status: spend, earned value, forecast, gate, runs."""
+    server = stated_server()
+    if server is None:
+        body, headline = _status_here(program_id, as_of, team)
+    else:
+        with report_problems():
+            body = server.get(f"{_address(program_id)}/status", {"as_of": as_of})
+        headline = {"text": body["summary"]["text"], "notes": []}
+    show(body, lambda: tables.status(body, headline), as_json=as_json)
+
+
+def _status_here(program_id: str, as_of: str | None, team: str) -> tuple[Any, Any]:
+    """The status of a program, and its headline."""
     from service.schemas.tracking.presenters import status_body
     from service.serialization import to_builtins
     from service.usecases.tracking.headline import headline
@@ -94,8 +117,11 @@ def show_status(program_id: str, *, as_of: str | None, team: str, as_json: bool)
 
     with _opened(team) as (context, who):
         found = program_status(context, find_program(context, who, program_id), _moment(as_of))
-    body = status_body(found)
-    show(body, lambda: tables.status(body, to_builtins(headline(found.baseline, found.status))), as_json=as_json)
+    return status_body(found), to_builtins(headline(found.baseline, found.status))
+
+
+def _address(program_id: str) -> str:
+    return f"{PATH}/{quote(program_id, safe='')}"
 
 
 @track.command("report")
@@ -104,8 +130,15 @@ def show_status(program_id: str, *, as_of: str | None, team: str, as_json: bool)
 @click.option("-o", "--out", type=OUT_FILE, help="The file; left out: standard output.")
 @AS_OF
 @TEAM
+@server_options
 def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, team: str) -> None:
     """Write a program's report."""
+    server = stated_server()
+    if server is not None:
+        query = {"format": form, **({"as_of": as_of} if as_of else {})}
+        with report_problems():
+            write_output(server.send("GET", f"{_address(program_id)}/report?{urlencode(query)}"), out)
+        return
     from service.formats.documents.render import render
     from service.schemas.tracking.presenters import report_body
     from service.usecases.tracking.programs import find_program

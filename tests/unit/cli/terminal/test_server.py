@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 
 from service.cli import main
 from service.config import Settings
+from service.remote.transport import Server
 from tests.conftest import find_free_port
 from tests.unit.cli.invoke import run
 from tests.unit.served import guarded_service, listening_at
@@ -167,3 +168,29 @@ def test_a_server_that_is_away_or_no_address_is_named(tmp_path: Path) -> None:
     said = away(tmp_path, "models", "--server", "outlay")
     assert said.exit_code == 2
     assert "--server" in said.stderr
+
+
+def test_programs_of_a_server_are_listed_shown_and_reported(guarded: tuple[str, str], tmp_path: Path) -> None:
+    """As those of this machine."""
+    url, token = guarded
+    environment = {"OUTLAY_SERVER": url, "OUTLAY_API_KEY": token}
+    program = {"name": "support", "budget_usd": 1e6, "planned_tokens": 1e12, "start": "2027-01-04", "deadline": "2027-06-30"}
+    program_id = Server(url, token).post("/v1/track/programs", program)["id"]
+    assert "support" in away(tmp_path, "track", "programs", env=environment).stdout
+    assert "support, 20" in away(tmp_path, "track", "show", program_id, env=environment).stdout
+    assert "support" in away(tmp_path, "track", "report", program_id, env=environment).stdout
+    assert away(tmp_path, "track", "show", "none", env=environment).exit_code == 1
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_scenario_of_a_server_is_begun_there_and_cancelled(guarded: tuple[str, str], tmp_path: Path) -> None:
+    """Its worker evaluates it; this process only waits, here for the end that was asked for."""
+    url, token = guarded
+    environment = {"OUTLAY_SERVER": url, "OUTLAY_API_KEY": token}
+    base = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": 64}}
+    scenario_id = Server(url, token).post("/v1/scenarios", {"kind": "monte_carlo", "base": base, "trials": 1e9})["id"]
+    assert away(tmp_path, "scenario", "cancel", scenario_id, env=environment).stdout == f"scenario {scenario_id} is cancelled\n"
+    watched = away(tmp_path, "scenario", "watch", scenario_id, env=environment)
+    assert (watched.exit_code, "is cancelled" in watched.stderr) == (1, True), watched.output
+    refused = away(tmp_path, "scenario", "run", "-", input='{"kind": "tea"}', env=environment)
+    assert "standard input, kind: " in refused.stderr
