@@ -134,8 +134,8 @@ def _ordered(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _is_proper(mix: Row) -> bool:
-    """Whether a part is reserved and a part on demand."""
-    return mix.choice is not None and 0 < mix.reserved_count < float(mix.choice.terms.count)
+    """Whether it is neither all on demand nor the reservation of the fleet; of a demand that grows more may be reserved."""
+    return mix.choice is not None and mix.reserved_count > 0 and mix.reserved_count != float(mix.choice.terms.count)
 
 
 def rented_capacity(choices: Sequence[RentChoice]) -> tuple[RentedCapacity, ...]:

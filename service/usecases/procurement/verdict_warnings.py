@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from service.domain.procurement.answer import ProcurementVerdict
+from service.domain.procurement.ownership import OwnedCluster
 from service.engine.procurement.cash_flows import rented_hours
 from service.engine.procurement.options import OwnedFleet, make_scenarios, option_npvs
 from service.engine.procurement.price_paths import paid_months
@@ -16,8 +17,8 @@ from service.usecases.procurement.rented_offers import CALLER
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 UNSURE = 0.5
-# Shares of a fleet that are tried, and what they must save of the best cost.
-PARTS = tuple(step / 20 for step in range(1, 20))
+# Sizes of a fleet that are tried, over its own, and what they must save of the best cost.
+SIZES = tuple(step / 20 for step in range(1, 41))
 WORTH_SAYING = 0.01
 
 
@@ -26,7 +27,7 @@ def warn_of_verdict(evaluation: Evaluation, verdict: ProcurementVerdict, notes: 
     choice = evaluation.eligible[0]
     notes.warnings[:0] = [
         *_of_choice(verdict, choice),
-        *_of_smaller_fleets(evaluation),
+        *_of_other_sizes(evaluation),
         *_of_spot(evaluation),
         *_of_stale(evaluation),
         *_of_terms(evaluation),
@@ -50,28 +51,27 @@ def _of_choice(verdict: ProcurementVerdict, choice: Row) -> Iterator[str]:
         yield "spot capacity is taken back at any time and cannot be had at others: plan it for work that can wait, not for a fleet"
 
 
-def _of_smaller_fleets(evaluation: Evaluation) -> Iterator[str]:
-    """A part of the best fleet with the rest rented on demand, where it would cost less than the best: rents are mixed, fleets are not."""
+def _of_other_sizes(evaluation: Evaluation) -> Iterator[str]:
+    """The best fleet in another size, where it would cost less than the best: what is reserved is sized, fleets are as stated."""
     own, best, inputs = evaluation.best(owned=True), evaluation.eligible[0].npv_usd, evaluation.inputs
     if own is None or own.fleet is None or not inputs.mixes:
         return
-    fleets = [_part(own.fleet, share) for share in PARTS]
+    fleets = [_resized(own.fleet, size) for size in SIZES]
     costs = option_npvs(replace(inputs, fleets=tuple(fleets), rents=()))[:, 0]
     at = int(costs.argmin())
     if costs[at] < (1 - WORTH_SAYING) * best:
-        count = f"{fleets[at].phases[0].cluster.count:,} accelerators of {own.name} with the rest rented on demand"
+        count = f"{fleets[at].phases[0].cluster.count:,} accelerators of {own.name}, with what is above them rented on demand,"
         yield f"{count} would cost {money(float(costs[at]))}, less than the best: add it under own with its count"
 
 
-def _part(fleet: OwnedFleet, share: float) -> OwnedFleet:
-    """The fleet with a share of its accelerators, in whole nodes."""
-    clusters = [phase.cluster for phase in fleet.phases]
-    nodes = [max(1, round(share * each.count / each.accelerators_per_node)) * each.accelerators_per_node for each in clusters]
-    phases = (
-        replace(phase, cluster=replace(phase.cluster, count=min(count, phase.cluster.count)))
-        for phase, count in zip(fleet.phases, nodes, strict=True)
-    )
-    return replace(fleet, phases=tuple(phases))
+def _resized(fleet: OwnedFleet, size: float) -> OwnedFleet:
+    """The fleet with so many times its accelerators, in whole nodes."""
+    return replace(fleet, phases=tuple(replace(phase, cluster=_resized_cluster(phase.cluster, size)) for phase in fleet.phases))
+
+
+def _resized_cluster(cluster: OwnedCluster, size: float) -> OwnedCluster:
+    node = min(cluster.accelerators_per_node, cluster.count)
+    return replace(cluster, count=max(1, round(size * cluster.count / node)) * node)
 
 
 def _of_spot(evaluation: Evaluation) -> Iterator[str]:

@@ -40,17 +40,19 @@ def test_spot_is_not_the_best_in_trials_that_it_cannot_serve(context: AppContext
     assert sum(each.probability_best for each in near.options) == pytest.approx(1.0)
 
 
-def test_a_smaller_fleet_that_costs_less_is_told(context: AppContext) -> None:
-    """Half of the fleet is used at all times: renting reserves half, and so may an owner."""
+def test_a_fleet_of_another_size_that_costs_less_is_told(context: AppContext) -> None:
+    """Half of the fleet is used at all times: renting reserves half, and so may an owner; of a demand that grows, more."""
     demand = {"utilisation": 0.5, "peak_utilisation": 0.5}
     rent: dict[str, Any] = {"providers": ["nebius"], "quotes": [QUOTE]}
     found = answered(context, demand=demand, rent=rent)
     assert found.verdict.kind == "mix"
-    told = next(warning for warning in found.warnings if "of dc1 with the rest rented on demand" in warning)
+    told = next(warning for warning in found.warnings if "of dc1, with what is above them rented" in warning)
     assert told.startswith("128 accelerators of dc1")
     both = answered(context, demand=demand, rent=rent, own=[OWN, OWN | {"name": "half", "count": 128}])
     assert both.verdict.choice == "half"
-    assert not any("with the rest rented on demand" in warning for warning in both.warnings)
+    grown = answered(context, demand={"growth_per_year": 0.6}, rent={"providers": ["nebius"]})
+    assert int(next(each for each in grown.warnings if "accelerators of dc1, with" in each).split()[0]) > 256
+    assert not any("with what is above them rented" in warning for warning in both.warnings)
 
 
 def test_a_fleet_that_comes_too_late_is_refused(context: AppContext) -> None:

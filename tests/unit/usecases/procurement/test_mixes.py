@@ -58,3 +58,12 @@ def test_a_block_does_not_serve_years(settings: Settings) -> None:
     )
     assert "longest purchase: capacity block of aws" in (next(o for o in years.options if o.kind == "reserved").ruled_out or "")
     assert season.verdict.kind == "reserved"
+
+
+def test_more_than_the_fleet_is_reserved_for_a_demand_that_grows(context: AppContext) -> None:
+    """It is an option like any other mix, so nothing in the answer costs less than the best."""
+    found = answered(context, own=[], demand={"growth_per_year": 0.5}, rent={"quotes": [SMALL]})
+    assert found.mix is not None
+    assert found.mix.reserved_count > 256
+    assert reserved(found) == {"small": found.mix.reserved_count}
+    assert found.mix.npv_usd == min(each.npv_usd.p50 for each in found.options)
