@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from service.cli.planning.watch import watch
 from service.cli.terminal import tables
 from service.cli.terminal.context import report_errors
 from service.cli.terminal.options import FILE, IN_FILE, OUT_FILE, VERBOSE, settings_option
-from service.cli.terminal.request_io import answer_to, build_request, read_request, show, write_output
+from service.cli.terminal.request_io import answer_to, build_request, is_standard_input, read_request, show, write_output
 from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
@@ -31,12 +32,18 @@ PLAN_FORMATS = ("table", "json", "md", "html", "xlsx", "ics", "csv", "focus")
 @click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
 @click.option("--out", type=OUT_FILE, help="Write to this file; default: standard output.")
 @click.option("--before", type=IN_FILE, help="Say only why FILE costs more than this one.")
+@click.option("--watch", "watched", is_flag=True, help="Plan again after every change of FILE, and say what it costs; Ctrl-C ends it.")
 @VERBOSE
 @server_options
-def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, before: Path | None, verbose: bool) -> None:
+def plan(file: Path, settings: Sequence[str], *, form: str, out: Path | None, before: Path | None, watched: bool, verbose: bool) -> None:
     """Plan the whole training program of a JSON or YAML FILE as sent to POST /v1/estimate/program."""
     if before is not None:
         difference(before, file, as_json=form == "json")
+        return
+    if watched:
+        if is_standard_input(file):
+            raise click.UsageError("--watch needs a file: standard input does not change")
+        watch(file, lambda: answer_to(PATH, build_request(file, settings), embedded))
         return
     answer = answer_to(PATH, build_request(file, settings), embedded)
     write_output(_written(answer, form, verbose=verbose), out)

@@ -12,6 +12,7 @@ from service.cli.terminal.context import make_context, make_database, report_err
 from service.cli.terminal.options import json_option
 from service.cli.terminal.request_io import show
 from service.cli.terminal.tables import Cells, clip, columns, csv_text, grid
+from service.cli.terminal.waiting import waiting
 from service.domain.errors import StoreUnavailable
 from service.domain.procurement.contract_prices import CONTRACT_TERMS
 
@@ -99,7 +100,8 @@ def _refreshed(context: AppContext, name: str, *, accept_jumps: bool) -> dict[st
 
     click.echo(f"asking {name}", err=True)
     try:
-        return refresh_in_process(context, name, accept_jumps=accept_jumps)
+        with waiting(f"asking {name}"):
+            return refresh_in_process(context, name, accept_jumps=accept_jumps)
     except UnknownProvider as error:
         raise click.ClickException(str(error)) from error
 

@@ -28,7 +28,8 @@ def note_place(path: str, place: str) -> None:
 def note_file(file: Path) -> None:
     """Note that the rest of the request was read from this file; of a request made of several, no file is named."""
     meta = click.get_current_context().meta
-    meta[REQUEST_FILE] = None if REQUEST_FILE in meta else "standard input" if str(file) == "-" else str(file)
+    name = "standard input" if str(file) == "-" else str(file)
+    meta[REQUEST_FILE] = name if meta.get(REQUEST_FILE, name) == name else None
 
 
 def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
