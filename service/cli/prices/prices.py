@@ -11,6 +11,7 @@ from service.cli.prices.price_files import delete_file, import_file, list_files
 from service.cli.terminal.context import make_context, make_database, report_errors
 from service.cli.terminal.options import json_option
 from service.cli.terminal.request_io import show
+from service.cli.terminal.server import report_problems, server_options, stated_server
 from service.cli.terminal.tables import Cells, clip, columns, csv_text, grid
 from service.cli.terminal.waiting import waiting
 from service.domain.errors import StoreUnavailable
@@ -53,8 +54,20 @@ def refresh(providers: Sequence[str], *, accept_jumps: bool, as_json: bool) -> N
 @prices.command("show")
 @json_option("As over HTTP.")
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
+@server_options
 def show_providers(*, as_json: bool, as_csv: bool) -> None:
     """What is known of every price source: freshness, last error, next refresh."""
+    server = stated_server()
+    if server is None:
+        entries, lacks = _providers_here()
+    else:
+        with report_problems():
+            entries, lacks = server.items("/v1/providers"), server.get("/v1/offers", {"limit": 1})["lacks"]
+    show(entries, lambda: _csv(entries) if as_csv else "\n".join([_table(entries), *filter(None, [lacks])]), as_json=as_json)
+
+
+def _providers_here() -> tuple[list[Any], str | None]:
+    """What is known of every price source, and what the prices lack of commitments."""
     from service.serialization import to_builtins
     from service.usecases.prices.commitments import describe_missing_commitments
     from service.usecases.prices.providers import list_providers
@@ -64,21 +77,19 @@ def show_providers(*, as_json: bool, as_csv: bool) -> None:
         entries = to_builtins(list_providers(context, operator=True))
     except StoreUnavailable as error:
         raise click.ClickException(f"nothing is stored yet, or cannot be read ({error}); `outlay prices refresh` fetches prices") from error
-    lacks = describe_missing_commitments(context.book())
-    show(entries, lambda: _csv(entries) if as_csv else "\n".join([_table(entries), *filter(None, [lacks])]), as_json=as_json)
+    return entries, describe_missing_commitments(context.book())
 
 
 @prices.command()
 @click.option("--accelerator", help="Canonical name or alias.")
 @click.option("--term", type=click.Choice(CONTRACT_TERMS), help="Only commitments of this term.")
 @json_option("As over HTTP.")
+@server_options
 def contracts(*, as_json: bool, **filters: str | None) -> None:
     """What is published of contract prices, by accelerator and term: bands, no offers."""
-    from service.serialization import to_builtins
-    from service.usecases.prices.catalog import find_contract_bands
-
-    with report_errors():
-        entries = to_builtins(find_contract_bands({name: value for name, value in filters.items() if value is not None}))
+    server, stated = stated_server(), {name: value for name, value in filters.items() if value is not None}
+    with report_errors(), report_problems():
+        entries = _bands_here(stated) if server is None else server.items("/v1/contract-prices", stated)
     cells: Cells = {
         "accelerator": "{accelerator}",
         "term": "{term}",
@@ -91,6 +102,13 @@ def contracts(*, as_json: bool, **filters: str | None) -> None:
         "of": lambda entry: ", ".join(sorted({price["provider"] for price in entry["published"]})),
     }
     show(entries, lambda: f"{grid(entries, cells)}\nUSD per accelerator-hour; published bands, no offers", as_json=as_json)
+
+
+def _bands_here(filters: Mapping[str, str]) -> Any:
+    from service.serialization import to_builtins
+    from service.usecases.prices.catalog import find_contract_bands
+
+    return to_builtins(find_contract_bands(filters))
 
 
 def _refreshed(context: AppContext, name: str, *, accept_jumps: bool) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def away(tmp_path: Path, *arguments: str, **more: Any) -> Result:
         ["accelerators"],
         ["models", "--developer", "meta"],
         ["offers", "--accelerator", "H100", "--limit", "5"],
+        ["prices", "contracts", "--accelerator", "H100"],
+        ["prices", "show"],
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[-1:]),
 )
