@@ -38,6 +38,7 @@ lint: $(DEV_STAMP)
 	$(BIN)/lint-imports --no-cache
 
 openapi: $(DEV_STAMP)
+	$(BIN)/python -m tools.record_examples
 	$(BIN)/outlay openapi > openapi.yaml
 
 readme: $(DEV_STAMP)

@@ -11,6 +11,7 @@ from flask_smorest import Api as SmorestApi
 
 from service.api.http import auth, request_ids
 from service.api.http.errors import CONTENT_TYPE, KNOWN, response_name
+from service.api.http.examples import add_examples
 from service.api.http.request_body import DEFAULT_BODY_BYTES, LARGE_BODY_BYTES, MIB
 from service.schemas.base import ProblemSchema
 from service.schemas.json_schema import Plugin, schema_name
@@ -119,10 +120,11 @@ def register(app: Flask) -> Api:
 
 
 def document(app: Flask) -> dict[str, Any]:
-    """The specification of `app` as builtin types."""
+    """The specification of `app` as builtin types, with the recorded examples."""
     from service.schemas import strict_json
 
     plain: dict[str, Any] = strict_json.parse(strict_json.dumps(app.extensions["api"].described()).encode())
+    add_examples(plain)
     return plain
 
 

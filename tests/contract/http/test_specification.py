@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 
 from service import create_app
 from service.api.http import openapi
+from service.api.http.examples import JSON, read_examples
 from service.config import load_settings
 from tests.support.specification import operations, used_components
+from tools.record_examples import WITHOUT_EXAMPLE, record
 
 Document = dict[str, Any]
 VERB_NOUN = re.compile(r"[a-z]+([A-Z][a-z]*)+")
@@ -92,3 +96,36 @@ def test_a_format_is_taken_or_refused_at_every_address(client: FlaskClient, docu
                 assert answer.status_code in (422, 404), (method, path, wanted)
                 if answer.status_code == 422:
                     assert "/format" in [error["pointer"] for error in answer.get_json()["errors"]], (method, path, wanted)
+
+
+def test_the_examples_are_what_the_service_answers() -> None:
+    """Every one is asked for again, in an offline service with the same clock. Others: `make openapi` records them anew."""
+    found = record()
+    kept = read_examples()
+    assert {name: set(answers) for name, answers in found.items()} == {name: set(answers) for name, answers in kept.items()}
+    assert [name for name in kept if not alike(found[name], kept[name])] == []
+
+
+def test_every_json_body_has_an_example_that_is_valid(client: FlaskClient, document: Document) -> None:
+    """Of requests and of answers; those that are too long to stand in the specification are where it says."""
+    for path, method, operation in operations(document):
+        statuses = [status for status in operation["responses"] if status.startswith("2")]
+        contents = [operation.get("requestBody", {}), *(operation["responses"][status] for status in statuses)]
+        for body in (content["content"][JSON] for content in contents if JSON in content.get("content", {})):
+            if "$ref" not in body["schema"] or operation["operationId"] in WITHOUT_EXAMPLE:
+                continue
+            long = body.get("examples", {}).get("recorded", {}).get("externalValue")
+            shown = client.get(long).get_json() if long else body["example"]
+            schema = body["schema"] | {"components": document["components"]}
+            assert next(Draft202012Validator(schema).iter_errors(shown), None) is None, (method, path)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether both are the same but for the last digits of floats, which differ between machines."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(alike(one[name], other[name]) for name in one)
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float):
+        return isinstance(other, int | float) and math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+    return bool(one == other)

@@ -33,6 +33,7 @@ OPEN_PATHS = {
     "/.well-known/jwks.json",
     "/docs",
     "/docs/assets/<name>",
+    "/docs/examples/<name>",
     "/healthz",
     "/metrics",
     "/openapi.json",

@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http import openapi
 from service.api.http.blueprint import JSON, Blueprint
+from service.api.http.examples import read_examples
 from service.schemas import strict_json
 
 # All that the page loads comes from this service; the page has no inline script or style.
@@ -59,6 +60,16 @@ def show_docs() -> Response:
     response = _cacheable((TEMPLATES / "docs.html").read_bytes(), "text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = PAGE_POLICY
     return response
+
+
+@blueprint.route("/docs/examples/<name>")
+@blueprint.response(200, content_type=JSON, schema={"type": "object"})
+def get_example(name: str) -> Response:
+    """An answer of the operation with this id, as the specification shows it"""
+    found = read_examples().get(name)
+    if found is None:
+        raise NotFound
+    return _cacheable(strict_json.dumps(next(iter(found.values()))).encode(), JSON)
 
 
 @blueprint.route("/docs/assets/<name>")

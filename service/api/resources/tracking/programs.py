@@ -40,20 +40,20 @@ PROGRAM_EXAMPLE: Body = {
     "name": "support-assistant 7B",
     "budget_usd": 250000,
     "planned_tokens": "1T",
-    "start": "2027-01-04",
-    "deadline": "2027-03-31",
+    "start": "2026-09-07",
+    "deadline": "2026-12-18",
 }
 RUN_EXAMPLE: Body = {
     "name": "main",
     "tier": "production",
-    "planned": {"tokens": "1T", "accelerator_hours": 80000, "usd": 200000, "start": "2027-01-11", "finish": "2027-02-28"},
+    "planned": {"tokens": "1T", "accelerator_hours": 80000, "usd": 200000, "start": "2026-09-14", "finish": "2026-12-01"},
 }
 EVENTS_EXAMPLE: Body = {
     "events": [
         {
             "id": "step-1000",
             "type": "progress",
-            "at": "2027-02-01T00:00:00Z",
+            "at": "2026-11-20T00:00:00Z",
             "tokens_done": 4194304000,
             "accelerator_hours": 512.0,
             "cost_usd": 1280.0,
