@@ -16,6 +16,7 @@ from service.api.http.examples import JSON, read_examples
 from service.config import load_settings
 from tests.support.specification import operations, used_components
 from tools.record_examples import WITHOUT_EXAMPLE, record
+from tools.released_names import names_of, read_names
 
 Document = dict[str, Any]
 VERB_NOUN = re.compile(r"[a-z]+([A-Z][a-z]*)+")
@@ -118,6 +119,14 @@ def test_every_json_body_has_an_example_that_is_valid(client: FlaskClient, docum
             shown = client.get(long).get_json() if long else body["example"]
             schema = body["schema"] | {"components": document["components"]}
             assert next(Draft202012Validator(schema).iter_errors(shown), None) is None, (method, path)
+
+
+def test_nothing_that_was_released_is_gone(document: Document) -> None:
+    """No operation, parameter, status, field or value of an enumeration; what is new may come. Renewed by `tools.released_names`."""
+    present = names_of(document)
+    gone = {name: sorted(parts - present.get(name, set())) for name, parts in read_names().items()}
+    assert {name for name in gone if name not in present} == set()
+    assert {name: parts for name, parts in gone.items() if parts} == {}
 
 
 def alike(one: Any, other: Any) -> bool:
