@@ -114,13 +114,15 @@ class Database:
     def __init__(self, database_url: str) -> None:
         self._ping = _Ping(self._select_one)
         self._guard = HangGuard(self._ping.within)
-        self.engine = make_engine(database_url)
+        self.engine = self._ping_engine = make_engine(database_url)
         if self.engine.dialect.name == "postgresql":
+            self._ping_engine = make_engine(database_url)  # a pool that is used up is no hung database
             event.listen(self.engine, "do_connect", partial(_connect_watched, self._guard))
 
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+        self._ping_engine.dispose()
 
     def absent(self) -> bool:
         """Whether this is an SQLite file that does not exist."""
@@ -131,7 +133,7 @@ class Database:
         return self._ping.within(timeout_s)
 
     def _select_one(self) -> None:
-        with translate_db_errors(), self.engine.connect() as connection:
+        with translate_db_errors(), self._ping_engine.connect() as connection:
             connection.execute(text("SELECT 1"))
 
     def _connect(self) -> Connection:

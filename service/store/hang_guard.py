@@ -14,8 +14,8 @@ from service.domain.errors import StoreUnavailable
 
 PATIENCE_S = 1.0
 """A statement may wait this long before it is asked whether the database answers at all [s]."""
-PING_S = 1.0
-"""What a ping may take then [s]; ten times what it takes on a loaded server."""
+PING_S = 3.0
+"""What a ping may take then [s]: far more than on a machine whose processors are all busy."""
 REMEMBER_S = 1.0
 """How long a ping's outcome holds for all threads [s]."""
 

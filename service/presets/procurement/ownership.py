@@ -46,13 +46,14 @@ class InputRange:
 def complete_cluster(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[OwnedCluster, tuple[Assumption, ...]]:
     """The cluster with defaults for the inputs not stated, and an assumption for each default.
 
-    `stated` holds fields of OwnedCluster, `count` among them; None counts as not stated. Raises InvalidRequest where the machine costs
-    nothing.
+    `stated` holds fields of OwnedCluster, `count` among them; None counts as not stated. Raises InvalidRequest where no price of the
+    machine is stated; 0 is one, of a machine that is paid for.
     """
     stated_inputs = {name: value for name, value in stated.items() if value is not None}
-    if not stated_inputs.get("capex_usd_per_accelerator") and not stated_inputs.get("lease_usd_per_month"):
+    if "capex_usd_per_accelerator" not in stated_inputs and not stated_inputs.get("lease_usd_per_month"):
         raise InvalidRequest(
-            "state what the hardware costs: capex_usd_per_accelerator, lease_usd_per_month or both", "/capex_usd_per_accelerator"
+            "state what the hardware costs: capex_usd_per_accelerator (0 where it is paid for), lease_usd_per_month or both",
+            "/capex_usd_per_accelerator",
         )
     defaults = cluster_defaults(accelerator, stated_inputs)
     usual = {"name": "on_prem", "accelerators_per_node": accelerator.accelerators_per_node}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 from sqlalchemy import make_url, text
@@ -107,3 +107,11 @@ def works(store: Store) -> bool:
     with suppress(StoreUnavailable):
         return store.any_key() is False
     return False
+
+
+def test_a_pool_that_is_used_up_is_no_hung_database(store: Store) -> None:
+    """The ping has a connection of its own."""
+    with ExitStack() as stack:
+        for _ in range(15):
+            stack.enter_context(store.engine.connect())
+        assert store.ping(3.0)
