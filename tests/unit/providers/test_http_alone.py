@@ -1,4 +1,4 @@
-"""Nobody calls over HTTP but the session of all providers, and the one sender of messages to addresses that callers name."""
+"""Nobody calls over HTTP but the session of all providers, the one sender of messages, and the command line that asks a server."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def clients_used(source: str) -> list[str]:
 
 
 def test_no_other_module_calls_anybody_over_http() -> None:
-    """Whoever needs a price asks this session, whoever tells a webhook asks the sender: they alone have the limits."""
+    """Prices come by the session of providers, messages go by the sender, a server is asked by the transport."""
     own = {ROOT / "providers" / name for name in ("http.py", "transport.py", "error_text.py")}
-    own.add(ROOT / "service" / "runtime" / "webhooks.py")
+    own |= {ROOT / "service" / "runtime" / "webhooks.py", ROOT / "service" / "remote" / "transport.py"}
     modules = [path for room in ("providers", "service") for path in (ROOT / room).rglob("*.py") if path not in own]
     assert {str(path.relative_to(ROOT)): used for path in modules if (used := clients_used(path.read_text(encoding="utf-8")))} == {}
 
