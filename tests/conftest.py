@@ -139,6 +139,7 @@ def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
     yield
     for thread in threading.enumerate():
         if thread.name == REFRESH_THREAD:
+            wait_for(lambda begun=thread: begun.is_alive() or begun not in threading.enumerate(), "another thread to start it")
             thread.join()
     for engine in list(engines):
         engine.dispose()
