@@ -20,8 +20,8 @@ from bench.accuracy.report import percent, table
 from service.engine.training.search.layout_search import choose_layout
 from service.presets.training.utilisation import find_utilisation
 from tools.calibration.cases import MeasuredCase
-from tools.calibration.finetuning import FineTuningCase, finetuning_cases
-from tools.calibration.finetuning_fit import finetuning_table, fit_rates, left_out_rates, speed_cases, spread_of_rows
+from tools.calibration.finetuning.cases import FineTuningCase, finetuning_cases
+from tools.calibration.finetuning.fit import finetuning_table, fit_rates, left_out_rates, speed_cases, spread_of_rows
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]

@@ -21,8 +21,8 @@ from service.presets.training.finetuning import finetuning_spread
 from service.presets.training.utilisation import FittedParameters, load_parameters, utilisation
 from tools.calibration.cases import MeasuredCase, read_table
 from tools.calibration.folds import read_folds
-from tools.calibration.other_accelerators import with_other_families, without_other_families
-from tools.calibration.other_cases import NAME, OtherCase, other_cases
+from tools.calibration.other_accelerators.cases import NAME, OtherCase, other_cases
+from tools.calibration.other_accelerators.fit import with_other_families, without_other_families
 
 Summary = dict[str, object]
 

@@ -11,10 +11,10 @@ from bench.accuracy.asked import Request, request_of
 from bench.accuracy.report import table
 from bench.harness import offline_client
 from tools.calibration.cases import throughput_cases
-from tools.calibration.finetuning import finetuning_cases
-from tools.calibration.other_cases import other_cases
-from tools.calibration.rl_cases import rl_cases
-from tools.calibration.runs import published_runs
+from tools.calibration.finetuning.cases import finetuning_cases
+from tools.calibration.other_accelerators.cases import other_cases
+from tools.calibration.rl.cases import rl_cases
+from tools.calibration.whole_runs.runs import published_runs
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient

@@ -1,6 +1,6 @@
 """Steps of reinforcement learning against published ones: seconds of a step, of its phases, and the range.
 
-Every row is predicted with rates that were fitted without its document, and without its publication (tools/calibration/rl.py).
+Every row is predicted with rates that were fitted without its document, and without its publication (tools/calibration/rl/fit.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bench.accuracy.naive import rule_figures, spreadsheet_rate
 from bench.accuracy.report import percent, table
 from service.presets.training.reinforcement import rollout_rates
 from tools.calibration.cases import read_table
-from tools.calibration.rl import fit_spread, left_out_ratios, read_rl_folds
-from tools.calibration.rl_cases import FILE, RlCase, predict_seconds, rl_cases
+from tools.calibration.rl.cases import FILE, RlCase, predict_seconds, rl_cases
+from tools.calibration.rl.fit import fit_spread, left_out_ratios, read_rl_folds
 
 Summary = dict[str, object]
 PAGE = Path(__file__).parent / "rl.md"

@@ -42,9 +42,9 @@ from tools.calibration.cases import (
     without_layout,
 )
 from tools.calibration.folds import Folds, predict_left_out_rates, predict_rates, read_folds, search_case_rate
-from tools.calibration.runs import FILES, PublishedRun, hours_range, published_runs
 from tools.calibration.spreads import Residuals, fit_spreads_of, residuals, vision_shares, without_document
-from tools.calibration.whole_runs import coefficients_left_out, run_losses
+from tools.calibration.whole_runs.losses import coefficients_left_out, run_losses
+from tools.calibration.whole_runs.runs import FILES, PublishedRun, hours_range, published_runs
 
 Floats = NDArray[np.float64]
 Summary = dict[str, object]

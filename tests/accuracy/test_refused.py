@@ -13,7 +13,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.training import resolve_axes
 from tools.calibration.cases import MeasuredCase, throughput_cases
-from tools.calibration.finetuning import finetuning_cases
+from tools.calibration.finetuning.cases import finetuning_cases
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,10 @@ import tomllib
 
 from service.presets.documents import load_document
 from service.presets.training.utilisation import load_parameters
-from tools.calibration import finetuning_fit, fit, other_accelerators, rl
+from tools.calibration import fit
+from tools.calibration.finetuning import fit as finetuning_fit
+from tools.calibration.other_accelerators import fit as other_accelerators_fit
+from tools.calibration.rl import fit as rl_fit
 from tools.calibration.write import FILE
 
 ROW = "{:<12}{:<12}{:>9}{:>11}{:>6}"
@@ -22,8 +25,8 @@ def main() -> None:
     load_document.cache_clear()
     load_parameters.cache_clear()
     finetuning_fit.main()
-    other_accelerators.main()
-    rl.main()
+    other_accelerators_fit.main()
+    rl_fit.main()
     print(shares_table(FILE.read_text(encoding="utf-8")))
 
 

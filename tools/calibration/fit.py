@@ -17,16 +17,16 @@ from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import UNPUBLISHED, FittedParameters, Key, MatmulShare, watts_per_tflop
 from tools.calibration.carried import write_carried
 from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, throughput_cases, without_layout
-from tools.calibration.comparable_runs import write_comparable_runs
 from tools.calibration.folds import Folds, write_folds
-from tools.calibration.other_accelerators import with_other_families
+from tools.calibration.other_accelerators.fit import with_other_families
 from tools.calibration.priors import expected_attention, expected_share, priors, published_attention, with_fixed_parameters
 from tools.calibration.remaining import write_remaining
-from tools.calibration.runs import published_runs
 from tools.calibration.spreads import fit_spreads, group_weights, other_shares, with_sources
 from tools.calibration.table import CaseTable, Floats, keep_fastest, power_ratio, predicted_rates, select_rows, tabulate
 from tools.calibration.typical_layouts import with_layout_losses
-from tools.calibration.whole_runs import fit_losses, run_losses
+from tools.calibration.whole_runs.comparable import write_comparable_runs
+from tools.calibration.whole_runs.losses import fit_losses, run_losses
+from tools.calibration.whole_runs.runs import published_runs
 from tools.calibration.write import write_utilisation
 
 # Scatter of rows about a good model, as a log: kernels, clocks and teams differ by that much.

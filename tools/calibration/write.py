@@ -12,11 +12,11 @@ from pathlib import Path
 from service.domain.training.utilisation import LossRange, LossTerms
 from service.presets.training.utilisation import FittedParameters
 from tools.calibration.cases import read_table
-from tools.calibration.other_cases import other_cases
+from tools.calibration.other_accelerators.cases import other_cases
 from tools.calibration.priors import FILE as FRAME
 from tools.calibration.priors import loss_priors, priors
 from tools.calibration.table import CaseTable
-from tools.calibration.whole_runs import FittedLosses
+from tools.calibration.whole_runs.losses import FittedLosses
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "utilisation.toml"
 HEAD = """\

@@ -146,7 +146,7 @@ def loss_terms(model: Model, cluster: Cluster, software_year: int, measured: Los
 
     Whole runs take longer than their steps: evaluation within the run and logging, slow nodes and links that all the others wait for,
     and in earlier years slower software. Published runs on one node of recent software took no longer
-    (tools/calibration/whole_runs.py).
+    (tools/calibration/whole_runs/losses.py).
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """What fine-tuning's software takes beyond pre-training's, fitted to published measurements.
 
-By `python -m tools.calibration.finetuning_fit`; the data are in `data/finetuning.toml`.
+By `python -m tools.calibration.finetuning.fit`; the data are in `data/finetuning.toml`.
 """
 
 from __future__ import annotations

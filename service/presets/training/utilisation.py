@@ -200,7 +200,7 @@ def find_utilisation(
 
 
 def plan_calibration() -> PlanCalibration:
-    """Accelerator-hours of published runs against plans made of their steps and failures alone (tools/calibration/whole_runs.py)."""
+    """Accelerator-hours of published runs against plans made of their steps and failures alone (tools/calibration/whole_runs/losses.py)."""
     row = load_document("utilisation")["whole_runs"]
     return PlanCalibration(LossTerms(**row["coefficients"]), LossRange(**row["measured"]))
 

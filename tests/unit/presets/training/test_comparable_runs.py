@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.presets.training.comparable_runs import find_comparable_run, load_comparable_runs
-from tools.calibration.runs import published_runs
+from tools.calibration.whole_runs.runs import published_runs
 
 
 def test_every_run_of_the_calibration_is_there_with_its_hours_and_source() -> None:

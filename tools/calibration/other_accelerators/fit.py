@@ -1,4 +1,4 @@
-"""Shares of the peak of families without rows in the large fit: `python -m tools.calibration.other_accelerators`, a second.
+"""Shares of the peak of families without rows in the large fit: `python -m tools.calibration.other_accelerators.fit`, a second.
 
 They are fitted one at a time, with everything else as fitted, after fine-tuning's rates, which most of their rows stand on.
 
@@ -21,7 +21,7 @@ from service.presets.training.finetuning import finetuning_rates
 from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, load_parameters, nearest
 from tools.calibration.cases import parameter_key
 from tools.calibration.folds import read_folds
-from tools.calibration.other_cases import OtherCase, other_cases
+from tools.calibration.other_accelerators.cases import OtherCase, other_cases
 from tools.calibration.priors import other_family_prior
 from tools.calibration.table import Floats, position_parameters, predicted_rates, tabulate
 from tools.calibration.write import write_other_families

@@ -1,4 +1,4 @@
-"""Make data/finetuning.csv from a folder of reference data: `python -m tools.calibration.finetuning_import FOLDER`.
+"""Make data/finetuning.csv from a folder of reference data: `python -m tools.calibration.finetuning.import_reference FOLDER`.
 
 Rows keep what a question to the engine needs, in its own words; `excluded_speed` and `excluded_memory` say why that figure is not scored.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 
 Row = dict[str, str]
 
-DATA = Path(__file__).parent / "data"
-REFERENCE = tomllib.loads((Path(__file__).parent / "finetuning.toml").read_text(encoding="utf-8"))
+DATA = Path(__file__).parents[1] / "data"
+REFERENCE = tomllib.loads((Path(__file__).parent / "reference.toml").read_text(encoding="utf-8"))
 
 
 def main(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Published runs with the hours planned for them, as the service's data file: what an estimate's summary is compared with.
 
-The fit writes it; `python -m tools.calibration.comparable_runs` writes it again from the last fit.
+The fit writes it; `python -m tools.calibration.whole_runs.comparable` writes it again from the last fit.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from service.presets.training.utilisation import FittedParameters, load_paramete
 from tools.calibration.cases import read_table
 from tools.calibration.folds import Folds, read_folds
 from tools.calibration.priors import loss_priors
-from tools.calibration.runs import FILES, PublishedRun, hours_range, published_runs
-from tools.calibration.whole_runs import RunLosses, coefficients_left_out, run_losses
+from tools.calibration.whole_runs.losses import RunLosses, coefficients_left_out, run_losses
+from tools.calibration.whole_runs.runs import FILES, PublishedRun, hours_range, published_runs
 
-FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "comparable_runs.toml"
+FILE = Path(__file__).parents[3] / "service" / "presets" / "data" / "comparable_runs.toml"
 HEAD = """\
 # Published training runs, each planned without its publication: written by `python -m tools.calibration`, not by hand.
 #

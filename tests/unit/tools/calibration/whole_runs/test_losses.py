@@ -12,8 +12,8 @@ from service.domain.training.utilisation import LossTerms, PlanCalibration
 from service.engine.training.run_time import run_over_step_speed
 from tests.unit.engine.builders import run, with_training
 from tools.calibration.priors import loss_priors
-from tools.calibration.runs import PublishedRun, goodput_of, published_runs
-from tools.calibration.whole_runs import RunLosses, coefficients_left_out, fit_coefficients, slowdown, without
+from tools.calibration.whole_runs.losses import RunLosses, coefficients_left_out, fit_coefficients, slowdown, without
+from tools.calibration.whole_runs.runs import PublishedRun, goodput_of, published_runs
 
 CHOSEN = LossTerms(off_node=0.25, scale=-0.03, age=0.12, mixture=0.0)
 

@@ -1,8 +1,8 @@
-"""Fit what steps of reinforcement learning achieve: `python -m tools.calibration.rl`, a minute to run.
+"""Fit what steps of reinforcement learning achieve: `python -m tools.calibration.rl.fit`, a minute to run.
 
 Few figures with priors (service/presets/data/rl.toml) are fitted to the logarithms of published seconds of steps and, where printed, of
 their phases; soft-L1 loss, a publication's rows weighing together as the square root of their number. Every row is predicted once more with
-the rates fitted without its document, and without its publication (`rl_folds.json`). The range holds four
+the rates fitted without its document, and without its publication (`folds.json`). The range holds four
 fifths of both predictions.
 """
 
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from service.domain.quantities import Range
 from service.domain.training.reinforcement import RolloutRates
 from service.presets.training.reinforcement import FITTED, rollout_rates, with_fitted
-from tools.calibration.rl_cases import RlCase, predict_seconds, rl_cases
+from tools.calibration.rl.cases import RlCase, predict_seconds, rl_cases
 
 Floats = NDArray[np.float64]
 
-FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "rl.toml"
-FOLDS = Path(__file__).parent / "rl_folds.json"
+FILE = Path(__file__).parents[3] / "service" / "presets" / "data" / "rl.toml"
+FOLDS = Path(__file__).parent / "folds.json"
 # Scatter of one team's step about the model's, as a log: of steps, and of single phases.
 STEP_SCATTER, PHASE_SCATTER = 0.2, 0.4
 HELD = 0.8

@@ -1,7 +1,7 @@
-"""Fit of what fine-tuning's software takes beyond pre-training's: `python -m tools.calibration.finetuning_fit`, a second.
+"""Fit of what fine-tuning's software takes beyond pre-training's: `python -m tools.calibration.finetuning.fit`, a second.
 
 Writes `service/presets/data/finetuning.toml`. The step model's parameters stay as they are in `utilisation.toml`: run it after each fit of
-those. Least squares of log rates with a soft-L1 loss; every parameter has a prior of the weight of one more row (`finetuning.toml` beside
+those. Least squares of log rates with a soft-L1 loss; every parameter has a prior of the weight of one more row (`reference.toml` beside
 this module), and a document weighs as the square root of its rows. Deterministic.
 """
 
@@ -24,18 +24,18 @@ from service.engine.training.step.step_work import with_finetuning
 from service.engine.training.step.workload import trained_workload
 from service.presets.training.utilisation import load_parameters
 from tools.calibration.cases import MeasuredCase
-from tools.calibration.finetuning import finetuning_cases
+from tools.calibration.finetuning.cases import finetuning_cases
 from tools.calibration.priors import Prior
 from tools.calibration.spreads import group_weights, quantiles
 from tools.calibration.table import CaseTable, Floats, position_parameters, predicted_rates, tabulate
 
 HERE = Path(__file__).parent
-FILE = HERE.parents[1] / "service" / "presets" / "data" / "finetuning.toml"
+FILE = HERE.parents[2] / "service" / "presets" / "data" / "finetuning.toml"
 NAMES = tuple(field.name for field in fields(FineTuningRates))
 # Scatter of rows about a good model, as a log: teams' software differs more than that of pre-training.
 NOISE = 0.15
 HEAD = """\
-# What fine-tuning's software takes beyond pre-training's: written by `python -m tools.calibration.finetuning_fit`, not by hand.
+# What fine-tuning's software takes beyond pre-training's: written by `python -m tools.calibration.finetuning.fit`, not by hand.
 #
 # [rates]   `value` fitted, `before` where it was expected before any measurement, and why
 # [spread]  measured over predicted rates on documents that the rates were fitted without
@@ -70,7 +70,7 @@ class FineTuningTable:
 
 def priors() -> Mapping[str, Prior]:
     """Priors of the rates, by name."""
-    document = tomllib.loads((HERE / "finetuning.toml").read_text(encoding="utf-8"))
+    document = tomllib.loads((HERE / "reference.toml").read_text(encoding="utf-8"))
     return {name: Prior(**row) for name, row in document["priors"].items()}
 
 

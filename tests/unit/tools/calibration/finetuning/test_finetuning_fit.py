@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from service.presets.training.finetuning import finetuning_rates, finetuning_spread
-from tools.calibration.finetuning import finetuning_cases
-from tools.calibration.finetuning_fit import NAMES, finetuning_table, fit_rates, priors, speed_cases
+from tools.calibration.finetuning.cases import finetuning_cases
+from tools.calibration.finetuning.fit import NAMES, finetuning_table, fit_rates, priors, speed_cases
 
 
 def test_the_data_file_is_the_fit() -> None:
-    """`python -m tools.calibration.finetuning_fit` would write the rates that are there."""
+    """`python -m tools.calibration.finetuning.fit` would write the rates that are there."""
     found = fit_rates(finetuning_table(speed_cases()))
     assert {name: getattr(found, name) for name in NAMES} == pytest.approx(
         {name: getattr(finetuning_rates(), name) for name in NAMES}, rel=1e-2

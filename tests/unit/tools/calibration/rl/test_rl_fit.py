@@ -10,8 +10,8 @@ import pytest
 
 from service.presets.training.reinforcement import FITTED, rollout_rates, with_fitted
 from tools.calibration.cases import read_table
-from tools.calibration.rl import fit, fit_spread, read_rl_folds
-from tools.calibration.rl_cases import FILE, predict_seconds, rl_cases
+from tools.calibration.rl.cases import FILE, predict_seconds, rl_cases
+from tools.calibration.rl.fit import fit, fit_spread, read_rl_folds
 
 
 def test_every_row_that_is_not_excluded_is_a_case() -> None:

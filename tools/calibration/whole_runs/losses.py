@@ -22,8 +22,8 @@ from service.engine.training.run_time import log_loss, loss_terms
 from service.presets.training.utilisation import FittedParameters
 from tools.calibration.folds import Folds
 from tools.calibration.priors import loss_priors
-from tools.calibration.runs import PublishedRun, hours_of_steps_and_failures
 from tools.calibration.table import Floats
+from tools.calibration.whole_runs.runs import PublishedRun, hours_of_steps_and_failures
 
 # No slope of the loss where it is cut off at 0: the fit starts a little above.
 START = 0.01

@@ -10,8 +10,8 @@ import pytest
 from service.presets.training.utilisation import load_parameters
 from tools.calibration.cases import Floats, parameter_key
 from tools.calibration.folds import predict_rates
-from tools.calibration.other_accelerators import with_other_families, without_other_families
-from tools.calibration.other_cases import OtherCase, other_cases
+from tools.calibration.other_accelerators.cases import OtherCase, other_cases
+from tools.calibration.other_accelerators.fit import with_other_families, without_other_families
 
 BARE = without_other_families(load_parameters())
 KEYS = sorted({parameter_key(case.question, BARE) for case in other_cases() if not case.in_samples} - set(BARE.matmul))

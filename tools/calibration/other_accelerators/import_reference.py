@@ -1,4 +1,4 @@
-"""Make data/other_accelerators.csv from a folder of reference data: `python -m tools.calibration.other_import FOLDER`.
+"""Make data/other_accelerators.csv of reference data: `python -m tools.calibration.other_accelerators.import_reference FOLDER`.
 
 Rows of AMD, Gaudi and Trainium, in the columns of the other tables; `bound` is "lower" where the machine is at least that fast. `excluded`
 says why a row is neither fitted nor scored, among them those that stand in another table.
@@ -13,8 +13,8 @@ from pathlib import Path
 
 Row = dict[str, str]
 
-DATA = Path(__file__).parent / "data"
-REFERENCE = tomllib.loads((Path(__file__).parent / "other_accelerators.toml").read_text(encoding="utf-8"))
+DATA = Path(__file__).parents[1] / "data"
+REFERENCE = tomllib.loads((Path(__file__).parent / "reference.toml").read_text(encoding="utf-8"))
 TAKEN = {
     "id": "row_id",
     "params": "params",

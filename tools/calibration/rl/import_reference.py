@@ -1,4 +1,4 @@
-"""Make `data/rl.csv` from a folder of reference data: `python -m tools.calibration.import_rl FOLDER`.
+"""Make `data/rl.csv` from a folder of reference data: `python -m tools.calibration.rl.import_reference FOLDER`.
 
 One published set-up of reinforcement learning a row, with the seconds of a step and, where printed, of its phases. `excluded` says why a
 row is left out of fits and scores.
@@ -14,8 +14,8 @@ from pathlib import Path
 
 Row = dict[str, str]
 
-DATA = Path(__file__).parent / "data"
-REFERENCE = tomllib.loads((Path(__file__).parent / "rl.toml").read_text(encoding="utf-8"))
+DATA = Path(__file__).parents[1] / "data"
+REFERENCE = tomllib.loads((Path(__file__).parent / "reference.toml").read_text(encoding="utf-8"))
 
 
 def main(folder: Path) -> None:
