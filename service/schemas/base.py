@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from marshmallow import INCLUDE, ValidationError, fields, validates_schema
 from marshmallow import Schema as MarshmallowSchema
-from marshmallow import ValidationError, fields, validates_schema
 
 from service.schemas.fields import UNKNOWN, Count, Items, Number, OrNumber, OrWord, Part, Schema, Text
 from service.schemas.strict_json import MAX_ERRORS, pointer_of
@@ -42,6 +42,15 @@ def range_schema(name: str, maximum: float, minimum: float | None = None) -> typ
     texts = {point: field.metadata["description"] for point, field in RangeSchema().fields.items()}
     numbers = {point: Number(required=True, minimum=minimum, maximum=maximum, description=text) for point, text in texts.items()}
     return make_schema(name, numbers, RangeSchema)
+
+
+class SentRequestSchema(Schema):
+    """A request as it was sent; what its address takes is documented there."""
+
+    class Meta:
+        """Options of marshmallow."""
+
+        unknown = INCLUDE
 
 
 class ProblemErrorSchema(Schema):

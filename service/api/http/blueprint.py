@@ -147,7 +147,8 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         problems += BODY_PROBLEMS if "requestBody" in doc or "requestBody" in manual else ()
         if takes_key:
             problems += KEY_PROBLEMS
-            doc["security"] = [{auth.SCHEME: [doc_info.get("scope") or auth.scope_by_method(method)]}]
+        scope = doc_info.get("scope") or auth.scope_by_method(method)
+        doc["security"] = [{auth.SCHEME: [scope]}] if takes_key else []
         for status in problems:
             responses.setdefault(status, response_name(status))
         if HTTPStatus.ACCEPTED in responses:

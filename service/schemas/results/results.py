@@ -10,7 +10,7 @@ from marshmallow import ValidationError, post_load
 from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.results import MOST_LINKS, ResultDetail, ResultLink, ResultRecord
-from service.schemas.base import make_schema
+from service.schemas.base import SentRequestSchema, make_schema
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, FreeObject, Items, Moment, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema
@@ -74,6 +74,7 @@ ResultEntrySchema = derive(ResultRecord, "ResultEntry", extra=URL)
 ResultSchema = derive(
     ResultDetail,
     "Result",
+    parts={"request": SentRequestSchema},
     extra=URL | {"answer": FreeObject(required=True, description="Answer as kept, as the kind's own address gives it")},
 )
 ResultLinkSchema = derive(ResultLink, "ResultLink")

@@ -11,7 +11,7 @@ from marshmallow import ValidationError, validates_schema
 from service.domain.errors import InvalidRequest
 from service.domain.jobs import JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
-from service.schemas.base import pointers
+from service.schemas.base import SentRequestSchema, pointers
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, NotNegative, Number, OwnField, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema
@@ -135,4 +135,4 @@ class ScenarioQuerySchema(PageQuerySchema):
 KINDS = {"kind": {"choices": tuple(KIND_FIELDS)}}
 PROGRESS = {"progress": Part(ProgressSchema, required=True, description="Evaluations that are done")}
 ScenarioEntrySchema = derive(ScenarioRecord, "ScenarioEntry", limits=KINDS, extra=PROGRESS)
-ScenarioSchema = derive(ScenarioDetail, "Scenario", limits=KINDS, extra=PROGRESS)
+ScenarioSchema = derive(ScenarioDetail, "Scenario", limits=KINDS, parts={"request": SentRequestSchema}, extra=PROGRESS)

@@ -55,6 +55,25 @@ def test_components_are_named_once_and_without_their_class_suffix(document: Docu
     assert [name for name in document["components"]["schemas"] if name.endswith("Schema") or name[-1].isdigit()] == []
 
 
+def test_no_unnamed_object_gets_the_name_of_a_component(document: Document) -> None:
+    """Generators name an object that stands in a field after both, so that `request` of Scenario is ScenarioRequest."""
+    schemas = document["components"]["schemas"]
+    unnamed = {
+        (name, field)
+        for name, schema in schemas.items()
+        for field, held in schema.get("properties", {}).items()
+        if held.get("type") == "object"
+    }
+    assert [(name, field) for name, field in unnamed if name + field.title().replace("_", "") in schemas] == []
+
+
+def test_every_operation_says_whether_it_needs_a_key(document: Document) -> None:
+    """Those outside /v1/ need none, which an empty list says."""
+    needed = {path: operation.get("security") for path, _, operation in operations(document)}
+    assert {path for path, keys in needed.items() if keys == []} == {path for path in needed if not path.startswith("/v1/")}
+    assert all(keys is not None for keys in needed.values())
+
+
 def test_parameters_are_described(document: Document) -> None:
     """In the path, in the query and in headers."""
     shared = [(path, given) for path, methods in document["paths"].items() for given in methods.get("parameters", [])]
