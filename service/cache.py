@@ -27,8 +27,8 @@ BREAKER_S = 5.0
 """Pause after a failure of Redis [s], so that an outage costs one timeout and not one for each request."""
 MEMORY_ENTRIES = 10_000
 COUNT = """
-local counted = redis.call("INCR", KEYS[1])
-if counted == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end
+local counted = redis.call("INCRBY", KEYS[1], ARGV[2])
+if redis.call("PTTL", KEYS[1]) < 0 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end
 return {counted, redis.call("PTTL", KEYS[1])}
 """
 """One round trip; the counter always has an expiry."""
@@ -47,8 +47,8 @@ class Cache(Protocol):
     def set(self, key: str, value: bytes, ttl_s: float) -> None:
         """Store `value` for `ttl_s` seconds, if possible."""
 
-    def count(self, key: str, window_s: int) -> tuple[int, float] | None:
-        """Count `key`: the count in its window, and the window's remaining time [s].
+    def count(self, key: str, window_s: int, amount: int = 1) -> tuple[int, float] | None:
+        """Add `amount` to `key`'s count: the count in its window, and the window's remaining time [s].
 
         The first count begins a window. None where the cache is unavailable.
         """
@@ -80,12 +80,12 @@ class MemoryCache:
         with self._lock:
             self._keep(key, self._clock() + ttl_s, value)
 
-    def count(self, key: str, window_s: int) -> tuple[int, float]:
-        """Count `key`: the count in its window, and the window's remaining time [s]."""
+    def count(self, key: str, window_s: int, amount: int = 1) -> tuple[int, float]:
+        """Add `amount` to `key`'s count: the count in its window, and the window's remaining time [s]."""
         with self._lock:
             now = self._clock()
             until, value = self._entries.get(key, (0.0, b""))
-            until, counted = (until, int(value) + 1) if until > now else (now + window_s, 1)
+            until, counted = (until, int(value) + amount) if until > now else (now + window_s, amount)
             self._keep(key, until, str(counted).encode())
             # A sum of two clock readings may be rounded up.
             return counted, min(until - now, window_s)
@@ -108,8 +108,11 @@ class FileCounter:
         self._directory = directory
         self._clock = clock  # of the machine, not of a process
 
-    def count(self, key: str, window_s: int) -> tuple[int, float]:
-        """Count `key`: the count in its window, and the window's remaining time [s]. Raises OSError where the directory is away."""
+    def count(self, key: str, window_s: int, amount: int = 1) -> tuple[int, float]:
+        """Add `amount` to `key`'s count: the count in its window, and the window's remaining time [s].
+
+        Raises OSError where the directory is away.
+        """
         path = self._directory / hashlib.sha256(key.encode()).hexdigest()
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -117,7 +120,7 @@ class FileCounter:
             content = os.pread(handle, _COUNT.size, 0)
             until, counted = _COUNT.unpack(content) if len(content) == _COUNT.size else (0.0, 0)
             now = self._clock()
-            until, counted = (until, counted + 1) if until > now else (now + window_s, 1)
+            until, counted = (until, counted + amount) if until > now else (now + window_s, amount)
             os.pwrite(handle, _COUNT.pack(until, counted), 0)
             return counted, min(until - now, window_s)
         finally:
@@ -142,9 +145,10 @@ class RedisCache:
         """Store `value` for `ttl_s` seconds (whole milliseconds, at least one), if Redis works."""
         self._try(lambda redis: redis.set(f"outlay:{key}", value, px=max(1, round(ttl_s * 1000))), None)
 
-    def count(self, key: str, window_s: int) -> tuple[int, float] | None:
-        """Count `key` over all processes: the count in its window, and the window's remaining time [s]; None if Redis fails."""
-        found = self._try(lambda redis: redis.eval(COUNT, 1, f"outlay:{key}", window_s), None)
+    def count(self, key: str, window_s: int, amount: int = 1) -> tuple[int, float] | None:
+        """Add `amount` to `key`'s count over all processes: the count in its window, and the window's remaining time [s]; None if Redis
+        fails."""
+        found = self._try(lambda redis: redis.eval(COUNT, 1, f"outlay:{key}", window_s, amount), None)
         return (int(found[0]), int(found[1]) / 1000) if isinstance(found, list) else None
 
     def ping(self) -> bool:

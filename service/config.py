@@ -38,6 +38,10 @@ class Settings:
     worker_concurrency: int
     log_level: str
     rate_limit: str
+    team_cpu: str
+    team_estimates: str
+    team_rows: str
+    team_concurrency: int
     allow_private_webhooks: bool
     allowed_hosts: tuple[str, ...]
     slack_signing_secret: str | None = field(repr=False)
@@ -45,8 +49,13 @@ class Settings:
     @property
     def quota(self) -> tuple[int, int]:
         """Number of requests of an API key, and the window [s]."""
-        requests, _, unit = self.rate_limit.partition("/")
-        return int(requests), RATE_UNITS_S[unit]
+        return _per_window(self.rate_limit)
+
+    @property
+    def work_budgets(self) -> dict[str, tuple[int, int]]:
+        """What a team may use, and the window [s], by the budget's name."""
+        rates = {"cpu-seconds": self.team_cpu, "estimates": self.team_estimates, "rows": self.team_rows}
+        return {name: _per_window(rate) for name, rate in rates.items()}
 
     @property
     def embedded(self) -> bool:
@@ -117,6 +126,18 @@ def _rate(text: str) -> str:
     return f"{int(requests)}/{unit}"
 
 
+def _amount(text: str) -> str:
+    try:
+        return _rate(text)
+    except ValueError:
+        raise ValueError(f"a whole number a {', '.join(RATE_UNITS_S)}, such as 300/minute") from None
+
+
+def _per_window(rate: str) -> tuple[int, int]:
+    amount, _, unit = rate.partition("/")
+    return int(amount), RATE_UNITS_S[unit]
+
+
 def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
@@ -175,6 +196,11 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+TEAM_CPU_S_PER_CORE = 40
+"""CPU seconds a minute of each core that one team may use: two thirds, so that a third is left to the others."""
+MIN_CONCURRENCY = 4
+
+
 SETTING_SPECS: tuple[SettingSpec, ...] = (
     SettingSpec("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", _host),
     SettingSpec("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", _whole(1, 65535)),
@@ -216,6 +242,24 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
     SettingSpec("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", _level),
     SettingSpec(
         "OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", _rate
+    ),
+    SettingSpec(
+        "OUTLAY_TEAM_CPU",
+        "team_cpu",
+        "two thirds of the cores",
+        "CPU seconds that requests of each team may use, such as 80/minute; this and the next three hold where there are keys.",
+        _amount,
+        lambda: f"{TEAM_CPU_S_PER_CORE * _cores()}/minute",
+    ),
+    SettingSpec("OUTLAY_TEAM_ESTIMATES", "team_estimates", "20000/minute", "Estimates that each team may ask for.", _amount),
+    SettingSpec("OUTLAY_TEAM_ROWS", "team_rows", "300000/minute", "Events and rows of imports that each team may send.", _amount),
+    SettingSpec(
+        "OUTLAY_TEAM_CONCURRENCY",
+        "team_concurrency",
+        "twice the cores, at least 4",
+        "Costly requests that each team may run at a time on one machine: batches, searches, fits, plans, imports.",
+        _whole(1, 1000),
+        lambda: str(max(MIN_CONCURRENCY, 2 * _cores())),
     ),
     SettingSpec(
         "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from typing import Any
 
+from service.cache import COUNTERS_DIR
 from service.config import load_settings
 from service.domain.errors import StoreUnavailable
 from service.runtime import bind_guard, logs, process_guard
@@ -44,6 +47,14 @@ def on_starting(server: Any) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, b"gunicorn", 0, 0, 0)
     process_guard.follow_supervisor()
+    if COUNTERS_DIR not in os.environ:  # no supervisor has made one for all processes
+        os.environ[COUNTERS_DIR] = server.own_counters = tempfile.mkdtemp(prefix="outlay-counters-", dir=memory_dir())
+
+
+def on_exit(server: Any) -> None:
+    """Remove the counters that `on_starting` made."""
+    if directory := getattr(server, "own_counters", None):
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def post_worker_init(_worker: Any) -> None:

@@ -61,6 +61,17 @@ class ProblemErrorSchema(Schema):
     near = Items(Text(), max_items=20, description="Known names most like the unknown one")
 
 
+class BudgetUseSchema(Schema):
+    """A budget that is used up."""
+
+    name = Text(required=True, description="Name of the budget, with its unit")
+    used = Number(required=True, description="What the team has used of it")
+    limit = Count(required=True, minimum=0, suffixes=False, description="The whole budget")
+    window_s = Count(
+        required=True, allow_none=True, minimum=1, suffixes=False, description="How long a budget lasts; null: until some is freed"
+    )
+
+
 class ProblemSchema(Schema):
     """An error, RFC 9457."""
 
@@ -70,6 +81,7 @@ class ProblemSchema(Schema):
     detail = Text(required=True, max_length=10_000, description="What is wrong and what to do")
     request_id = Text(required=True, min_length=0, description="The X-Request-Id of this answer")
     errors = Items(Part(ProblemErrorSchema), max_items=MAX_ERRORS, description="What is wrong where, for bad input")
+    budget = Part(BudgetUseSchema, description="The team's budget that is used up")
 
 
 def pointers(messages: Any, schema: MarshmallowSchema | None = None) -> list[dict[str, Any]]:

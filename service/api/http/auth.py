@@ -7,17 +7,15 @@ with `needs`; the default is `read` for GET, HEAD, OPTIONS and POST and `write` 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from flask import Flask, Response, current_app, g, request
 
-from service.api.http import browser_guard, request_body
+from service.api.http import browser_guard, budgets, request_body
 from service.api.http.errors import HttpError
-from service.cache import COUNTERS_DIR, FileCounter, MemoryCache
 from service.context import AppContext
+from service.domain.budgets import BudgetUsedUp
 from service.domain.errors import DomainError
 from service.domain.teams import Principal, Scope
 from service.usecases.keys import AuthenticationError, Authenticator
@@ -27,7 +25,8 @@ PREFIX = "/v1/"
 SCHEME = "apiKey"
 POLICY = "default"
 HEADERS: dict[str, str] = {
-    "RateLimit-Policy": "Requests (q) of the API key allowed in a window of w seconds; absent without keys",
+    "RateLimit-Policy": "Requests (q) of the API key allowed in a window of w seconds, and a work budget of the team that is used up; "
+    "absent without keys",
     "RateLimit": "Requests left (r), and in how many seconds all of them are back (t); absent without keys",
 }
 """draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4: structured fields, a list of named policies with their parameters."""
@@ -72,12 +71,16 @@ def team_context() -> AppContext:
     return context_for_team(app_context(), current_app.extensions["feedback"], principal())
 
 
+def spend(name: budgets.Budget, amount: int) -> None:
+    """Count what the present request uses of its team's work budget."""
+    budgets.spend(app_context(), principal(), name, amount)
+
+
 def register(app: Flask) -> None:
     """Install authentication; after request ids, before body parsing."""
     app.extensions["authenticator"] = Authenticator(app.extensions["context"])
-    counters = os.environ.get(COUNTERS_DIR)
-    app.extensions["counts"] = FileCounter(Path(counters)) if counters else MemoryCache()
     app.extensions["feedback"] = FeedbackCache(app.extensions["context"].store)
+    budgets.register(app)
     app.before_request(_admit)
     app.after_request(_add_rate_limit_headers)
 
@@ -93,7 +96,10 @@ def _admit() -> None:
 
 
 def authenticate() -> None:
-    """Find the principal of the present request, count the request, and check its scope. Raises HttpError and StoreUnavailable."""
+    """Find the principal of the present request, count the request, and check its scope and its team's work budgets.
+
+    Raises HttpError, BudgetUsedUp and StoreUnavailable.
+    """
     authenticator: Authenticator = current_app.extensions["authenticator"]
     try:
         g.principal = authenticator.admit(_token())
@@ -104,7 +110,9 @@ def authenticate() -> None:
         browser_guard.check(request, app_context().settings)
         return
     _count(g.principal.key)
-    _check_scope()
+    view = _view()
+    _check_scope(view)
+    budgets.admit(app_context(), g.principal, view)
 
 
 def _token() -> str | None:
@@ -113,21 +121,22 @@ def _token() -> str | None:
 
 
 def _count(key: str) -> None:
-    """Count a request for all processes, in Redis or, while there is none, on this machine: no request is refused because of an outage."""
     context = app_context()
     quota, window_s = context.settings.quota
-    name = f"requests:{key}"
-    in_redis = None if context.settings.embedded else context.cache.count(name, window_s)
-    counted, left_s = in_redis or current_app.extensions["counts"].count(name, window_s)
+    counted, left_s = budgets.count(context, f"requests:{key}", window_s)
     back_s = max(1, math.ceil(left_s))
     g.allowance = f'"{POLICY}";r={max(0, quota - counted)};t={back_s}'
     if counted > quota:
         raise HttpError(429, f"This API key may make {quota:,} requests in {window_s:,} s.", headers={"Retry-After": str(back_s)})
 
 
-def _check_scope() -> None:
+def _view() -> Any:
+    """The function that answers the present request; None where there is none."""
     view: Any = current_app.view_functions.get(request.endpoint or "")
-    view = getattr(getattr(view, "view_class", None), request.method.lower(), view)
+    return getattr(getattr(view, "view_class", None), request.method.lower(), view)
+
+
+def _check_scope(view: Any) -> None:
     scope: Scope = getattr(view, "scope", None) or scope_by_method(request.method)
     if view is None or g.principal.may(scope):
         return
@@ -140,6 +149,12 @@ def _check_scope() -> None:
 def _add_rate_limit_headers(response: Response) -> Response:
     if allowance := g.get("allowance"):
         quota, window_s = app_context().settings.quota
-        response.headers["RateLimit-Policy"] = f'"{POLICY}";q={quota};w={window_s}'
-        response.headers["RateLimit"] = allowance
+        policies, left = [f'"{POLICY}";q={quota};w={window_s}'], [allowance]
+        used_up: BudgetUsedUp | None = g.get("used_up")
+        if used_up is not None and used_up.budget.window_s is not None:
+            budget = used_up.budget
+            policies.append(f'"{budget.name}";q={budget.limit};w={budget.window_s}')
+            left.append(f'"{budget.name}";r=0;t={used_up.back_s}')
+        response.headers["RateLimit-Policy"] = ", ".join(policies)
+        response.headers["RateLimit"] = ", ".join(left)
     return response

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from flask import Flask, Response, g
@@ -12,6 +13,7 @@ from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 
+from service.domain.budgets import BudgetUsedUp
 from service.domain.errors import DomainError, UnknownName
 from service.schemas.base import pointers
 from service.schemas.strict_json import MAX_ERRORS, BadJson, dumps
@@ -98,10 +100,14 @@ def problem_body(
 
 def domain_error_body(error: DomainError, request_id: str = "") -> dict[str, Any]:
     """Members of a problem that a use case raised; its type is the class's name."""
+    kind = slug(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__))
+    if isinstance(error, BudgetUsedUp):
+        return problem_body(error.status, error.message, title=error.title, kind=kind, request_id=request_id) | {
+            "budget": asdict(error.budget)
+        }
     entry: dict[str, Any] = {"pointer": error.pointer, "message": error.message}
     if isinstance(error, UnknownName) and error.near:
         entry["near"] = list(error.near)
-    kind = slug(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__))
     return problem_body(error.status, error.message, title=error.title, kind=kind, errors=[entry], request_id=request_id)
 
 
@@ -142,7 +148,11 @@ def _on_bad_json(error: BadJson) -> Response:
 
 def _on_domain_error(error: DomainError) -> Response:
     body = domain_error_body(error, g.get("request_id", ""))
-    return Response(dumps(body), error.status, content_type=CONTENT_TYPE)
+    response = Response(dumps(body), error.status, content_type=CONTENT_TYPE)
+    if isinstance(error, BudgetUsedUp) and error.back_s is not None:
+        g.used_up = error
+        response.headers["Retry-After"] = str(error.back_s)
+    return response
 
 
 def _on_validation_error(error: ValidationError) -> Response:

@@ -44,7 +44,9 @@ A head that takes over 5 s, or a body that stalls for 3 s, is answered 408.
 
 **Keys.** As long as no API key was ever made, none is needed and all that is tracked is the team default's. From then on everything under \
 `{auth.PREFIX}` needs one, sent as `Authorization: Bearer`, and shows objects of its key's team only: those of other teams are not found. \
-Requests of each key are limited (`RateLimit-Policy`, `RateLimit`; 429 with `Retry-After` beyond).
+Requests of each key are limited (`RateLimit-Policy`, `RateLimit`; 429 with `Retry-After` beyond), and so is the work of \
+each team: then the \
+problem's `budget` says which budget is used up.
 
 **Counts** are whole JSON numbers (1e12) or, where stated, texts with a suffix K, M, B or T for powers of 1000 ("70B").
 

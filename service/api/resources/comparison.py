@@ -8,6 +8,7 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.schemas.comparison.answer import CompareAnswerSchema
 from service.schemas.comparison.approaches import ApproachesAnswerSchema, ApproachesRequestSchema
 from service.schemas.comparison.request import CompareRequestSchema
@@ -51,6 +52,7 @@ COMPARISON: dict[str, Any] = {
 
 
 @blueprint.route("/v1/compare", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(CompareRequestSchema, example=COMPARISON)
 @blueprint.response(200, CompareAnswerSchema)
 def compare_options(request: dict[str, Any]) -> Response:
@@ -78,6 +80,7 @@ APPROACHES: dict[str, Any] = {
 
 
 @blueprint.route("/v1/approaches", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(ApproachesRequestSchema, example=APPROACHES)
 @blueprint.response(200, ApproachesAnswerSchema)
 def compare_approaches(request: dict[str, Any]) -> Response:

@@ -8,6 +8,7 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint
+from service.api.http.budgets import uses
 from service.api.http.documents import document_content, document_response
 from service.formats.documents.render import PACK_FORMATS
 from service.schemas.fields import Choice, Schema
@@ -63,6 +64,7 @@ class PackFormatSchema(Schema):
 
 
 @blueprint.route("/v1/buy-or-rent", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(BuyOrRentRequestSchema, example=FLEET)
 @blueprint.arguments(PackFormatSchema, location="query")
 @blueprint.response(200, BuyOrRentAnswerSchema)

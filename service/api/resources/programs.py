@@ -8,6 +8,7 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.api.http.documents import document_content, document_response
 from service.formats.documents.render import PROGRAM_FORMATS
 from service.schemas.fields import Choice, Schema
@@ -83,6 +84,7 @@ class FormatSchema(Schema):
 
 
 @blueprint.route("/v1/estimate/program", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(FormatSchema, location="query")
 @blueprint.arguments(ProgramRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ProgramAnswerSchema)
@@ -101,6 +103,7 @@ def estimate_program(query: dict[str, Any], body: dict[str, Any]) -> Response:
 
 
 @blueprint.route("/v1/estimate/program/difference", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(ProgramDifferenceRequestSchema, example={"before": EXAMPLE, "after": CHEAPER})
 @blueprint.response(200, ProgramDifferenceSchema)
 def compare_programs(body: dict[str, Any]) -> Response:

@@ -8,6 +8,7 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.schemas.scaling.law_fit import LawFitAnswerSchema, LawFitRequestSchema
 from service.schemas.scaling.loss_curves import CurveAnswerSchema, CurveRequestSchema
 from service.schemas.scaling.optimum_answer import OptimalAnswerSchema
@@ -30,6 +31,7 @@ OPTIMUM: dict[str, Any] = {
 
 
 @blueprint.route("/v1/optimal", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(OptimalRequestSchema, example=OPTIMUM)
 @blueprint.response(200, OptimalAnswerSchema)
 def find_optimum(request: dict[str, Any]) -> Response:
@@ -61,6 +63,7 @@ LAW_FIT: dict[str, Any] = {
 
 
 @blueprint.route("/v1/scaling-laws/fit", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(LawFitRequestSchema, example=LAW_FIT)
 @blueprint.response(200, LawFitAnswerSchema)
 def fit_law(request: dict[str, Any]) -> Response:
@@ -85,6 +88,7 @@ LOSS_CURVE: dict[str, Any] = {
 
 
 @blueprint.route("/v1/loss-curves/extrapolate", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(CurveRequestSchema, example=LOSS_CURVE)
 @blueprint.response(200, CurveAnswerSchema)
 def extrapolate_loss_curve(request: dict[str, Any]) -> Response:

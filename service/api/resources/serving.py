@@ -8,6 +8,7 @@ from flask import Response
 
 from service.api.http.auth import team_context
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.schemas.serving import ServingAnswerSchema, ServingRequestSchema
 from service.serialization import to_builtins
 from service.usecases.serving import serve as usecase
@@ -26,6 +27,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 @blueprint.route("/v1/serving", methods=["POST"])
+@uses(costly=True)
 @blueprint.arguments(ServingRequestSchema, example=EXAMPLE)
 @blueprint.response(200, ServingAnswerSchema)
 def plan_serving(request: dict[str, Any]) -> Response:

@@ -6,8 +6,9 @@ from typing import Any, get_args
 
 from flask import Response
 
-from service.api.http.auth import app_context, needs, principal
+from service.api.http.auth import app_context, needs, principal, spend
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.api.http.errors import HttpError, response_name
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_body
 from service.api.resources.tracking.programs import known_program, known_run
@@ -53,6 +54,7 @@ ImportAnswerSchema = derive(
 
 
 @blueprint.route("/v1/track/imports", methods=["POST"])
+@uses("rows", costly=True)
 @body_limit(LARGE_BODY_BYTES)
 @needs("write")
 @blueprint.arguments(ImportQuerySchema, location="query")
@@ -77,5 +79,6 @@ def import_events(query: dict[str, Any]) -> Response:
     if not content:
         raise HttpError(400, "The body is empty; send the file.")
     result = import_file(app_context(), principal(), query["kind"], content, place, query["basis"])
+    spend("rows", result.accepted + result.duplicates + result.corrected + len(result.rejected) + len(result.unmatched))
     body = to_builtins(result) | {"unmatched_count": len(result.unmatched)}
     return json_response(body | {name: body[name][:MAX_LISTED] for name in LISTED})

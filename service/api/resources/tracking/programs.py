@@ -8,8 +8,9 @@ from typing import Any
 
 from flask import Response, url_for
 
-from service.api.http.auth import app_context, needs, principal, team_context
+from service.api.http.auth import app_context, needs, principal, spend, team_context
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.api.http.errors import HttpError, response_name
 from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import numbered_page
@@ -175,6 +176,7 @@ def change_run(given: Body, run_id: str) -> Response:
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["POST"])
+@uses("rows")
 @body_limit(LARGE_BODY_BYTES)
 @needs("write", known_run)
 @blueprint.arguments(EventsSchema, example=EVENTS_EXAMPLE)
@@ -187,6 +189,7 @@ def add_events(given: Body, run_id: str) -> Response:
     correction of itself or with fields that the corrected event's type does not have, an unknown type. Nothing is edited in place: send
     a `correction`. The most expensive call takes less than 0.3 s of CPU.
     """
+    spend("rows", len(given["events"]))
     return json_response(to_builtins(usecase_events.append_events(app_context(), known_run(run_id), given["events"])))
 
 

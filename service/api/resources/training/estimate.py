@@ -7,8 +7,9 @@ from typing import Any
 
 from flask import Response, g
 
-from service.api.http.auth import team_context
+from service.api.http.auth import spend, team_context
 from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
 from service.api.http.errors import domain_error_body, problem_body
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
 from service.domain.errors import DomainError
@@ -33,6 +34,7 @@ BATCH_BUDGET_S = 20.0
 
 
 @blueprint.route("/v1/estimate", methods=["POST"])
+@uses("estimates")
 @blueprint.arguments(EstimateRequestSchema, example=EXAMPLE)
 @blueprint.response(200, EstimateAnswerSchema)
 def estimate_run(request: dict[str, Any]) -> Response:
@@ -44,10 +46,12 @@ def estimate_run(request: dict[str, Any]) -> Response:
     The costliest single request takes below 1 s of CPU. With `levers` some twenty estimates are made: below 0.5 s for dense models, below
     1 s for published mixtures of experts, 2 s for the costliest shapes and machines.
     """
+    spend("estimates", 1)
     return json_response(answered(team_context(), request))
 
 
 @blueprint.route("/v1/estimate/batch", methods=["POST"])
+@uses("estimates", costly=True)
 @body_limit(LARGE_BODY_BYTES)
 @blueprint.arguments(BatchRequestSchema, example={"requests": [EXAMPLE]})
 @blueprint.response(200, BatchAnswerSchema)
@@ -57,6 +61,7 @@ def estimate_batch(request: dict[str, Any]) -> Response:
     Answers come in the order of the requests, each an estimate or a problem. What is not begun after 20 s is answered with a 503.
     """
     context = team_context()
+    spend("estimates", len(request["requests"]))
     until_s = time.monotonic() + BATCH_BUDGET_S
     answers = [
         _attempt(context, index, entry) if time.monotonic() < until_s else _not_begun() for index, entry in enumerate(request["requests"])

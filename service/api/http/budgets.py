@@ -1,0 +1,160 @@
+"""Work budgets: how much CPU time, how many estimates and rows a team may ask for, and how many costly requests at a time.
+
+A request is refused while a budget that it uses is used up (429). What it uses is counted when that is known, so that the last request
+before a refusal may use more than was left. Without API keys there are no budgets, as there is no rate limit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import math
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from flask import Flask, current_app, g
+
+from service.cache import COUNTERS_DIR, FileCounter, MemoryCache
+from service.config import Settings
+from service.context import AppContext
+from service.domain.budgets import BudgetUse, BudgetUsedUp
+from service.domain.teams import Principal
+
+Budget = Literal["cpu-seconds", "estimates", "rows"]
+CPU: Budget = "cpu-seconds"
+CONCURRENT = "concurrent-requests"
+CONCURRENT_RETRY_S = 1
+"""A costly request takes about this long [s]."""
+_COUNTS_PER: dict[Budget, int] = {"cpu-seconds": 1000, "estimates": 1, "rows": 1}
+"""CPU time is counted in whole milliseconds."""
+_NO_USE = 0
+_View = TypeVar("_View", bound=Callable[..., Any])
+Release = Callable[[], None]
+
+
+def uses(*names: Budget, costly: bool = False) -> Callable[[_View], _View]:
+    """Mark a view as using these budgets besides CPU time, and as one of which a team runs only so many at a time."""
+
+    def mark(view: _View) -> _View:
+        view.budgets, view.costly = names, costly  # type: ignore[attr-defined]
+        return view
+
+    return mark
+
+
+def register(app: Flask) -> None:
+    """Install the counters and places of `app`, and count each request's CPU time at its end."""
+    directory = os.environ.get(COUNTERS_DIR)
+    app.extensions["counts"] = FileCounter(Path(directory)) if directory else MemoryCache()
+    app.extensions["slots"] = FileSlots(Path(directory)) if directory else MemorySlots()
+    app.before_request(_begin)
+    app.teardown_request(_end)
+
+
+def count(context: AppContext, name: str, window_s: int, amount: int = 1) -> tuple[int, float]:
+    """Count for all processes, in Redis or, while there is none, on this machine: no request is refused because of an outage.
+
+    Returns the count in its window, and the window's remaining time [s].
+    """
+    in_redis = None if context.settings.embedded else context.cache.count(name, window_s, amount)
+    found: tuple[int, float] = in_redis or current_app.extensions["counts"].count(name, window_s, amount)
+    return found
+
+
+def admit(context: AppContext, who: Principal, view: Any) -> None:
+    """Let a request of a team in, with a place among the costly ones where the view is one. Raises BudgetUsedUp."""
+    for name in (CPU, *getattr(view, "budgets", ())):
+        _check(context, who, name)
+    if getattr(view, "costly", False):
+        most = context.settings.team_concurrency
+        g.release = current_app.extensions["slots"].take(who.team, most)
+        if g.release is None:
+            text = f"Your team runs {most} costly requests on this machine, which is all it may at a time; send this one when one is done."
+            raise BudgetUsedUp(text, BudgetUse(CONCURRENT, most, most, None), CONCURRENT_RETRY_S)
+    g.spender = who
+
+
+def spend(context: AppContext, who: Principal, name: Budget, amount: int) -> None:
+    """Count what a request of a team uses of a budget, in the budget's unit; nothing for whom no budget holds."""
+    if who.key is not None and amount:
+        count(context, _key(who, name), _limit(context.settings, name)[1], amount)
+
+
+def _begin() -> None:
+    g.thread_s = time.thread_time()
+
+
+def _end(_error: BaseException | None) -> None:
+    release: Release | None = g.pop("release", None)
+    if release is not None:
+        release()
+    who: Principal | None = g.pop("spender", None)
+    if who is not None:
+        spent_ms = round((time.thread_time() - g.thread_s) * _COUNTS_PER[CPU])
+        spend(current_app.extensions["context"], who, CPU, spent_ms)
+
+
+def _check(context: AppContext, who: Principal, name: Budget) -> None:
+    limit, window_s = _limit(context.settings, name)
+    counted, left_s = count(context, _key(who, name), window_s, _NO_USE)
+    used = counted / _COUNTS_PER[name]
+    if used >= limit:
+        back_s = max(1, math.ceil(left_s))
+        text = (
+            f"Your team has used {used:,.10g} of its {limit:,} {name.replace('-', ' ')} in {window_s:,} s; there are more in {back_s:,} s."
+        )
+        raise BudgetUsedUp(text, BudgetUse(name, used, limit, window_s), back_s)
+
+
+def _limit(settings: Settings, name: Budget) -> tuple[int, int]:
+    return settings.work_budgets[name]
+
+
+def _key(who: Principal, name: Budget) -> str:
+    return f"{name}:{who.team}"
+
+
+class FileSlots:
+    """So many places for each name over the processes of one machine: locked files, which the kernel unlocks when a process ends."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def take(self, name: str, most: int) -> Release | None:
+        """Take one of `most` places; returns what gives it back, None where all are taken. Raises OSError where the directory is away."""
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        for number in range(most):
+            handle = os.open(self._directory / f"{digest}.{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                continue
+            return partial(os.close, handle)
+        return None
+
+
+class MemorySlots:
+    """So many places for each name in one process."""
+
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, name: str, most: int) -> Release | None:
+        """Take one of `most` places; returns what gives it back, None where all are taken."""
+        with self._lock:
+            if self._taken[name] >= most:
+                return None
+            self._taken[name] += 1
+            return partial(self._give_back, name)
+
+    def _give_back(self, name: str) -> None:
+        with self._lock:
+            self._taken -= Counter([name])

@@ -1,0 +1,37 @@
+"""Budgets of a team: how much of the service one team may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.domain.errors import DomainError
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """A budget's name, what of it is used, and the whole of it, in the unit that its name states.
+
+    `window_s` is how long a budget of a window lasts [s]; None: what is used stays until it is given back.
+    """
+
+    name: str
+    used: float
+    limit: int
+    window_s: int | None
+
+
+class BudgetUsedUp(DomainError):
+    """A budget of the team is used up; `back_s` is when to try again [s], None where only freeing some helps."""
+
+    status = 429
+    title = "Budget used up"
+
+    def __init__(self, message: str, budget: BudgetUse, back_s: int | None) -> None:
+        super().__init__(message)
+        self.budget = budget
+        self.back_s = back_s
+
+    def below(self, prefix: str) -> DomainError:
+        """The same error: it is about no part of a request."""
+        del prefix
+        return self

@@ -1,0 +1,105 @@
+"""One team sends costly batches without pause; the others, and who watches the service, are answered as fast as they are promised."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.config import Settings
+from service.container import build_context
+from service.usecases.keys import make_key
+from tests.conftest import wait_for
+from tests.integration.test_serve import spaced_in, starting, status
+
+RUN = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "2T"}, "hardware": {"accelerator": "A100-80GB", "count": 1024}}
+BATCH = {"requests": [{**RUN, "levers": True}] * 100}
+NOISY_CLIENTS = 8
+MEASURED_S = 20.0
+ESTIMATE_P90_S, HEALTH_P99_S = 1.0, 0.25
+"""What issue 21 and docs/reliability.md promise."""
+
+
+def ask(port: int, method: str, path: str, token: str = "", body: Any = None) -> tuple[int, Any, float]:
+    """Status, body and time of an answer [s]."""
+    began_s = time.monotonic()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read()), time.monotonic() - began_s
+
+
+@contextmanager
+def several(count: int, act: Callable[[], None]) -> Iterator[None]:
+    """So many threads that act again and again until the block ends."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.is_set():
+            act()
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def tokens_of(settings: Settings) -> tuple[str, str]:
+    """A read key of the noisy team, and one of another."""
+    context = build_context(settings)
+    with closing(context.store):
+        context.store.migrate()
+        noisy, quiet = (make_key(context, team, "k", ("read",), "1h")[1] for team in ("noisy", "quiet"))
+    return noisy, quiet
+
+
+@pytest.mark.soak
+def test_costly_batches_of_one_team_do_not_slow_the_others(tmp_path: Path) -> None:
+    """Another team's estimates within 1 s (p90), health within 250 ms (p99); the noisy team is told which budget it has used up."""
+    settings = replace(spaced_in(tmp_path), web_workers=2)
+    settings.data_dir.mkdir(mode=0o700)
+    noisy, quiet = tokens_of(settings)
+    refused: list[str] = []
+    done: list[int] = []
+
+    def flood() -> None:
+        code, body, _ = ask(settings.port, "POST", "/v1/estimate/batch", noisy, BATCH)
+        done.append(code)
+        if code == 429:
+            refused.append(body.get("budget", {}).get("name", body["type"]))
+            time.sleep(1)  # as Retry-After says for places
+
+    with starting(tmp_path) as run:
+        run(settings)
+        wait_for(lambda: status(settings, "/healthz") == 200, "/healthz to answer 200")
+        estimates: list[float] = []
+        health: list[float] = []
+        with several(NOISY_CLIENTS, flood):
+            until_s = time.monotonic() + MEASURED_S
+            while time.monotonic() < until_s:
+                code, _, took_s = ask(settings.port, "POST", "/v1/estimate", quiet, RUN)
+                assert code == 200
+                estimates.append(took_s)
+                health += [ask(settings.port, "GET", "/healthz")[2] for _ in range(3)]
+    p90_s, p99_s = statistics.quantiles(estimates, n=10)[-1], statistics.quantiles(health, n=100)[-1]
+    told = f"{len(estimates)} estimates, p90 {p90_s:.3f} s; /healthz p99 {p99_s:.3f} s; {done.count(200)} batches, {len(refused)} refused"
+    sys.stdout.write(f"{told}\n")
+    assert "concurrent-requests" in refused
+    assert p90_s < ESTIMATE_P90_S
+    assert p99_s < HEALTH_P99_S
