@@ -13,8 +13,9 @@ import click
 
 from service.cli.terminal.context import make_context, make_database, member_of, opened_context, report_errors
 from service.cli.terminal.options import FILE, IN_FILE, OUT_FILE, json_option, settings_option, team_option
-from service.cli.terminal.request_io import build_request, load_request, show, write_output
-from service.cli.terminal.server import report_problems, server_options, stated_server
+from service.cli.terminal.places import note_section
+from service.cli.terminal.request_io import build_request, file_name, load_request, read_file, show, write_output
+from service.cli.terminal.server import find, report_problems, server_options, stated_server
 from service.cli.terminal.tables import columns
 from service.cli.terminal.waiting import waiting
 from service.domain.results import KINDS
@@ -58,6 +59,7 @@ def keep(
         **{name: value for name, value in stated.items() if value is not None},
     }
     server = stated_server()
+    note_section("request")
     with report_problems(), waiting():
         body = _keep_here(request, team) if server is None else server.post(PATH, request)
     show(body, lambda: f"{body['id']}  {body['title']}", as_json=as_json)
@@ -167,27 +169,21 @@ def verify(file: Path, jwks: Path | None, server: str | None, *, as_json: bool) 
         raise click.UsageError("the keys come from --jwks or from --server, not from both")
     keys = _keys_of(jwks) if jwks else _keys_at(server) if server else _own_keys()
     try:
-        record = check(file.read_bytes(), keys)
+        record = check(read_file(file), keys)
     except BadRecord as error:
-        raise click.ClickException(f"{file} is not verified: {error}") from error
+        raise click.ClickException(f"{file_name(file)} is not verified: {error}") from error
     about = f"{record['kind']} {record['id']}, kept at {record['created_at']}: {record['title']}"
     made_with = f"prices {record['price_snapshot']}, engine {record['engine_version']}, prices with sources: {len(record['offers'])}"
     show(record, lambda: f"verified: {about}\n{made_with}", as_json=as_json)
 
 
 def _keys_of(file: Path) -> list[dict[str, Any]]:
-    return _key_list(file.read_bytes(), str(file))
+    return _key_list(read_file(file), file_name(file))
 
 
 def _keys_at(server: str) -> list[dict[str, Any]]:
-    from providers.http import Http
-    from providers.offer import ProviderError
-
-    try:
-        content = Http(configured=(server,)).get_text(server.rstrip("/") + KEY_SET)
-    except ProviderError as error:
-        raise click.ClickException(f"the keys cannot be read: {error}") from error
-    return _key_list(content, server)
+    with report_problems():
+        return _key_list(find(server).send("GET", KEY_SET), server)
 
 
 def _own_keys() -> list[dict[str, Any]]:
@@ -196,7 +192,7 @@ def _own_keys() -> list[dict[str, Any]]:
     return public_keys(make_context().settings.data_dir)
 
 
-def _key_list(content: str | bytes, origin: str) -> list[dict[str, Any]]:
+def _key_list(content: bytes, origin: str) -> list[dict[str, Any]]:
     try:
         keys = json.loads(content)["keys"]
     except (ValueError, KeyError, TypeError) as error:

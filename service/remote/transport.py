@@ -19,7 +19,7 @@ PAGE = 1000
 """Items asked for at once, the most that a list answers."""
 UNAUTHORIZED = 401
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-SENT = "application/json"
+SENT, FILE_TYPE = "application/json", "application/octet-stream"
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -61,14 +61,18 @@ class Server:
         """The JSON answer of a POST of a JSON body. Raises RemoteProblem."""
         return self._read(self.send("POST", path, json.dumps(body).encode()))
 
+    def post_file(self, path: str, content: bytes) -> Any:
+        """The JSON answer of a POST of a file as it is. Raises RemoteProblem."""
+        return self._read(self.send("POST", path, content, FILE_TYPE))
+
     def delete(self, path: str) -> None:
         """DELETE. Raises RemoteProblem."""
         self.send("DELETE", path)
 
-    def send(self, method: str, path: str, content: bytes | None = None) -> bytes:
+    def send(self, method: str, path: str, content: bytes | None = None, content_type: str = SENT) -> bytes:
         """The bytes of an answer. Raises RemoteProblem."""
         headers = {"Accept": "*/*", "User-Agent": "outlay (command line)"}
-        headers |= {"Content-Type": SENT} if content is not None else {}
+        headers |= {"Content-Type": content_type} if content is not None else {}
         headers |= {"Authorization": f"Bearer {self.key}"} if self.key else {}
         request = Request(f"{self.url}{path}", data=content, headers=headers, method=method)  # noqa: S310 - checked by checked_url
         try:

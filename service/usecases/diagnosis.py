@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -107,13 +107,21 @@ def _worker(context: AppContext) -> Iterator[Finding]:
 
 def _prices(context: AppContext) -> Iterator[Finding]:
     if context.settings.offline:
-        yield Finding("prices", "warning", "OUTLAY_OFFLINE is set: nothing is fetched, the shipped prices age", "unset OUTLAY_OFFLINE")
+        yield from price_findings([("", "offline")])
         return
     entries = _or_none(context, lambda: list_providers(context, operator=True))
     if entries is None:
         yield Finding("prices", "warning", "none fetched yet: the shipped ones are used", "`outlay prices refresh` fetches them")
         return
-    by_state = {state: [entry.name for entry in entries if entry.state == state] for state in ("failing", "stale", "never_asked", "ok")}
+    yield from price_findings([(entry.name, entry.state) for entry in entries])
+
+
+def price_findings(states: Sequence[tuple[str, str]]) -> Iterator[Finding]:
+    """Findings of price sources by name and state."""
+    if any(state == "offline" for _, state in states):
+        yield Finding("prices", "warning", "OUTLAY_OFFLINE is set: nothing is fetched, the shipped prices age", "unset OUTLAY_OFFLINE")
+        return
+    by_state = {kind: [name for name, state in states if state == kind] for kind in ("failing", "stale", "never_asked", "ok")}
     for state, names in by_state.items():
         if names and state != "ok":
             shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from service.cli.terminal.context import make_database, opened_context, report_errors
+from service.cli.terminal.options import FILE, OUT_FILE
+from service.cli.terminal.request_io import is_standard_input
+from service.cli.terminal.server import here_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from service.usecases.backup import TableContent
 
-FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+HERE = here_only("a backup holds the whole database and the signing keys", "Run it on the service's machine")
 
 
 @click.command("backup")
-@FILE
+@click.argument("file", type=OUT_FILE)
+@HERE
 def backup(file: Path) -> None:
     """Write a backup of one state of the database and of the signing keys to FILE, while the service runs.
 
@@ -32,13 +41,26 @@ def backup(file: Path) -> None:
 
 @click.command("restore")
 @FILE
+@HERE
 def restore(file: Path) -> None:
     """Restore the backup in FILE into an empty database, SQLite or PostgreSQL, and check that all of it is there."""
     from service.usecases.backup import restore_backup
 
-    with opened_context() as context, report_errors():
+    with opened_context() as context, report_errors(), _on_disk(file) as kept:
         make_database(context)
-        click.echo(f"restored and compared: {_sentence(restore_backup(context, file))}")
+        click.echo(f"restored and compared: {_sentence(restore_backup(context, kept))}")
+
+
+@contextmanager
+def _on_disk(file: Path) -> Iterator[Path]:
+    """The file itself, or what standard input holds in a file that only the user can read."""
+    if not is_standard_input(file):
+        yield file
+        return
+    with tempfile.NamedTemporaryFile(suffix=".zip") as kept:
+        shutil.copyfileobj(sys.stdin.buffer, kept)
+        kept.flush()
+        yield Path(kept.name)
 
 
 def _sentence(contents: Mapping[str, TableContent]) -> str:

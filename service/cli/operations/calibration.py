@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from service.cli.terminal.options import OUT_FILE
+from service.cli.terminal.server import here_only
 from service.cli.terminal.tables import columns, figure
 
 
@@ -23,6 +24,7 @@ from service.cli.terminal.tables import columns, figure
 @click.option("--steps", type=click.IntRange(1, 10_000), help="Timed steps of each shape, of which the median counts; default: 20.")
 @click.option("--accelerator", help="What the GPU is, where its own name is not known (see `outlay accelerators`).")
 @click.option("--out", type=OUT_FILE, help="Write the whole measurement to this JSON file too.")
+@here_only("the GPU of this machine is measured, for estimates that are made on it", "Run it on the service's machine")
 def calibrate(*, measure: bool, out: Path | None, **options: Any) -> None:
     """Measure your own machine, so that your estimates use its figures."""
     if not measure:

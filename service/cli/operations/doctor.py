@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -53,22 +53,49 @@ def _findings_here() -> list[Finding]:
 
 
 def _findings_of(server: Server) -> list[Finding]:
-    """Of a server: whether it answers and is ready, and whether it takes the key."""
+    """Of a server: whether it answers and is ready, whether it takes the key, and how fresh its prices are."""
     from service.remote.problems import RemoteProblem
     from service.usecases.diagnosis import Finding
 
-    found = []
-    for subject, path in (("server", "/healthz"), ("readiness", "/readyz"), ("key", "/v1/models?limit=1")):
+    found: list[Finding] = []
+    checks = (("server", _answering), ("readiness", _readiness), ("key", _sources))
+    for subject, check in checks:
         try:
-            server.get(path)
-            found.append(Finding(subject, "good", f"{server.url}{path} answers"))
+            found += check(server)
         except RemoteProblem as problem:
-            found.append(
-                Finding(subject, "bad", problem.detail, "" if problem.status else "correct --server or OUTLAY_SERVER, or start it")
-            )
+            advice = "" if problem.status else "correct --server or OUTLAY_SERVER, or start it"
+            found.append(Finding(subject, "bad", problem.detail, advice))
             if not problem.status:
                 break
     return found
+
+
+def _answering(server: Server) -> Iterator[Finding]:
+    from service.usecases.diagnosis import Finding
+
+    server.get("/healthz")
+    yield Finding("server", "good", f"{server.url} answers")
+
+
+def _readiness(server: Server) -> Iterator[Finding]:
+    """What is away there without stopping it."""
+    from service.usecases.diagnosis import Finding
+
+    degraded = server.get("/readyz")["degraded"]
+    if degraded:
+        advice = "`outlay doctor` on the service's machine says what to do"
+        yield Finding("readiness", "warning", f"it works, but does not reach: {', '.join(degraded)}", advice)
+    else:
+        yield Finding("readiness", "good", "database, cache, queue and worker answer")
+
+
+def _sources(server: Server) -> Iterator[Finding]:
+    """Whether the key is taken, and the states of the price sources."""
+    from service.usecases.diagnosis import Finding, price_findings
+
+    entries = server.items("/v1/providers")
+    yield Finding("key", "good", "it is taken" if server.key else "none is needed")
+    yield from price_findings([(entry["name"], entry["state"]) for entry in entries])
 
 
 def _table(findings: Sequence[Finding]) -> str:

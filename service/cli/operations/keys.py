@@ -13,12 +13,15 @@ import click
 from service.cli.terminal.context import make_database, opened_context, report_errors
 from service.cli.terminal.options import json_option, split_list
 from service.cli.terminal.request_io import show
+from service.cli.terminal.server import here_only
 from service.cli.terminal.tables import columns
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from service.domain.teams import Key
+
+HERE = here_only("keys are made and revoked in the database itself, so that no key can make another", "Run it on the service's machine")
 
 
 @click.group("keys")
@@ -32,6 +35,7 @@ def keys() -> None:
 @click.option("--scope", default="read", show_default=True, help="read, write, admin, with commas between several; none includes another.")
 @click.option("--expires", default="365d", show_default=True, help="Such as 90d or 12h, or never.")
 @json_option("Key and token as JSON.")
+@HERE
 def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> None:
     """Create a key and print its token once: only a digest is stored."""
     from service.usecases.keys import make_key
@@ -49,6 +53,7 @@ def create(team: str, name: str, scope: str, expires: str, *, as_json: bool) -> 
 
 @keys.command("list")
 @json_option("As JSON.")
+@HERE
 def list_keys(*, as_json: bool) -> None:
     """List all keys, without secrets."""
     with opened_context() as context:
@@ -60,6 +65,7 @@ def list_keys(*, as_json: bool) -> None:
 
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID")
+@HERE
 def revoke(key_id: str) -> None:
     """Revoke a key; every process knows within a second."""
     with opened_context() as context:
@@ -70,6 +76,7 @@ def revoke(key_id: str) -> None:
 
 
 @keys.command("rotate-signing")
+@here_only("the signing key lies in the data directory", "Run it on the service's machine")
 def rotate_signing() -> None:
     """Make a new key that signs the records of kept results; earlier ones go on verifying what they have signed."""
     from service.usecases.results.signing_keys import rotate

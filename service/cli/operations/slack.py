@@ -9,6 +9,7 @@ import click
 from service.cli.terminal.context import make_database, opened_context, report_errors
 from service.cli.terminal.options import json_option, split_list
 from service.cli.terminal.request_io import show
+from service.cli.terminal.server import here_only
 from service.cli.terminal.tables import columns
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ workspace_option = click.option("--workspace", required=True, metavar="ID", help
 channel_option = click.option(
     "--channel", metavar="ID", help="A channel, such as C0123ABCD; left out: all that have no mapping of their own."
 )
+HERE = here_only("channels are mapped in the database itself", "Run it on the service's machine")
 
 
 @click.group("slack")
@@ -33,6 +35,7 @@ def slack() -> None:
     "--scope", default="read", show_default=True, help="read, write, with a comma between both; write keeps answers and makes alerts."
 )
 @click.option("--webhook", metavar="URL", help="The channel's incoming webhook, which alerts go to; left out: none.")
+@HERE
 def map_channel(workspace: str, channel: str | None, team: str, scope: str, webhook: str | None) -> None:
     """Let a channel, or the rest of a workspace, act for a team; replaces its earlier mapping."""
     from service.usecases.slack import channels
@@ -46,6 +49,7 @@ def map_channel(workspace: str, channel: str | None, team: str, scope: str, webh
 
 @slack.command("list")
 @json_option("As JSON.")
+@HERE
 def list_channels(*, as_json: bool) -> None:
     """List all mappings."""
     from service.usecases.slack import channels
@@ -59,6 +63,7 @@ def list_channels(*, as_json: bool) -> None:
 @slack.command("unmap")
 @workspace_option
 @channel_option
+@HERE
 def unmap(workspace: str, channel: str | None) -> None:
     """Delete a mapping; alert rules that were made in the channel remain."""
     from service.usecases.slack import channels

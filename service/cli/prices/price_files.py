@@ -1,4 +1,4 @@
-"""`outlay prices import` and its companions: vendors' sheets as the default team's own offers."""
+"""`outlay prices import` and its companions: vendors' sheets as a team's own offers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import base64
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
 from service.cli.terminal.context import make_context, make_database, member_of, report_errors
-from service.cli.terminal.options import IN_FILE, json_option
-from service.cli.terminal.request_io import load_request, show
+from service.cli.terminal.options import IN_FILE, json_option, team_option
+from service.cli.terminal.request_io import file_name, is_standard_input, load_request, read_file, show
+from service.cli.terminal.server import report_problems, server_options, stated_server
 from service.cli.terminal.tables import Cells, grid
-from service.domain.teams import DEFAULT_TEAM
 
+if TYPE_CHECKING:
+    from service.remote.transport import Server
+
+PATH = "/v1/price-files"
 ROWS_SHOWN = 40
-team_option = click.option("--team", default=DEFAULT_TEAM, show_default=True, help="Team whose offers they are.")
+TEAM = team_option("Team whose offers they are.")
 
 
 @click.command("import")
@@ -25,17 +30,34 @@ team_option = click.option("--team", default=DEFAULT_TEAM, show_default=True, he
 @click.option("--name", help="Name under which it is kept; by default made of the file's name.")
 @click.option("--mapping", type=IN_FILE, help="JSON file of corrections, as `mapping` over HTTP.")
 @click.option("--confirm", is_flag=True, help="Keep the offers; without it they are only shown.")
-@team_option
+@TEAM
 @json_option("As over HTTP.")
+@server_options
 def import_file(file: Path, *, name: str | None, mapping: Path | None, confirm: bool, team: str, as_json: bool) -> None:
     """Read a vendor's price sheet, CSV or XLSX: how it is read and what becomes of every price; keep it with --confirm."""
+    if is_standard_input(file) and not name:
+        raise click.UsageError("of standard input state the --name under which the offers are kept")
+    request: dict[str, Any] = {"content_base64": base64.b64encode(read_file(file)).decode()}
+    request |= {} if is_standard_input(file) else {"file_name": file.name[-200:]}
+    request |= {"name": name} if name else {}
+    request |= {"mapping": _read_mapping(mapping)} if mapping else {}
+    server = stated_server()
+    with report_problems():
+        body = _import_here(request, team, confirm=confirm) if server is None else _import_at(server, request, confirm=confirm)
+    show(body, lambda: _proposal_text(body), as_json=as_json)
+
+
+def _import_at(server: Server, request: dict[str, Any], *, confirm: bool) -> Any:
+    """The server's reading of a sheet, which it keeps where that is confirmed. Raises RemoteProblem."""
+    body = server.post(PATH, request)
+    return server.post(PATH, {**request, "confirm": True, "sha256": body["sha256"]}) if confirm else body
+
+
+def _import_here(request: dict[str, Any], team: str, *, confirm: bool) -> Any:
     from service.schemas.price_files import PriceFileSchema
     from service.serialization import to_builtins
     from service.usecases.prices import price_files as usecase
 
-    request = {"content_base64": base64.b64encode(file.read_bytes()).decode(), "file_name": file.name[-200:]}
-    request |= {"name": name} if name else {}
-    request |= {"mapping": _read_mapping(mapping)} if mapping else {}
     loaded = load_request(PriceFileSchema(), request)
     content = loaded.pop("content_base64")
     context = make_context()
@@ -45,21 +67,18 @@ def import_file(file: Path, *, name: str | None, mapping: Path | None, confirm: 
         if confirm:
             make_database(context)
             answer = usecase.keep_price_file(context, member_of(context, team), content, loaded | {"sha256": answer.sha256})
-    body = to_builtins(answer)
-    show(body, lambda: _proposal_text(body), as_json=as_json)
+    return to_builtins(answer)
 
 
 @click.command("files")
-@team_option
+@TEAM
 @json_option("As over HTTP.")
+@server_options
 def list_files(*, team: str, as_json: bool) -> None:
     """Price files of a team: versions, offers, and when they end."""
-    from service.serialization import to_builtins
-    from service.usecases.prices.price_files import list_price_files
-
-    context = make_context()
-    with report_errors():
-        entries = to_builtins(list_price_files(context, member_of(context, team)))
+    server = stated_server()
+    with report_problems():
+        entries = _files_here(team) if server is None else server.items(PATH)
     cells: Cells = {
         "name": "{name}",
         "version": "{version}",
@@ -73,24 +92,44 @@ def list_files(*, team: str, as_json: bool) -> None:
     show(entries, lambda: grid(entries, cells) if entries else "no price file is kept", as_json=as_json)
 
 
+def _files_here(team: str) -> list[Any]:
+    from service.serialization import to_builtins
+    from service.usecases.prices.price_files import list_price_files
+
+    context = make_context()
+    with report_errors():
+        found: list[Any] = to_builtins(list_price_files(context, member_of(context, team)))
+    return found
+
+
 @click.command("forget")
 @click.argument("name")
-@team_option
+@TEAM
+@server_options
 def delete_file(name: str, *, team: str) -> None:
     """Stop using the offers of a price file."""
+    server = stated_server()
+    if server is None:
+        _delete_here(name, team)
+    else:
+        with report_problems():
+            server.delete(f"{PATH}/{quote(name, safe='')}")
+    click.echo(f"{name}: its offers are not used any more")
+
+
+def _delete_here(name: str, team: str) -> None:
     from service.usecases.prices.price_files import delete_price_file
 
     context = make_context()
     with report_errors():
-        gone = delete_price_file(context, member_of(context, team), name)
-    click.echo(f"{gone.name}: its offers are not used any more")
+        delete_price_file(context, member_of(context, team), name)
 
 
 def _read_mapping(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_file(path))
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"{path} is no JSON: {error}") from error
+        raise click.ClickException(f"{file_name(path)} is no JSON: {error}") from error
 
 
 def _proposal_text(body: Mapping[str, Any]) -> str:

@@ -17,9 +17,8 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 FIELDS = f"{__name__}.fields"
 """Where the context of a command has the values of its fields, by path."""
 PRICINGS = ("on_demand", "spot", "reserved_1y", "reserved_3y", "reserved")
-IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-REQUEST_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-"""`-` is standard input."""
+IN_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+"""`-` is standard input; `read_file` reads both."""
 OUT_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -94,8 +93,8 @@ def workload_fields(section: str = "") -> Decorator:
     )
 
 
-FILE = click.argument("file", type=REQUEST_FILE)
-OPTIONAL_FILE = click.argument("file", type=REQUEST_FILE, required=False)
+FILE = click.argument("file", type=IN_FILE)
+OPTIONAL_FILE = click.argument("file", type=IN_FILE, required=False)
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show everything behind the answer, with what was assumed.")
 MACHINE_FIELDS = combined(
     field("--accelerator", "hardware.accelerator", "Such as H100 (see `outlay accelerators`)."),

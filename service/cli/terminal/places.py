@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-PLACES, REQUEST_FILE = f"{__name__}.places", f"{__name__}.file"
+PLACES, REQUEST_FILE, SECTION = (f"{__name__}.{name}" for name in ("places", "file", "section"))
 FLAGS_NAMED = 3
 
 
@@ -30,6 +30,11 @@ def note_file(file: Path) -> None:
     meta = click.get_current_context().meta
     name = "standard input" if str(file) == "-" else str(file)
     meta[REQUEST_FILE] = name if meta.get(REQUEST_FILE, name) == name else None
+
+
+def note_section(section: str) -> None:
+    """Note that the file and the flags are this member of the body that is sent: what they lack is named without it."""
+    click.get_current_context().meta[SECTION] = f"{section}."
 
 
 def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
@@ -54,6 +59,7 @@ def _place_of(path: str) -> str:
     if context is None:
         return path
     stated, file = context.meta.get(PLACES, {}), context.meta.get(REQUEST_FILE)
+    path = path.removeprefix(context.meta.get(SECTION, ""))
     above = next((place for place in _upwards(path) if place in stated), None)
     if above is not None:
         return f"{stated[above]}"

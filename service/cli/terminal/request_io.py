@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     UseCase = Callable[[AppContext, dict[str, Any]], object]
 
 YAML_SUFFIXES = (".yaml", ".yml")
+STANDARD_INPUT_READ = f"{__name__}.standard_input_read"
 EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d+$")
 
 
@@ -85,7 +86,7 @@ def read_request(file: Path) -> dict[str, Any]:
     from service.schemas.strict_json import BadJson, parse
 
     note_file(file)
-    name = "standard input" if is_standard_input(file) else str(file)
+    name = file_name(file)
     content = read_file(file)
     try:
         request = parse(content)
@@ -100,15 +101,24 @@ def read_request(file: Path) -> dict[str, Any]:
 
 
 def read_file(file: Path) -> bytes:
-    """The bytes of a file, or of standard input where it is `-`."""
+    """The bytes of a file, or of standard input where it is `-`. Raises UsageError where standard input has been read already."""
     if not is_standard_input(file):
         return file.read_bytes()
+    meta = click.get_current_context().meta
+    if meta.setdefault(STANDARD_INPUT_READ, False):
+        raise click.UsageError("`-` can be one file only: standard input is read once")
+    meta[STANDARD_INPUT_READ] = True
     return sys.stdin.buffer.read()
 
 
 def is_standard_input(file: Path) -> bool:
     """Whether a file is `-`."""
     return str(file) == "-"
+
+
+def file_name(file: Path) -> str:
+    """A file as messages name it."""
+    return "standard input" if is_standard_input(file) else str(file)
 
 
 def _read_yaml(name: str, content: bytes) -> Any:

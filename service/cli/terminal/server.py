@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from service.cli.terminal.options import Decorator
 
@@ -31,10 +32,26 @@ def _stated(name: str, place: str, text: str, **attributes: Any) -> Decorator:
     return click.option(name, help=text, callback=collect, expose_value=False, **attributes)
 
 
+def here_only(subject: str, advice: str) -> Decorator:
+    """Refuses a server for a command that works on this machine alone; says of the subject why, and what to do."""
+
+    def refuse(context: click.Context, _: click.Parameter, value: str | None) -> None:
+        if value and not context.resilient_parsing:
+            raise click.UsageError(f"{subject}, and not over HTTP as of {value}. {advice}, or state --server '' for this machine.")
+
+    about = "Refused where it states a server; '' works here although OUTLAY_SERVER is set."
+    return click.option("--server", help=about, metavar="URL", envvar="OUTLAY_SERVER", callback=refuse, expose_value=False, is_eager=True)
+
+
 def stated_server() -> Server | None:
-    """The server that this command is to ask; None: this process answers."""
-    meta = click.get_current_context().meta
-    return find(meta[SERVER], meta.get(KEY)) if meta.get(SERVER) else None
+    """The server that this command is to ask; None: this process answers. Raises UsageError for a team beside it: the key's counts."""
+    context = click.get_current_context()
+    url = context.meta.get(SERVER)
+    if not url:
+        return None
+    if context.get_parameter_source("team") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--team: a server's key decides the team; leave --team out, and state the team's key (--key)")
+    return find(url, context.meta.get(KEY))
 
 
 def find(url: str, key: str | None = None) -> Server:

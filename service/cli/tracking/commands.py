@@ -1,4 +1,4 @@
-"""Commands of `outlay track`: the same use cases as over HTTP, for users with access to the database.
+"""Commands of `outlay track`: the same use cases as over HTTP, on the database itself or of a running service.
 
 Heavy modules are imported by the command that needs them.
 """
@@ -17,9 +17,10 @@ import click
 
 from service.cli.terminal.context import make_database, member_of, opened_context, report_errors
 from service.cli.terminal.options import FILE, OUT_FILE, combined, json_option, team_option
-from service.cli.terminal.places import error_lines
-from service.cli.terminal.request_io import read_request, show, write_output
-from service.cli.terminal.server import report_problems, server_options, stated_server
+from service.cli.terminal.places import error_lines, note_section
+from service.cli.terminal.request_io import read_file, read_request, show, write_output
+from service.cli.terminal.server import here_only, report_problems, server_options, stated_server
+from service.cli.terminal.waiting import waiting
 from service.cli.tracking import tables
 
 if TYPE_CHECKING:
@@ -71,22 +72,30 @@ def _programs_here(team: str) -> list[Any]:
 @click.option("--name", help="Left out: the plan's.")
 @TEAM
 @JSON
+@server_options
 def start(file: Path, *, name: str | None, team: str, as_json: bool) -> None:
     """Track the program of a plan: FILE is a request of `outlay plan`, or its answer as JSON."""
+    plan, server = read_request(file), stated_server()
+    note_section("plan")
+    with report_problems(), waiting():
+        terms = {"name": name or plan.get("name"), "plan": plan}
+        body = _start_here(plan, name, team) if server is None else server.post(PATH, terms)
+    show(body, lambda: tables.started(body), as_json=as_json)
+
+
+def _start_here(plan: dict[str, Any], name: str | None, team: str) -> Any:
     from service.schemas.tracking.plan import plan_errors, plan_of
     from service.schemas.tracking.presenters import program_body
     from service.usecases.resolution.feedback import FeedbackCache, context_for_team
     from service.usecases.tracking.programs import start_program
 
-    plan = read_request(file)
     with opened_context() as context, report_errors():
         make_database(context)
         if errors := plan_errors(plan, ""):
             raise click.ClickException(error_lines(errors))
         who = member_of(context, team)
         planned = plan_of(context_for_team(context, FeedbackCache(context.store), who), plan, "")
-        body = program_body(start_program(context, who, {"name": name or plan["name"]}, planned, None))
-    show(body, lambda: tables.started(body), as_json=as_json)
+        return program_body(start_program(context, who, {"name": name or plan["name"]}, planned, None))
 
 
 @track.command("show")
@@ -155,9 +164,10 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
 @IMPORT_SCOPE
 @TEAM
 @JSON
+@server_options
 def import_file(kind: str, file: Path, **options: Any) -> None:
     """Import an invoice (FOCUS) or data of Slurm, MLflow, Weights & Biases or Prometheus; a repeated row counts once."""
-    _import(kind, file.read_bytes(), **options)
+    _import(kind, read_file(file), **options)
 
 
 @track.command("pull")
@@ -166,6 +176,7 @@ def import_file(kind: str, file: Path, **options: Any) -> None:
 @IMPORT_SCOPE
 @TEAM
 @JSON
+@server_options
 def pull(url: str, experiments: Sequence[str], **options: Any) -> None:
     """Import the runs of the MLflow server at URL, with the token of MLFLOW_TRACKING_TOKEN."""
     from service.cli.tracking.pull import pull_mlflow
@@ -175,20 +186,32 @@ def pull(url: str, experiments: Sequence[str], **options: Any) -> None:
 
 def _import(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:
     """Import a file's contents as events of the team's runs, and print the result."""
+    server = stated_server()
+    with report_problems(), waiting("importing"):
+        if server is None:
+            taken = _import_here(kind, content, program, run, team)
+        else:
+            query = {"kind": kind, "program": program, "run": run}
+            stated = {name: value for name, value in query.items() if value is not None}
+            taken = server.post_file(f"/v1/track/imports?{urlencode(stated)}", content)
+    show(taken, lambda: tables.taken(taken), as_json=as_json)
+
+
+def _import_here(kind: str, content: bytes, program: str | None, run: str | None, team: str) -> Any:
     from service.serialization import to_builtins
     from service.usecases.tracking import imports
     from service.usecases.tracking.programs import find_program, find_run
 
     with _opened(team) as (context, who):
         scope = imports.ImportScope(find_program(context, who, program) if program else None, find_run(context, who, run) if run else None)
-        taken = to_builtins(imports.import_file(context, who, kind, content, scope))
-    show(taken, lambda: tables.taken(taken), as_json=as_json)
+        return to_builtins(imports.import_file(context, who, kind, content, scope))
 
 
 @track.command("rebuild")
 @click.option("--program", metavar="ID", help="Only this program; left out: all of the team.")
 @click.option("--check", is_flag=True, help="Exit 1 if an hour differed.")
 @TEAM
+@here_only("the hourly rollups are rebuilt in the database itself", "Run it on the service's machine")
 def rebuild(program: str | None, team: str, *, check: bool) -> None:
     """Rebuild the hourly rollups from the log, and print how many hours differed."""
     from service.usecases.tracking import projection

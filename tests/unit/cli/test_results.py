@@ -80,7 +80,7 @@ class TestResults:
     def test_what_is_wrong_with_the_request_is_pointed_at(self, settings: Settings, file: Path) -> None:
         """In the file, as everywhere; and a form that a kind does not have is named."""
         file.write_text(json.dumps(REQUEST | {"colour": 1}))
-        assert "request.json, request.colour" in failed(settings, "results", "keep", "estimate", str(file)).stderr
+        assert "request.json, colour: " in failed(settings, "results", "keep", "estimate", str(file)).stderr
         file.write_text(json.dumps(REQUEST))
         made = json.loads(output_of(settings, "results", "keep", "estimate", str(file), "--json"))
         assert "not as pdf" in failed(settings, "results", "show", made["id"], "--format", "pdf").stderr
@@ -118,7 +118,7 @@ class TestVerify:
         with served(settings, port):
             assert "verified" in output_of(other, "verify", str(record), "--server", f"http://127.0.0.1:{port}")
         assert "not among the 0 known" in failed(other, "verify", str(record)).stderr
-        assert "cannot be read" in failed(other, "verify", str(record), "--server", f"http://127.0.0.1:{port}").stderr
+        assert "cannot be reached" in failed(other, "verify", str(record), "--server", f"http://127.0.0.1:{port}").stderr
 
     def test_a_changed_record_is_refused(self, settings: Settings, record: Path) -> None:
         """With its name, and why."""
