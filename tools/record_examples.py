@@ -73,7 +73,7 @@ class Recording:
         path, method, described = operation
         listed = any(given.get("name") == "limit" for given in described.get("parameters", []))
         query = {"limit": 1} if listed else {}
-        headers = ANY_VERSION if method == "PATCH" else {}
+        headers = {"X-Request-Id": described["operationId"], **(ANY_VERSION if method == "PATCH" else {})}
         answer = self.app.test_client().open(path.format_map(self.made), method=method, json=body, query_string=query, headers=headers)
         if answer.status_code >= 300:
             raise ValueError(f"{method} {path}: {answer.status_code} {answer.get_data(as_text=True)[:500]}")

@@ -36,6 +36,7 @@ RESOURCES: tuple[str, ...] = (
     "service.slack.http",
     "service.api.resources.operations.health",
     "service.api.resources.operations.docs",
+    "service.api.resources.operations.audit",
 )
 
 

@@ -9,6 +9,7 @@ import click
 COMMANDS = {
     "accelerators": "prices.catalog:accelerators",
     "ask": "planning.ask:ask",
+    "audit": "operations.audit:audit",
     "backup": "operations.backup:backup",
     "buy-or-rent": "planning.procurement:buy_or_rent",
     "calibrate": "operations.calibration:calibrate",

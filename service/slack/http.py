@@ -15,6 +15,7 @@ from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
 from service.api.http.request_body import read_body
 from service.context import AppContext
+from service.domain.audit import Actor
 from service.domain.errors import DomainError, StoreUnavailable
 from service.formats.slack.blocks import Message, text_message
 from service.formats.slack.range_url import VALID, BadRangeUrl, read_figures
@@ -26,6 +27,7 @@ from service.slack.conversation import Conversation
 from service.slack.followups import press
 from service.slack.pool import AnswerPool
 from service.slack.signatures import SIGNATURE_HEADER, TIMESTAMP_HEADER, BadSignature, SeenSignatures, verify
+from service.usecases.audit import acting_as
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.slack.addresses import send_message, slack_destination
 from service.usecases.slack.channels import CHANNEL, USER, WORKSPACE, find_channel
@@ -173,7 +175,8 @@ def _answer(context: AppContext, feedback: FeedbackCache, where: Form, server: s
     try:
         channel = find_channel(context, where["team"], where["channel"])
         chat = Conversation(context_for_team(context, feedback, channel.principal), channel, server, where["user"])
-        message = respond(chat)
+        with acting_as(Actor("slack", user=where["user"])):
+            message = respond(chat)
     except DomainError as error:
         message = text_message(error.message)
     except StoreUnavailable as error:

@@ -1,4 +1,4 @@
-"""The store: jobs, heartbeats, prices, teams, tracking, scenarios, kept results. SQLite or PostgreSQL; the only package with SQL."""
+"""The store: jobs, heartbeats, prices, teams, tracking, scenarios, kept results, audit. SQLite or PostgreSQL; the only package with SQL."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.domain.errors import StoreNotReady, StoreUnavailable
 from service.domain.tracking.feedback import RunOutcome
+from service.store.audit import AuditRows
 from service.store.backup import BackupRows, StoreNotEmpty
 from service.store.database import translate_db_errors
 from service.store.idempotency import IdempotencyRows
@@ -75,6 +76,7 @@ class Store(
     ResultRows,
     BackupRows,
     SlackRows,
+    AuditRows,
 ):
     """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
 

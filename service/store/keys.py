@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import insert, inspect, select, update
 
+from service.domain.audit import Change
 from service.domain.teams import DEFAULT_TEAM, Key, Team
+from service.store.audit import record_change
 from service.store.database import Database, insert_new
 from service.store.tables import api_keys, teams
 
@@ -28,7 +31,9 @@ class KeyRows(Database):
     def create_key(self, key: Key, digest: str) -> None:
         """Store a key of an existing team, and the digest of its secret."""
         row = {column.name: getattr(key, column.name) for column in api_keys.c if column.name != "digest"}
-        self._change(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(key.scopes)}))
+        with self._write() as connection:
+            connection.execute(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(key.scopes)}))
+            record_change(connection, Change(key.team, "key.create", key.id, None, asdict(key)), key.created_at)
 
     def keys(self) -> tuple[Key, ...]:
         """All keys, revoked ones too, by team and age."""
@@ -42,8 +47,15 @@ class KeyRows(Database):
 
     def revoke_key(self, key_id: str, now: datetime) -> Key | None:
         """The key, now revoked, or None. A key revoked before keeps that time."""
-        self._change(update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now))
-        return self._find(_key, select(*_KEY).join(teams).where(api_keys.c.id == key_id))
+        with self._write() as connection:
+            revoked = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now)
+            changed = connection.execute(revoked).rowcount
+            row = connection.execute(select(*_KEY).join(teams).where(api_keys.c.id == key_id)).mappings().first()
+            key = _key(**row) if row else None
+            if key is not None and changed:
+                before = asdict(key) | {"revoked_at": None}
+                record_change(connection, Change(key.team, "key.revoke", key.id, before, asdict(key)), now)
+            return key
 
     def any_key(self) -> bool:
         """Whether any key exists, valid or not; False for a database without schema."""

@@ -25,7 +25,7 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 

@@ -15,9 +15,11 @@ from flask import Flask, Response, current_app, g, request
 from service.api.http import browser_guard, budgets, request_body
 from service.api.http.errors import HttpError
 from service.context import AppContext
+from service.domain.audit import SERVICE, Actor
 from service.domain.budgets import BudgetUsedUp
 from service.domain.errors import DomainError
 from service.domain.teams import Principal, Scope
+from service.usecases import audit
 from service.usecases.keys import AuthenticationError, Authenticator
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 
@@ -83,6 +85,7 @@ def register(app: Flask) -> None:
     budgets.register(app)
     app.before_request(_admit)
     app.after_request(_add_rate_limit_headers)
+    app.teardown_request(_forget_actor)
 
 
 def _admit() -> None:
@@ -93,6 +96,11 @@ def _admit() -> None:
     except (HttpError, DomainError):
         request_body.drain()
         raise
+
+
+def _forget_actor(_error: BaseException | None) -> None:
+    """The thread goes on with other work, which is not the request's."""
+    audit.act_as(SERVICE)
 
 
 def authenticate() -> None:
@@ -106,6 +114,7 @@ def authenticate() -> None:
     except AuthenticationError as error:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
         raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
+    audit.act_as(Actor("http", g.principal.key, address=request.remote_addr, request=g.request_id))
     if g.principal.key is None:
         browser_guard.check(request, app_context().settings)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from service.cli.terminal.places import error_line
+from service.domain.audit import Actor
 from service.domain.errors import DomainError, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -31,13 +33,24 @@ def make_context() -> AppContext:
 @contextmanager
 def opened_context() -> Iterator[AppContext]:
     """The context; database errors are reported in one line."""
+    from service.usecases.audit import acting_as
+
     context = make_context()
     try:
-        yield context
+        with acting_as(_user()):
+            yield context
     except (StoreUnavailable, OSError) as error:
         raise click.ClickException(f"the database cannot be used: {error}") from error
     finally:
         context.store.close()
+
+
+def _user() -> Actor:
+    """The user of this machine, by number where it has no name, as in containers."""
+    try:
+        return Actor("cli", user=getpass.getuser())
+    except (KeyError, OSError):  # of Python before and since 3.13
+        return Actor("cli", user=str(os.getuid()))
 
 
 def make_database(context: AppContext) -> None:

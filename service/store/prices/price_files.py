@@ -10,14 +10,18 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from providers.offer import Fetched
+from service.domain.audit import Change
 from service.domain.prices import pack_terms
+from service.domain.teams import DEFAULT_TEAM
+from service.store.audit import record_change
 from service.store.database import Database, insert_into, insert_new
 from service.store.prices.lock import lock_books
-from service.store.tables import offers, price_files, price_snapshots, team_quotes
+from service.store.tables import offers, price_files, price_snapshots, team_quotes, teams
 
 FILE_PROVIDER = "file"
 """Provider of snapshots of what people state themselves."""
 _FILE = price_files.c
+_Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +60,12 @@ class PriceFileRows(Database):
                 return None
             same = (mine, _FILE.name == record.name)
             last = int(connection.scalar(select(func.max(_FILE.version)).where(*same)) or 0)
-            connection.execute(update(price_files).where(*same, _FILE.state == "current").values(state="superseded"))
+            replaced = update(price_files).where(*same, _FILE.state == "current").values(state="superseded").returning(price_files)
+            earlier = connection.execute(replaced).mappings().first()
             values = asdict(record) | {"version": last + 1}
             connection.execute(insert(price_files).values(values))
             _combine(connection, record.team, combine, record.kept_at)
+            _record(connection, record.team, "price_file.keep", dict(earlier) if earlier else None, values, record.kept_at)
         return PriceFileRecord(**values)
 
     def delete_price_file(self, team: str, name: str, now: datetime, combine: Combine) -> PriceFileRecord | None:
@@ -72,6 +78,7 @@ class PriceFileRows(Database):
                 return None
             connection.execute(update(price_files).where(*current).values(state="deleted"))
             _combine(connection, team, combine, now)
+            _record(connection, team, "price_file.delete", dict(row), None, now)
         return PriceFileRecord(**{**row, "state": "deleted"})
 
     def price_files(self, team: str) -> list[PriceFileRecord]:
@@ -83,6 +90,14 @@ class PriceFileRows(Database):
         """All versions of a team's file, newest first; none where the team never had one of that name."""
         query = select(price_files).where(_FILE.team == team, _FILE.name == name).order_by(_FILE.version.desc())
         return self._list(PriceFileRecord, query)
+
+
+def _record(connection: Connection, team: str, operation: str, before: _Row | None, after: _Row | None, now: datetime) -> None:
+    """Append to the audit trail; files are known by their team's name, the trail by its id."""
+    row = after or before or {}
+    team_id = connection.scalar(select(teams.c.id).where(teams.c.name == team)) or DEFAULT_TEAM
+    states = (None if state is None else {name: state[name] for name in ("name", "version", "sha256")} for state in (before, after))
+    record_change(connection, Change(team_id, operation, row["name"], *states), now)
 
 
 def _combine(connection: Connection, team: str, combine: Combine, now: datetime) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, insert, or_, select
 
+from service.domain.audit import Change
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.results import MOST_LINKS, ResultDetail, ResultFilter, ResultLink, ResultRecord
 from service.domain.teams import DEFAULT_TEAM
+from service.store.audit import record_change
 from service.store.database import Database, columns_of, insert_new
 from service.store.idempotency import store_response
 from service.store.results.tables import result_links, results
@@ -39,6 +41,7 @@ class ResultRows(Database):
             last = connection.scalar(select(func.coalesce(func.max(results.c.number), 0)).where(results.c.team == team))
             kept = replace(new, row=replace(new.row, number=int(last or 0) + 1))
             connection.execute(insert(results).values(_values(kept)))
+            record_change(connection, Change(team, "result.keep", kept.row.id, None, asdict(kept.row)), kept.row.created_at)
             remembered(kept)
         return kept
 
@@ -64,9 +67,14 @@ class ResultRows(Database):
             query = query.where(results.c.number < before)
         return self._list(ResultRecord, query.order_by(results.c.number.desc()).limit(limit))
 
-    def delete_result(self, team: str, result_id: str) -> bool:
+    def delete_result(self, team: str, result_id: str, now: datetime) -> bool:
         """Delete a team's result with its links; False where the team has none of this id."""
-        return self._change(delete(results).where(results.c.team == team, results.c.id == result_id)) > 0
+        with self._write() as connection:
+            gone = delete(results).where(results.c.team == team, results.c.id == result_id).returning(*_RECORD)
+            row = connection.execute(gone).mappings().first()
+            if row is not None:
+                record_change(connection, Change(team, "result.delete", result_id, dict(row), None), now)
+            return row is not None
 
     def delete_expired_results(self, now: datetime) -> int:
         """Delete results and links that have expired; returns the number of results."""
@@ -84,6 +92,7 @@ class ResultRows(Database):
                 return False
             values = {column.name: getattr(link, column.name) for column in _LINK}
             connection.execute(insert(result_links).values(values | {"result": result_id, "digest": digest}))
+            record_change(connection, Change(team, "result_link.create", link.id, None, values), link.created_at)
             remembered(link)
         return True
 
@@ -92,9 +101,14 @@ class ResultRows(Database):
         query = select(*_LINK).where(result_links.c.result == result_id, _live(result_links.c.expires_at, now))
         return self._list(ResultLink, query.order_by(result_links.c.created_at, result_links.c.id))
 
-    def delete_link(self, result_id: str, link_id: str) -> bool:
-        """Delete a link of a result; False where it has none of this id."""
-        return self._change(delete(result_links).where(result_links.c.result == result_id, result_links.c.id == link_id)) > 0
+    def delete_link(self, team: str, result_id: str, link_id: str, now: datetime) -> bool:
+        """Delete a link of a team's result; False where it has none of this id."""
+        with self._write() as connection:
+            gone = delete(result_links).where(result_links.c.result == result_id, result_links.c.id == link_id).returning(*_LINK)
+            row = connection.execute(gone).mappings().first()
+            if row is not None:
+                record_change(connection, Change(team, "result_link.delete", link_id, dict(row), None), now)
+            return row is not None
 
     def _detail(self, query: Select[Any]) -> ResultDetail | None:
         with self._read() as connection:

@@ -15,10 +15,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, update
 
+from service.domain.audit import Change
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.jobs import OPEN_STATES, JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
+from service.store.audit import record_change
 from service.store.database import Database, insert_new, sanitize_text
 from service.store.idempotency import store_response
 from service.store.scenarios import statements
@@ -105,6 +107,7 @@ class ScenarioRows(Database):
             values["number"] = int(connection.execute(last).scalar_one()) + 1
             connection.execute(insert(scenarios).values(values))
             record = ScenarioRecord(**{name: values[name] for name in ScenarioRecord.__dataclass_fields__})
+            record_change(connection, Change(record.team, "scenario.create", record.id, None, _state(values)), now)
             remembered(record)
         return record
 
@@ -141,7 +144,12 @@ class ScenarioRows(Database):
     def cancel_scenario(self, scenario_id: str, now: datetime) -> bool:
         """Cancel a scenario; False where it has ended before."""
         with self._write() as connection:
-            return _end(connection, scenario_id, "cancelled", now)
+            row = connection.execute(select(*_RECORD_COLUMNS).where(scenarios.c.id == scenario_id).with_for_update()).mappings().first()
+            if row is None or not _end(connection, scenario_id, "cancelled", now):
+                return False
+            after = _state({**row, "state": "cancelled"})
+            record_change(connection, Change(row["team"], "scenario.cancel", scenario_id, _state(dict(row)), after), now)
+        return True
 
     def release_chunks(self, job_key: str) -> None:
         """Release the chunks that an earlier attempt of a job held."""
@@ -255,6 +263,12 @@ def _check_quota(connection: Connection, new: NewScenario, quota: OpenWork) -> N
     count, units = connection.execute(query.where(scenarios.c.team == new.team, scenarios.c.state.in_(OPEN_STATES))).one()
     if count >= quota.scenarios or units + new.units > quota.units:
         raise TeamQuotaReached(OpenWork(int(count), int(units)))
+
+
+def _state(row: Mapping[str, Any]) -> Body:
+    """What the audit trail has the digest of: nothing that workers change."""
+    cancelled = row["state"] == "cancelled"
+    return {name: row[name] for name in ("id", "kind", "units", "price_snapshot", "engine_version")} | {"cancelled": cancelled}
 
 
 def _record(row: RowMapping) -> ScenarioRecord:

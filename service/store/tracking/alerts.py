@@ -11,9 +11,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert, or_, select, update
 
+from service.domain.audit import Change
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, DeliveryState, PreviousAlert
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
+from service.store.audit import record_change
 from service.store.database import Database, columns_of, sanitize_text
 from service.store.idempotency import store_response
 from service.store.tracking.programs import PROGRAM, lock, next_number
@@ -64,6 +66,7 @@ class AlertRows(Database):
             made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
             connection.execute(insert(alert_rules).values(asdict(made)))
             connection.execute(update(track_programs).where(track_programs.c.id == program.id).values(judged_at=None))
+            record_change(connection, Change(made.team, "alert_rule.create", made.id, None, asdict(made)), now)
             remembered(made)
         return made
 
@@ -82,9 +85,10 @@ class AlertRows(Database):
         alert_ids = select(alerts.c.id).where(alerts.c.rule == rule.id)
         waiting = and_(alert_deliveries.c.state == "pending", alert_deliveries.c.alert.in_(alert_ids))
         with self._write() as connection:
-            connection.execute(
-                update(alert_rules).where(alert_rules.c.id == rule.id, alert_rules.c.ended_at.is_(None)).values(ended_at=now)
-            )
+            ended = update(alert_rules).where(alert_rules.c.id == rule.id, alert_rules.c.ended_at.is_(None)).values(ended_at=now)
+            if not connection.execute(ended).rowcount:
+                return
+            record_change(connection, Change(rule.team, "alert_rule.end", rule.id, asdict(rule), None), now)
             connection.execute(update(alert_deliveries).where(waiting).values(state="failed", last_error=ENDED, claimed_until=None))
 
     def due_evaluations(self, before: datetime, limit: int) -> list[DueEvaluation]:
@@ -125,6 +129,7 @@ class AlertRows(Database):
         """Store a test alert with a delivery to each target of the rule; it ends at once."""
         with self._write() as connection:
             lock(connection, track_programs, track_programs.c.id == rule.program)
+            record_change(connection, Change(rule.team, "alert_rule.test", rule.id, asdict(rule), asdict(rule)), now)
             return _insert(connection, rule, TEST, asdict(finding), now, now)
 
     def pending_tests(self, rule: AlertRuleRecord) -> int:

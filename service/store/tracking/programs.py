@@ -5,21 +5,23 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, update
 
+from service.domain.audit import Change
 from service.domain.errors import VersionConflictError
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.records import ProgramRecord, RunRecord
+from service.store.audit import record_change
 from service.store.database import Database, columns_of, insert_new
 from service.store.idempotency import store_response
 from service.store.tables import teams
 from service.store.tracking.tables import track_programs, track_revisions, track_runs
 
 Body = Mapping[str, Any]
-
+_Tracked = TypeVar("_Tracked", ProgramRecord, RunRecord)
 
 PROGRAM, RUN = columns_of(track_programs, ProgramRecord), columns_of(track_runs, RunRecord)
 
@@ -41,6 +43,7 @@ class TrackRows(Database):
             connection.execute(insert(track_programs).values(values))
             _revise(connection, values)
             made = ProgramRecord(**{name: values[name] for name in ProgramRecord.__dataclass_fields__})
+            record_change(connection, Change(team, "program.create", made.id, None, _state(made)), now)
             remembered(made)
         return made
 
@@ -59,7 +62,7 @@ class TrackRows(Database):
 
     def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
         """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""
-        return ProgramRecord(**self._revised(track_programs, program, {"body": dict(body)}, now, by))
+        return self._revised(track_programs, program, {"body": dict(body)}, now, by)
 
     def create_run(
         self, program: ProgramRecord, name: str, body: Body, now: datetime, idempotency: IdempotencyRecord | None = None
@@ -74,6 +77,7 @@ class TrackRows(Database):
             key = connection.execute(insert(track_runs).values(values).returning(track_runs.c.key)).scalar_one()
             _revise(connection, values)
             made = RunRecord(key=key, **{name: values[name] for name in RunRecord.__dataclass_fields__ if name != "key"})
+            record_change(connection, Change(made.team, "run.create", made.id, None, _state(made)), now)
             remembered(made)
         return made
 
@@ -96,7 +100,7 @@ class TrackRows(Database):
 
     def change_run(self, run: RunRecord, body: Body, now: datetime, by: str | None) -> RunRecord:
         """The run with a new body. Raises VersionConflictError where `run` is not its newest version."""
-        return RunRecord(**self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by))
+        return self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by)
 
     def first_body(self, object_id: str) -> Body:
         """The first version of a program or run."""
@@ -104,7 +108,7 @@ class TrackRows(Database):
         body: Body = self._scalar(query)
         return body
 
-    def _revised(self, table: Table, row: ProgramRecord | RunRecord, values: dict[str, Any], now: datetime, by: str | None) -> RowMapping:
+    def _revised(self, table: Table, row: _Tracked, values: dict[str, Any], now: datetime, by: str | None) -> _Tracked:
         version = row.version + 1
         change = update(table).where(table.c.id == row.id, table.c.version == row.version)
         with self._write() as connection:
@@ -114,7 +118,15 @@ class TrackRows(Database):
                 raise VersionConflictError(row.id)
             revision = {"id": row.id, "version": version, "body": values["body"], "at": now, "by": by}
             connection.execute(insert(track_revisions).values(revision))
-            return changed
+            made = type(row)(**changed)
+            operation = "program.change" if table is track_programs else "run.change"
+            record_change(connection, Change(row.team, operation, row.id, _state(row), _state(made)), now)
+            return made
+
+
+def _state(row: ProgramRecord | RunRecord) -> Body:
+    """What the audit trail has the digest of."""
+    return {"id": row.id, "version": row.version, "body": row.body}
 
 
 def _new(body: Body, now: datetime) -> dict[str, Any]:

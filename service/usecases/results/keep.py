@@ -75,7 +75,7 @@ def list_results(context: AppContext, who: Principal, wanted: ResultFilter, befo
 def delete_result(context: AppContext, who: Principal, result_id: str) -> None:
     """Delete a result with its links. Raises NotFound."""
     check_result(context, who, result_id)
-    context.store.delete_result(who.team, result_id)
+    context.store.delete_result(who.team, result_id, context.clock())
 
 
 def forget_results(context: AppContext) -> int:

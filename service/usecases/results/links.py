@@ -52,7 +52,7 @@ def list_links(context: AppContext, who: Principal, result_id: str) -> list[Resu
 def revoke_link(context: AppContext, who: Principal, result_id: str, link_id: str) -> None:
     """Delete a link; it opens nothing from now on. Raises NotFound."""
     check_result(context, who, result_id)
-    if not context.store.delete_link(result_id, link_id):
+    if not context.store.delete_link(who.team, result_id, link_id, context.clock()):
         raise NotFound(NOT_OURS.format(what="link"))
 
 

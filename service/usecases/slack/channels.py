@@ -39,7 +39,7 @@ def map_channel(
 def unmap_channel(context: AppContext, workspace: str, channel: str | None) -> None:
     """Delete a mapping. Raises InvalidRequest where there is none."""
     _check_ids(workspace, channel)
-    if not context.store.unmap_slack_channel(workspace, channel or WHOLE_WORKSPACE):
+    if not context.store.unmap_slack_channel(workspace, channel or WHOLE_WORKSPACE, context.clock()):
         raise InvalidRequest("this is not mapped; `outlay slack list` shows what is", "/channel")
 
 

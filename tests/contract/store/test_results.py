@@ -116,10 +116,10 @@ class TestKeeping:
         """With its links."""
         kept = keep(store)
         link(store, kept, "1" * 64)
-        assert not store.delete_result("theirs", kept.row.id)
-        assert store.delete_result(DEFAULT_TEAM, kept.row.id)
+        assert not store.delete_result("theirs", kept.row.id, NOW)
+        assert store.delete_result(DEFAULT_TEAM, kept.row.id, NOW)
         assert store.linked_result(kept.row.id, "1" * 64, NOW) is None
-        assert not store.delete_result(DEFAULT_TEAM, kept.row.id)
+        assert not store.delete_result(DEFAULT_TEAM, kept.row.id, NOW)
 
 
 class TestListing:
@@ -197,8 +197,8 @@ class TestLinks:
         assert store.links(kept.row.id, NOW) == sorted((expiring, lasting), key=lambda made: made.id)
         assert store.linked_result(kept.row.id, "1" * 64, NOW + DAY) is None
         assert store.links(kept.row.id, NOW + DAY) == [lasting]
-        assert store.delete_link(kept.row.id, lasting.id)
-        assert not store.delete_link(kept.row.id, lasting.id)
+        assert store.delete_link(DEFAULT_TEAM, kept.row.id, lasting.id, NOW)
+        assert not store.delete_link(DEFAULT_TEAM, kept.row.id, lasting.id, NOW)
         assert store.linked_result(kept.row.id, "2" * 64, NOW) is None
 
     def test_a_result_has_so_many_links(self, store: Store) -> None:

@@ -35,6 +35,6 @@ def test_a_new_mapping_takes_the_place_of_the_earlier_one(store: Store) -> None:
 
 def test_a_mapping_is_deleted_once(store: Store) -> None:
     mapped(store, "T1", "C1", "vision")
-    assert store.unmap_slack_channel("T1", "C1")
-    assert not store.unmap_slack_channel("T1", "C1")
+    assert store.unmap_slack_channel("T1", "C1", NOW)
+    assert not store.unmap_slack_channel("T1", "C1", NOW)
     assert store.slack_channel("T1", "C1") is None

@@ -25,6 +25,7 @@ from service.api.resources.tracking.alerts import RULE_EXAMPLE
 from service.config import Settings, load_settings
 from service.domain.errors import StoreUnavailable
 from service.domain.teams import SCOPES
+from service.usecases.audit import check_trail
 from service.usecases.keys import make_key
 from tests.contract.doors import House, house, is_problem, key_id, secret, shown
 
@@ -104,6 +105,11 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.fixture(scope="module")
 def ids(doors: House) -> Mapping[str, str]:
+    """What our team has for all tests."""
+    return own_ids(doors)
+
+
+def own_ids(doors: House) -> Mapping[str, str]:
     """What our team has, by the name that addresses give it; a new kind of thing must be made here."""
     program = made(doors, "/v1/track/programs", {"name": "ours"})
     run = made(doors, f"/v1/track/programs/{program}/runs", {"name": "ours"})
@@ -257,6 +263,55 @@ def needed(app: Flask, method: str, rule: str) -> str:
     (requirement,) = openapi.document(app)["paths"][path][method.lower()]["security"]
     (scope,) = requirement["apiKey"]
     return str(scope)
+
+
+LOGGED_ELSEWHERE = {"/v1/track/runs/<run_id>/events", "/v1/track/imports"}
+"""Tracked events are a log of their own."""
+FROM = "192.0.2.7"
+
+
+class TestTheAuditTrail:
+    def test_every_change_has_an_entry(self, doors: House) -> None:
+        """By key, address and request id; calculations and events leave none. A new route that changes something needs its entry."""
+        ids = dict(own_ids(doors))
+        for number, (method, rule) in enumerate(sorted(BODIES, key=lambda entry: (entry[0] == "DELETE", -len(entry[1])))):
+            body = BODIES[method, rule]
+            sent = {"data": body} if isinstance(body, bytes) else {"json": body}
+            asked = {**EVERY_VERSION, "X-Request-Id": f"audit-{number}"}
+            before = newest(doors)
+            answer = doors.ask("ours", method, address(rule, ids), **sent, headers=asked, environ_base={"REMOTE_ADDR": FROM})
+            assert answer.status_code < 300 or rule in LOGGED_ELSEWHERE, (rule, answer.text)
+            if rule == "/v1/scenarios":
+                ids["scenario_id"] = answer.get_json()["id"]  # one that can still be cancelled
+            after = newest(doors)
+            assert after["number"] - before["number"] == (rule not in LOGGED_ELSEWHERE), (method, rule)
+            if rule not in LOGGED_ELSEWHERE:
+                found = {name: after[name] for name in ("via", "key", "address", "request")}
+                key = key_id(doors.tokens["ours"])
+                assert found == {"via": "http", "key": key, "address": FROM, "request": asked["X-Request-Id"]}
+
+    def test_it_is_the_teams_own_and_for_admins(self, doors: House, ids: Mapping[str, str]) -> None:
+        """Pages go back to the key that began it; another team's shows nothing of it."""
+        pages, cursor = [], ""
+        while True:
+            page = doors.ask("ours", "GET", f"/v1/audit?limit=7{cursor}").get_json()
+            pages += page["items"]
+            if page["next_cursor"] is None:
+                break
+            cursor = f"&cursor={page['next_cursor']}"
+        assert [entry["number"] for entry in pages] == list(range(len(pages), 0, -1))
+        assert check_trail(pages) == len(pages)
+        assert {entry["object"] for entry in pages} >= {ids["program_id"], ids["run_id"], key_id(doors.tokens["ours"])}
+        assert ids["run_id"] not in doors.ask("theirs", "GET", "/v1/audit").text
+        one = doors.ask("ours", "GET", f"/v1/audit?object={ids['run_id']}&operation=run.create").get_json()["items"]
+        assert [entry["object"] for entry in one] == [ids["run_id"]]
+
+
+def newest(doors: House) -> Mapping[str, Any]:
+    """The newest entry of our trail."""
+    (entry,) = doors.ask("ours", "GET", "/v1/audit?limit=1").get_json()["items"]
+    found: Mapping[str, Any] = entry
+    return found
 
 
 class TestPagesOfResults:

@@ -22,6 +22,7 @@ NO_SERVICE = {"serve", "openapi", "completion"}
 ASKING = {
     "accelerators": "",
     "ask": "7B on 1T tokens on 64 h100",
+    "audit": "",
     "buy-or-rent": "--accelerator H100 --count 64 --years 1 --quote x=2.1",
     "check": f"{FILE} --max-usd 1",
     "compare": "--model llama-2-7b --tokens 1T --accelerators H100 --counts 64",
