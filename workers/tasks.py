@@ -12,12 +12,12 @@ from service.config import load_settings
 from service.container import JOB_KINDS, build_context
 from service.context import AppContext
 from service.queue import RUN_JOB, publish
+from service.usecases.delivery.deliver import deliver_due
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.prices.refresh import refresh_due
 from service.usecases.results.keep import forget_results
 from service.usecases.scenarios.scenarios import forget_scenarios
 from service.usecases.scenarios.worker import maintain_scenarios
-from service.usecases.tracking.alert_delivery import deliver_due
 from service.usecases.tracking.alerts import evaluate_due
 from service.usecases.tracking.projection import project_all
 from workers.shutdown import stopping
@@ -30,7 +30,7 @@ REFRESH = "outlay.refresh_due"
 FOLD = "outlay.fold_log"
 FORGET = "outlay.delete_old_responses"
 JUDGE = "outlay.judge_programs"
-DELIVER = "outlay.deliver_alerts"
+DELIVER = "outlay.deliver_messages"
 WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 """This worker's name, the same in all its processes, which are forked later."""
 

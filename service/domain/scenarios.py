@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.answer_fields import HIDDEN, MERGED, Doc
+from service.domain.deliveries import MAX_URL_CHARACTERS, DeliveryState
 from service.domain.jobs import JobState
 from service.domain.quantities import Range
 from service.domain.schedule import ActivityNetwork
@@ -278,9 +279,22 @@ class ScenarioRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class EndNotice:
+    """Who is told of a scenario's end, and how far that has come; state and attempts are null before the end."""
+
+    host: Annotated[str, Doc("Host of the address", max_length=MAX_URL_CHARACTERS)]
+    state: Annotated[DeliveryState | None, Doc("Whether the message has arrived; null before the end")]
+    attempts: Annotated[int, Doc("Attempts so far")]
+    last_error: Annotated[str | None, Doc("Why the last attempt failed; null: none failed", max_length=2000)]
+    sent_at: Annotated[datetime | None, Doc("When the receiver accepted it")]
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioDetail:
-    """A scenario's record with its request and, once it has succeeded, its result."""
+    """A scenario's record with its request, who is told of its end and, once it has succeeded, its result. `target`: as stored."""
 
     row: Annotated[ScenarioRecord, MERGED]
     request: Annotated[Body, Doc("Request as sent")]
     result: Annotated[Body | None, Doc("Null until it has succeeded; see docs/scenarios.md")]
+    target: Annotated[Body | None, HIDDEN] = None
+    notify: Annotated[EndNotice | None, Doc("Who is told of its end; null: nobody")] = None

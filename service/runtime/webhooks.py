@@ -24,7 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from providers.error_text import describe_error
 from providers.transport import POOLS, deadline_at
-from service.domain.tracking.alerts import MAX_URL_CHARACTERS
+from service.domain.deliveries import MAX_URL_CHARACTERS
 
 CONNECT_S = 3.0
 READ_S = 5.0

@@ -12,19 +12,20 @@ from service.domain.errors import InvalidRequest
 from service.formats.slack.alerts import program_buttons
 from service.formats.slack.blocks import Message, button, card_message, link_button, text_message
 from service.formats.slack.cards import Card, make_card
-from service.formats.slack.references import Reference
+from service.formats.slack.references import SHARE, WHY, Reference
 from service.schemas.ask import LONGEST_QUESTION, ask_body
 from service.schemas.results.kinds import KINDS
 from service.slack.conversation import Conversation
 from service.usecases.results.keep import Question, find_result, keep
 from service.usecases.results.links import make_link, new_token
+from service.usecases.scenarios.scenarios import find_scenario
 from service.usecases.slack.addresses import picture_address
 
 Body = Mapping[str, Any]
 KEPT_DAYS = 90
 """Answers in Slack, and the links that open them, end after this time."""
 MOST_CANDIDATES = 10
-CHEAPER, COMPARE, OPEN, WHY, SHARE, ASK = "cheaper", "compare", "open", "why", "share", "ask"
+CHEAPER, COMPARE, OPEN, ASK, TRIALS = "cheaper", "compare", "open", "ask", "trials"
 """Actions of buttons."""
 
 
@@ -67,6 +68,11 @@ def find_answer(chat: Conversation, reference: Reference) -> Answered:
     if reference.result is not None:
         found = find_result(chat.context, chat.who, reference.result)
         return Answered(found.row.kind, found.request, found.answer, reference)
+    if reference.scenario is not None:
+        scenario = find_scenario(chat.context, chat.who, reference.scenario)
+        if scenario.result is None:
+            raise InvalidRequest("The scenario has no result.")
+        return Answered("chance", scenario.request, scenario.result, reference)
     body = ask_body(chat.context, chat.who, reference.question or "", with_answer=True)
     if body["answer"] is None:
         raise InvalidRequest("This cannot be answered any more; ask again.")
@@ -112,6 +118,8 @@ def _buttons(chat: Conversation, found: Answered, *, shared: bool) -> list[Butto
     buttons = []
     if found.kind == "estimate":
         buttons = [button("Cheaper ways", CHEAPER, value), button("Compare", COMPARE, value)]
+    if found.kind == "chance" and "base" in found.request and found.reference.question is not None and chat.who.may("write"):
+        buttons = [button("All trials", TRIALS, value)]
     if found.kind == "status":
         buttons = program_buttons(found.request["id"])
     if result is not None:

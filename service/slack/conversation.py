@@ -11,12 +11,14 @@ from service.domain.teams import Principal
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A channel's team with its context, the address of this service as Slack knows it, and the id of the user who asks."""
+    """A channel's team with its context, the address of this service as Slack knows it, the id of the user who asks, and where the answer
+    goes."""
 
     context: AppContext
     channel: SlackChannel
     server: str
     user: str
+    response_url: str
 
     @property
     def who(self) -> Principal:

@@ -9,13 +9,14 @@ from service.domain.errors import InvalidRequest
 from service.domain.tracking.records import ProgramRecord
 from service.formats.headline import money
 from service.formats.slack.blocks import Message, text_message
-from service.formats.slack.references import GATE, REPORT, BadReference, read_reference
+from service.formats.slack.references import GATE, PROGRESS, REPORT, SHARE, WHY, BadReference, read_reference
 from service.schemas.results.kinds import KINDS
-from service.slack.answers import ASK, CHEAPER, COMPARE, SHARE, WHY, Answered, find_answer, kept, show
+from service.slack.answers import ASK, CHEAPER, COMPARE, TRIALS, Answered, find_answer, kept, show
 from service.slack.commands import answer_text
 from service.slack.conversation import Conversation
 from service.slack.programs import program_gate, program_health
 from service.slack.reasons import reasons
+from service.slack.scenarios import show_progress, start_trials
 from service.usecases.tracking.programs import find_program
 
 Body = Mapping[str, Any]
@@ -38,6 +39,8 @@ def press(chat: Conversation, action: str, value: str) -> Message:
         return answer_text(chat, reference.question or "")
     if name in _OF_PROGRAMS:
         return _OF_PROGRAMS[name](chat, find_program(chat.context, chat.who, reference.program or ""))
+    if name == PROGRESS:
+        return show_progress(chat, reference.scenario or "")
     if name not in _ACTIONS:
         raise InvalidRequest(CHANGED)
     return _ACTIONS[name](chat, find_answer(chat, reference))
@@ -82,5 +85,6 @@ _ACTIONS: Mapping[str, Callable[[Conversation, Answered], Message]] = {
     COMPARE: _compare,
     WHY: _why,
     SHARE: _share,
+    TRIALS: start_trials,
 }
 _OF_PROGRAMS: Mapping[str, Callable[[Conversation, ProgramRecord], Message]] = {REPORT: program_health, GATE: program_gate}

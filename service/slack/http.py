@@ -174,7 +174,7 @@ def _answer(context: AppContext, feedback: FeedbackCache, where: Form, server: s
     """Send the answer, or why there is none."""
     try:
         channel = find_channel(context, where["team"], where["channel"])
-        chat = Conversation(context_for_team(context, feedback, channel.principal), channel, server, where["user"])
+        chat = Conversation(context_for_team(context, feedback, channel.principal), channel, server, where["user"], url)
         with acting_as(Actor("slack", user=where["user"])):
             message = respond(chat)
     except DomainError as error:

@@ -14,6 +14,7 @@ from service.domain.tracking.feedback import RunOutcome
 from service.store.audit import AuditRows
 from service.store.backup import BackupRows, StoreNotEmpty
 from service.store.database import translate_db_errors
+from service.store.deliveries import ClaimedAlert, ClaimedDelivery, ClaimedEnd, DeliveryRows
 from service.store.idempotency import IdempotencyRows
 from service.store.jobs import MAX_ATTEMPTS, JobRows
 from service.store.keys import KeyRows
@@ -26,7 +27,7 @@ from service.store.results.results import ResultRows
 from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
 from service.store.slack import SlackRows
 from service.store.tables import HEAD
-from service.store.tracking.alerts import AlertRows, ClaimedDelivery, DueEvaluation
+from service.store.tracking.alerts import AlertRows, DueEvaluation
 from service.store.tracking.events import AppendedEvents, EventRows
 from service.store.tracking.feedback import FeedbackRows
 from service.store.tracking.programs import TrackRows
@@ -38,7 +39,9 @@ __all__ = [
     "AppendedEvents",
     "BookManifest",
     "ChunkClaim",
+    "ClaimedAlert",
     "ClaimedDelivery",
+    "ClaimedEnd",
     "DueEvaluation",
     "HistoryFilter",
     "NewScenario",
@@ -71,6 +74,7 @@ class Store(
     EventRows,
     ProjectionRows,
     AlertRows,
+    DeliveryRows,
     ScenarioRows,
     FeedbackRows,
     ResultRows,

@@ -23,9 +23,10 @@ from sqlalchemy import (
     String,
     Table,
     TypeDecorator,
+    UniqueConstraint,
 )
 
-HEAD = "0011"
+HEAD = "0012"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 
@@ -291,4 +292,23 @@ idempotency_keys = Table(
     Column("location", String(500)),
     Column("created_at", UtcTime, nullable=False),
     Index("idempotency_keys_by_time", "created_at"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("team", String(36), nullable=False),
+    Column("alert", String(36), ForeignKey("alerts.id")),  # what is told: an alert, or the end of a scenario
+    Column("scenario", String(36), ForeignKey("scenarios.id", ondelete="CASCADE")),
+    Column("target", Integer, nullable=False),  # index among the rule's targets
+    Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", UtcTime, nullable=False),
+    Column("claimed_until", UtcTime),
+    Column("last_error", String(2000)),
+    Column("sent_at", UtcTime),
+    UniqueConstraint("alert", "target", name="deliveries_of_alerts_once"),
+    UniqueConstraint("scenario", "target", name="deliveries_of_scenarios_once"),
+    Index("deliveries_due", "state", "due_at"),
 )

@@ -1,4 +1,4 @@
-"""Alerts by a real worker: what happens to a program arrives at a receiver, signed, once."""
+"""Messages by a real worker: what happens to a program, and the end of a scenario, arrive at a receiver, signed, once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from pathlib import Path
 import pytest
 from standardwebhooks import Webhook
 
+from service.api.resources.scenarios import EXAMPLE
 from service.config import Settings, to_env
 from service.container import build_context
 from service.context import AppContext
-from service.domain.teams import DEFAULT_TEAM
+from service.domain.deliveries import DeliveryTarget
+from service.domain.teams import DEFAULT_TEAM, EVERYBODY
 from service.domain.tracking.events import Event
 from service.queue import JOBS_QUEUE, celery_app
 from service.runtime import serve
+from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
+from service.usecases.scenarios.scenarios import submit
 from service.usecases.tracking.alerts import create_rule
 from tests.conftest import DEADLINE_S, wait_for
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening
@@ -84,6 +88,20 @@ def test_what_happens_to_a_program_arrives_once(context: AppContext, worker: Pat
     assert {Webhook(SECRET).verify(body, headers)["type"] for _, _, headers, body in server.seen} == {"alert.budget"}
     assert len({headers["webhook-id"] for _, _, headers, _ in server.seen}) == 1
     wait_for(lambda: states(context, program.id) == ["sent"], "the delivery to be over")
+    assert "s3cr3t" not in worker.read_text()
+
+
+def test_the_end_of_a_scenario_arrives_once(context: AppContext, worker: Path, server: Server) -> None:
+    """The worker evaluates, ends and tells it; the address stands in no line of its log."""
+    url = server.on(lambda handler: handler.answer(b""), "/s3cr3t")
+    body = {"kind": "monte_carlo", "base": EXAMPLE["base"], "trials": 2000}
+    request = build_request(ScenarioRequestSchema().load(body))
+    made = submit(context, EVERYBODY, request, body, notify=DeliveryTarget("webhook", url, SECRET))
+    wait_for(lambda: server.seen, "the message")
+    ((_, _, headers, sent),) = server.seen
+    told = Webhook(SECRET).verify(sent, headers)
+    assert (told["type"], told["data"]["id"], told["data"]["state"]) == ("scenario.ended", made.id, "succeeded")
+    wait_for(lambda: context.store.delivery_of_scenario(made.id).state == "sent", "the delivery to be over")
     assert "s3cr3t" not in worker.read_text()
 
 

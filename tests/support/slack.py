@@ -33,6 +33,8 @@ LIMITS: Mapping[str, int] = {
 }
 """Most characters and entries by docs.slack.dev/reference/block-kit, read on 2026-11-23."""
 MOST_BLOCKS = 50
+RESPONSE_URL_USES = 5
+"""Messages that a response URL takes, by docs.slack.dev/interactivity/handling-user-interaction, read on 2026-11-23."""
 MOST_ELEMENTS = {"actions": 25, "context": 10}
 
 
@@ -103,8 +105,10 @@ class Slack:
     def response_url(self) -> str:
         """A new response URL, as each request has one."""
         self.sent += 1
+        uses = iter(range(RESPONSE_URL_USES))
 
         def take(handler: Any) -> None:
+            assert next(uses, None) is not None, "a response URL is used too often"
             self.received.append(checked(json.loads(self.server.seen[-1][3])))
             handler.answer(b"ok")
 

@@ -17,22 +17,26 @@ from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import numbered_page
 from service.api.resources.training.estimate import EXAMPLE as ESTIMATE
 from service.context import AppContext
+from service.domain.deliveries import WEBHOOK_HEADERS
 from service.domain.errors import NotFound, StoreUnavailable
 from service.domain.jobs import OPEN_STATES
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
 from service.schemas.paging import page_schema
-from service.schemas.scenarios.presenters import entry_body, scenario_body
+from service.schemas.scenarios.presenters import scenario_body, submitted_body
 from service.schemas.scenarios.request import (
     KIND_FIELDS,
+    ScenarioEndSchema,
     ScenarioEntrySchema,
     ScenarioQuerySchema,
     ScenarioRequestSchema,
     ScenarioSchema,
+    SubmittedScenarioSchema,
     build_request,
 )
 from service.schemas.strict_json import dumps, parse
 from service.usecases.scenarios import scenarios as usecase
+from service.usecases.scenarios.end_messages import scenario_entry
 from service.usecases.scenarios.registry import load_kind
 
 Body = dict[str, Any]
@@ -45,6 +49,22 @@ EXAMPLE: Body = {
     "seed": 7,
     "early_stop": True,
     "distributions": {"hardware.count": {"choice": [512, 1024], "weights": [0.3, 0.7]}},
+}
+CALLBACKS: Body = {
+    "scenarioEnded": {
+        "{$request.body#/notify/url}": {
+            "post": {
+                "operationId": "scenarioEnded",
+                "summary": "The scenario has ended: it has succeeded, failed or been cancelled",
+                "parameters": [
+                    {"in": "header", "name": name, "required": True, "description": text, "schema": {"type": "string"}}
+                    for name, text in WEBHOOK_HEADERS.items()
+                ],
+                "requestBody": {"required": True, "content": {"application/json": {"schema": ScenarioEndSchema}}},
+                "responses": {"2XX": {"description": "Taken; 410 ends the delivery, and all else is retried for 28 hours"}},
+            }
+        }
+    }
 }
 EVENTS = "text/event-stream"
 POLL_S = 0.5
@@ -66,17 +86,20 @@ def known_scenario(scenario_id: str) -> ScenarioDetail:
 @blueprint.route("/v1/scenarios", methods=["POST"])
 @needs("write")
 @blueprint.arguments(ScenarioRequestSchema, example=EXAMPLE)
-@blueprint.response(202, ScenarioEntrySchema)
-@blueprint.doc(**IDEMPOTENT)
+@blueprint.response(202, SubmittedScenarioSchema)
+@blueprint.doc(**IDEMPOTENT, callbacks=CALLBACKS)
 def start_scenario(request: Body) -> Response:
     """Evaluate a base request many times: Monte Carlo, sensitivity, sweep or optimisation
 
     The scenario is stored and readable when this answers, whether or not a worker is alive. The same request with the same seed has the
-    same result on any number of workers. A team has at most 100 open scenarios, and 1e10 evaluations in them (429 beyond).
+    same result on any number of workers. `notify.url` is called when it has ended
+    (docs/scenarios.md). A team has at most 100 open scenarios, and 1e10 evaluations in them (429 beyond).
     """
-    kept = idempotency_record(202, entry_body, _url)
-    made = usecase.submit(app_context(), principal(), build_request(request), parse(g.body), kept)
-    return json_response(entry_body(made), 202, {"Location": _url(made)})
+    notify = usecase.webhook_of(app_context(), request.get("notify"))
+    shown = partial(submitted_body, notify=notify)
+    kept = idempotency_record(202, shown, _url)
+    made = usecase.submit(app_context(), principal(), build_request(request), parse(g.body), kept, notify=notify)
+    return json_response(shown(made), 202, {"Location": _url(made)})
 
 
 @blueprint.route("/v1/scenarios", methods=["GET"])
@@ -84,7 +107,7 @@ def start_scenario(request: Body) -> Response:
 @blueprint.response(200, page_schema(ScenarioEntrySchema))
 def list_scenarios(query: Body) -> Response:
     """The team's scenarios, the newest first"""
-    return numbered_page(query, partial(usecase.list_scenarios, app_context(), principal(), query.get("state")), entry_body)
+    return numbered_page(query, partial(usecase.list_scenarios, app_context(), principal(), query.get("state")), scenario_entry)
 
 
 @blueprint.route("/v1/scenarios/<scenario_id>", methods=["GET"])
@@ -137,7 +160,7 @@ def _events(context: AppContext, who: Principal, row: ScenarioRecord, release: C
 def _progress_events(context: AppContext, who: Principal, row: ScenarioRecord) -> Iterator[str]:
     ends, last = time.monotonic() + STREAM_S, ""
     while row.state in OPEN_STATES and time.monotonic() < ends:
-        data = dumps(entry_body(row))
+        data = dumps(scenario_entry(row))
         yield f"event: progress\ndata: {data}\n\n" if data != last else ": still there\n\n"
         last = data
         time.sleep(POLL_S)
@@ -146,7 +169,7 @@ def _progress_events(context: AppContext, who: Principal, row: ScenarioRecord) -
         except (StoreUnavailable, NotFound):
             return  # the headers are sent already: a reconnecting client gets the error
     if row.state not in OPEN_STATES:
-        yield f"event: end\ndata: {dumps(entry_body(row))}\n\n"
+        yield f"event: end\ndata: {dumps(scenario_entry(row))}\n\n"
 
 
 def _url(row: ScenarioRecord) -> str:

@@ -62,6 +62,8 @@ def _run_here(request: Body, team: str, *, as_json: bool) -> None:
     from service.usecases.scenarios.scenarios import submit
 
     loaded = load_request(ScenarioRequestSchema(), request)
+    if "notify" in loaded:
+        raise click.ClickException("notify: a message is sent by a running service; name it with --server, or leave notify out")
     with opened_context() as context, report_errors():
         make_database(context)
         who = member_of(context, team)

@@ -8,28 +8,15 @@ from datetime import date, datetime
 from typing import Annotated, Literal
 
 from service.domain.answer_fields import HIDDEN, Doc
+from service.domain.deliveries import DeliveryTarget
 from service.domain.tracking.status import ProgramStatus
 
 AlertKind = Literal["budget", "forecast_over_budget", "forecast_over_deadline", "drift", "stalled", "loss", "gate_missed", "cap"]
 Percentile = Literal["p50", "p90"]
-TargetKind = Literal["webhook", "slack"]
-DeliveryState = Literal["pending", "sent", "failed"]
+AlertTargetKind = Literal["webhook", "slack"]
 Figure = float | str | None
 TEST: Literal["test"] = "test"
 """Kind and subject of an alert that only tries a rule out."""
-
-
-@dataclass(frozen=True, slots=True)
-class AlertTarget:
-    """Address that alerts are POSTed to; webhooks have a secret for their signature (`whsec_` and base64).
-
-    `server`: address of this service as Slack knows it, of rules that were made there; None: messages have no picture and no buttons.
-    """
-
-    kind: TargetKind
-    url: str
-    secret: str | None = None
-    server: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +24,7 @@ class AlertRule:
     """Condition and limits of a rule. `shares` of the budget [1], `hours` without an event, `days` since the gate was due."""
 
     kind: Annotated[AlertKind, Doc("What is watched")]
-    targets: Annotated[tuple[AlertTarget, ...], Doc("Where alerts are sent")]
+    targets: Annotated[tuple[DeliveryTarget, ...], Doc("Where alerts are sent")]
     shares: Annotated[tuple[float, ...], Doc("Parts of the budget that are watched; empty: none", "1")] = ()
     percentile: Annotated[Percentile | None, Doc("Percentile of the forecast that is watched; null: none")] = None
     hours: Annotated[float | None, Doc("Time without an event; null: none", "h")] = None
@@ -65,8 +52,6 @@ RULE_FIELDS: Mapping[AlertKind, AlertRuleFields] = {
 }
 LIMITS = ("shares", "percentile", "hours", "days", "team_usd")
 """The names of all limits."""
-MAX_URL_CHARACTERS = 2000
-"""Characters of an address."""
 
 
 @dataclass(frozen=True, slots=True)

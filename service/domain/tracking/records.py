@@ -1,4 +1,4 @@
-"""What the store keeps of tracked programs: programs, runs, logged events, alert rules, alerts and deliveries. Times are UTC."""
+"""What the store keeps of tracked programs: programs, runs, logged events, alert rules and alerts. Times are UTC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from service.domain.answer_fields import HIDDEN, Doc
-from service.domain.tracking.alerts import DeliveryState
 from service.domain.tracking.events import Event
 
 Body = Mapping[str, Any]
@@ -72,24 +71,6 @@ class AlertRecord:
     body: Annotated[Body, HIDDEN]
     at: Annotated[datetime, Doc("When it was found")]
     ended_at: Annotated[datetime | None, Doc("End of the finding; null while it lasts")]
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRecord:
-    """Delivery of an alert to one target. `failed`: given up, after eight attempts in 28 hours or because the rule has ended.
-
-    `due_at`: when the next attempt is made.
-    """
-
-    id: Annotated[str, Doc("The webhook-id of its messages, the same at every attempt")]
-    alert: Annotated[str, HIDDEN]
-    target: Annotated[int, Doc("Its place among the rule's targets")]
-    state: Annotated[DeliveryState, Doc("Whether it has arrived")]
-    attempts: Annotated[int, Doc("Attempts so far")]
-    due_at: Annotated[datetime, HIDDEN]
-    claimed_until: Annotated[datetime | None, HIDDEN]
-    last_error: Annotated[str | None, Doc("Why the last attempt failed; null: none failed", max_length=2000)]
-    sent_at: Annotated[datetime | None, Doc("When the receiver accepted it")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,13 +35,18 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def message(blocks: Iterable[Block], fallback: str, *, shared: bool = False) -> Message:
-    """A message for a response URL: to the person who asked alone, or to the channel. It replaces no earlier one."""
+    """A message for a response URL: to the person who asked alone, or to the channel. It replaces no earlier one; see `replacing`."""
     return {
         "response_type": IN_CHANNEL if shared else EPHEMERAL,
         "replace_original": False,
         "text": escaped(fallback, FALLBACK),
         "blocks": [block.to_dict() for block in blocks],
     }
+
+
+def replacing(made: Message) -> Message:
+    """The message in place of the one whose button was pressed."""
+    return made | {"replace_original": True}
 
 
 def text_message(text: str, buttons: Sequence[ButtonElement] = ()) -> Message:

@@ -1,4 +1,4 @@
-"""What the buttons of a message refer to: an answer or a program."""
+"""What the buttons of a message refer to: an answer, a scenario or a program."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from service.serialization import to_json
 
 REPORT, GATE = "report", "gate"
 """Actions of buttons about a program."""
+WHY, SHARE, PROGRESS = "why", "share", "progress"
+"""Actions of buttons about an answer, and of a scenario that runs."""
 
 
 class BadReference(ValueError):
@@ -18,12 +20,13 @@ class BadReference(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A kept result with the token of its link, a question where nothing may be kept, or the id of a program."""
+    """A kept result with the token of its link, a question where nothing may be kept, or the id of a program or scenario."""
 
     result: str | None = None
     token: str | None = None
     question: str | None = None
     program: str | None = None
+    scenario: str | None = None
 
     def value(self) -> str | None:
         """The reference as a button's value; None where it is too long for one."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from service.domain.deliveries import DeliveryTarget
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.serialization import to_builtins
+from service.usecases.delivery.targets import address_host
+from service.usecases.scenarios.end_messages import scenario_entry
 
 Body = dict[str, Any]
 
 
-def entry_body(row: ScenarioRecord) -> Body:
-    """A scenario without request and result, as JSON."""
-    body: Body = to_builtins(row)
-    return body | {"progress": {"done": row.units_done, "total": row.units}}
+def submitted_body(row: ScenarioRecord, notify: DeliveryTarget | None) -> Body:
+    """A new scenario as JSON, with the secret of its webhook."""
+    told = None if notify is None else {"host": address_host(notify.url), "secret": notify.secret}
+    return scenario_entry(row) | {"notify": told}
 
 
 def scenario_body(scenario: ScenarioDetail) -> Body:
     """A scenario as JSON."""
-    return {**entry_body(scenario.row), "request": scenario.request, "result": scenario.result}
+    notify = None if scenario.notify is None else to_builtins(scenario.notify)
+    return {**scenario_entry(scenario.row), "request": scenario.request, "result": scenario.result, "notify": notify}

@@ -8,16 +8,18 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, validates_schema
 
+from service.domain.deliveries import MAX_URL_CHARACTERS
 from service.domain.errors import InvalidRequest
 from service.domain.jobs import JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
-from service.schemas.base import SentRequestSchema, pointers
+from service.schemas.base import SentRequestSchema, make_schema, pointers
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, NotNegative, Number, OwnField, Part, Schema, Text
+from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, NotNegative, Number, OwnField, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema
 from service.schemas.training.request import EstimateRequestSchema
+from service.usecases.scenarios.end_messages import ENDED
 from service.usecases.scenarios.registry import Body, ScenarioRequest, Shape
 
 MOST_TRIALS = 10**10
@@ -29,14 +31,14 @@ MOST_PAIRS = 1000
 PROGRAM_MARK = "tiers"
 """Section that only a program has."""
 SCHEMAS: Mapping[Shape, Schema] = {"estimate": EstimateRequestSchema(), "program": ProgramRequestSchema()}
-COMMON_FIELDS = ("kind", "base")
+COMMON_FIELDS = ("kind", "base", "notify")
 KIND_FIELDS: Mapping[str, tuple[str, ...]] = {
     "monte_carlo": ("trials", "seed", "early_stop", "distributions", "correlations", "budget_usd"),
     "sensitivity": ("inputs", "swing", "points", "seed"),
     "sweep": ("axes", "changes"),
     "optimize": tuple(OptimizeSchema().fields),
 }
-"""Fields of each kind, besides kind and base."""
+"""Fields of each kind, besides those of all kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,19 @@ class CorrelationSchema(Schema):
     correlation = Number(required=True, minimum=-1.0, maximum=1.0, description="Correlation of their normal scores [1]")
 
 
+class NotifySchema(Schema):
+    """A webhook that is called when the scenario has ended."""
+
+    url = Text(required=True, max_length=MAX_URL_CHARACTERS, description="https address that is POSTed to, signed as in Standard Webhooks")
+    secret = Text(description="`whsec_` and the base64 of 24 to 64 random bytes; left out: generated, and shown in this answer only")
+
+
 class ScenarioRequestSchema(OptimizeSchema):
     """Many evaluations of a base request, by workers."""
 
     kind = Choice(tuple(KIND_FIELDS), required=True, description="Kind of evaluation")
     base = BaseField(required=True, description="Request of an estimate or of a program that is varied")
+    notify = Part(NotifySchema, description="Who is told when it has ended, however it ends; left out: nobody")
     trials = Count(maximum=MOST_TRIALS, description="monte_carlo: trials at most; left out: 100,000")
     seed = Count(minimum=0, maximum=MOST_SEED, suffixes=False, description="The same request with the same seed has the same result")
     early_stop = Flag(description="monte_carlo: stop at fixed numbers of trials when the quantiles are precise enough; left out: true")
@@ -136,3 +146,24 @@ KINDS = {"kind": {"choices": tuple(KIND_FIELDS)}}
 PROGRESS = {"progress": Part(ProgressSchema, required=True, description="Evaluations that are done")}
 ScenarioEntrySchema = derive(ScenarioRecord, "ScenarioEntry", limits=KINDS, extra=PROGRESS)
 ScenarioSchema = derive(ScenarioDetail, "Scenario", limits=KINDS, parts={"request": SentRequestSchema}, extra=PROGRESS)
+
+
+class SubmittedNoticeSchema(Schema):
+    """Where the end of the scenario is told, with the secret that signs the message."""
+
+    host = Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of the address")
+    secret = Text(required=True, description="Signing secret; in this answer only")
+
+
+SUBMITTED = {"notify": Part(SubmittedNoticeSchema, required=True, allow_none=True, description="Who is told of its end; null: nobody")}
+SubmittedScenarioSchema = make_schema("SubmittedScenario", SUBMITTED, ScenarioEntrySchema)
+ENDED_AT = {"url": Text(required=True, description="Path of the scenario with its result on this service")}
+EndedScenarioSchema = make_schema("EndedScenario", ENDED_AT, ScenarioEntrySchema)
+
+
+class ScenarioEndSchema(Schema):
+    """The message about the end of a scenario, an event of the Standard Webhooks specification."""
+
+    type = Choice((ENDED,), required=True, description="Kind of event")
+    timestamp = Moment(required=True, description="When the scenario ended")
+    data = Part(EndedScenarioSchema, required=True, description="The scenario without request and result")

@@ -7,18 +7,18 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, validates_schema
 
+from service.domain.deliveries import MAX_URL_CHARACTERS, DeliveryRecord
 from service.domain.tracking.alerts import (
     LIMITS,
-    MAX_URL_CHARACTERS,
     RULE_FIELDS,
     TEST,
     AlertFinding,
     AlertKind,
     AlertRule,
+    AlertTargetKind,
     Percentile,
-    TargetKind,
 )
-from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord
 from service.schemas.base import make_schema
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
@@ -68,7 +68,7 @@ class NewAlertRuleSchema(Schema):
 
 
 TARGET = {
-    "kind": Choice(get_args(TargetKind), required=True, description="Kind of target"),
+    "kind": Choice(get_args(AlertTargetKind), required=True, description="Kind of target"),
     "host": Text(required=True, max_length=MAX_URL_CHARACTERS, description="Host of its address"),
 }
 AlertTargetSchema = make_schema(

@@ -22,6 +22,7 @@ from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.store.audit import record_change
 from service.store.database import Database, insert_new, sanitize_text
+from service.store.deliveries import add_delivery
 from service.store.idempotency import store_response
 from service.store.scenarios import statements
 from service.store.scenarios.statements import CHUNK_ATTEMPTS, FREE, HELD
@@ -41,7 +42,7 @@ _CLAIM_ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class NewScenario:
-    """A scenario to be stored; `review_at`: number of chunks before the first stopping check."""
+    """A scenario to be stored; `review_at`: number of chunks before the first stopping check; `notify`: the target told of its end."""
 
     team: str
     kind: str
@@ -52,6 +53,7 @@ class NewScenario:
     engine_version: str
     request: Body
     prepared: Body
+    notify: Body | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,10 @@ class ScenarioRows(Database):
 
     def scenario(self, team: str, scenario_id: str) -> ScenarioDetail | None:
         """A team's scenario, None where the team has none of this id."""
-        query = select(*_RECORD_COLUMNS, scenarios.c.request, scenarios.c.result)
+        query = select(*_RECORD_COLUMNS, scenarios.c.request, scenarios.c.result, scenarios.c.notify)
         with self._read() as connection:
             row = connection.execute(query.where(scenarios.c.id == scenario_id, scenarios.c.team == team)).mappings().first()
-            return ScenarioDetail(_record(row), row["request"], row["result"]) if row else None
+            return ScenarioDetail(_record(row), row["request"], row["result"], row["notify"]) if row else None
 
     def scenarios(self, team: str, before: int, limit: int, state: JobState | None = None) -> list[ScenarioRecord]:
         """A team's scenarios with a number below `before` (0: all), the newest first; with `state` only those in it."""
@@ -308,7 +310,10 @@ def _add_review(connection: Connection, scenario_id: str, review_at: int) -> Non
 
 
 def _end(connection: Connection, scenario_id: str, state: JobState, now: datetime, **values: object) -> bool:
-    """End a scenario; False where it has ended before."""
+    """End a scenario, and store the message about it; False where it has ended before."""
     change = update(scenarios).where(scenarios.c.id == scenario_id, scenarios.c.state.in_(OPEN_STATES))
     ended = {"state": state, "updated_at": now, "expires_at": now + RETENTION, **values}
-    return connection.execute(change.values(ended)).rowcount == 1
+    row = connection.execute(change.values(ended).returning(scenarios.c.team, scenarios.c.notify)).first()
+    if row is not None and row.notify is not None:
+        add_delivery(connection, row.team, now, scenario=scenario_id)
+    return row is not None

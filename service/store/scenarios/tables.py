@@ -28,6 +28,7 @@ scenarios = Table(
     Column("request", JSON, nullable=False),
     Column("prepared", JSON, nullable=False),
     Column("result", JSON(none_as_null=True)),
+    Column("notify", JSON(none_as_null=True)),  # the target that is told of its end
     UniqueConstraint("team", "number", name="scenarios_in_team"),
     Index("scenarios_by_state", "state", "created_at"),
     Index("scenarios_by_end", "expires_at"),

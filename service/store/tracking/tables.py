@@ -112,22 +112,6 @@ alerts = Table(
     UniqueConstraint("program", "number", name="alerts_in_program"),
 )
 
-alert_deliveries = Table(
-    "alert_deliveries",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("alert", String(36), ForeignKey("alerts.id"), nullable=False),
-    Column("target", Integer, nullable=False),  # index among the rule's targets
-    Column("state", String(16), nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due_at", UtcTime, nullable=False),
-    Column("claimed_until", UtcTime),
-    Column("last_error", String(2000)),
-    Column("sent_at", UtcTime),
-    UniqueConstraint("alert", "target", name="alert_deliveries_once"),
-    Index("alert_deliveries_due", "state", "due_at"),
-)
-
 track_lessons = Table(
     "track_lessons",
     metadata,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 from service.context import AppContext
+from service.domain.deliveries import DeliveryTarget
 from service.domain.errors import DomainError, InvalidRequest, NotFound
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.jobs import JobState
-from service.domain.scenarios import ScenarioDetail, ScenarioRecord
+from service.domain.scenarios import EndNotice, ScenarioDetail, ScenarioRecord
 from service.domain.teams import Principal
 from service.presets.version import engine_version
 from service.store import NewScenario, OpenWork, TeamQuotaReached
+from service.usecases.delivery.targets import address_host, webhook_target
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.scenarios.codec import pack_prepared
 from service.usecases.scenarios.registry import MOST_CHUNKS, Body, PreparedScenario, ScenarioRequest, load_kind
@@ -31,9 +34,16 @@ class TeamQuotaExceeded(DomainError):
 
 
 def submit(
-    context: AppContext, who: Principal, request: ScenarioRequest, request_json: Body, idempotency: IdempotencyRecord | None = None
+    context: AppContext,
+    who: Principal,
+    request: ScenarioRequest,
+    request_json: Body,
+    idempotency: IdempotencyRecord | None = None,
+    *,
+    notify: DeliveryTarget | None = None,
 ) -> ScenarioRecord:
-    """A new scenario, stored and readable when this returns, whether or not a worker is alive. `request_json`: the whole request as sent.
+    """A new scenario, stored and readable when this returns, whether or not a worker is alive. `request_json`: the whole request as sent,
+    stored without its `notify`, which may hold secrets; `notify`: the target that is told of the end.
 
     Raises DomainErrors with pointers into the request, TeamQuotaExceeded, Repeated and IdempotencyKeyReused. A repeated request has its
     first answer, whatever prices and lessons are by now.
@@ -42,11 +52,18 @@ def submit(
     prepared = load_kind(request.kind).prepare(context_for_team(context, FeedbackCache(context.store), who), request)
     _check_size(prepared)
     try:
-        record = context.store.create_scenario(_new_scenario(who, prepared, request_json), TEAM_QUOTA, context.clock(), idempotency)
+        record = context.store.create_scenario(_new_scenario(who, prepared, request_json, notify), TEAM_QUOTA, context.clock(), idempotency)
     except TeamQuotaReached as full:
         raise TeamQuotaExceeded(_quota_text(full.open_work, prepared)) from None
     enqueue_workers(context)
     return record
+
+
+def webhook_of(context: AppContext, notify: Body | None) -> DeliveryTarget | None:
+    """The target of a request's `notify`, None without. Raises InvalidRequest for a forbidden address or a malformed secret."""
+    if notify is None:
+        return None
+    return webhook_target(context, notify["url"], notify.get("secret"), "/notify/url", "/notify/secret")
 
 
 def find_scenario(context: AppContext, who: Principal, scenario_id: str) -> ScenarioDetail:
@@ -54,7 +71,7 @@ def find_scenario(context: AppContext, who: Principal, scenario_id: str) -> Scen
     scenario = context.store.scenario(who.team, scenario_id)
     if scenario is None:
         raise NotFound(NOT_OURS.format(what="scenario"))
-    return scenario
+    return scenario if scenario.target is None else replace(scenario, notify=_notice(context, scenario_id, scenario.target))
 
 
 def list_scenarios(context: AppContext, who: Principal, state: JobState | None, before: int, limit: int) -> list[ScenarioRecord]:
@@ -76,7 +93,7 @@ def forget_scenarios(context: AppContext) -> int:
     return context.store.forget_scenarios(now)
 
 
-def _new_scenario(who: Principal, prepared: PreparedScenario, request_json: Body) -> NewScenario:
+def _new_scenario(who: Principal, prepared: PreparedScenario, request_json: Body, notify: DeliveryTarget | None) -> NewScenario:
     return NewScenario(
         team=who.team,
         kind=prepared.kind,
@@ -85,8 +102,16 @@ def _new_scenario(who: Principal, prepared: PreparedScenario, request_json: Body
         review_at=min((*prepared.checkpoints, prepared.chunks)),
         price_snapshot=prepared.snapshot,
         engine_version=engine_version(),
-        request=request_json,
+        request={name: value for name, value in request_json.items() if name != "notify"},
         prepared=pack_prepared(prepared),
+        notify=None if notify is None else asdict(notify),
+    )
+
+
+def _notice(context: AppContext, scenario_id: str, target: Body) -> EndNotice:
+    host, made = address_host(target["url"]), context.store.delivery_of_scenario(scenario_id)
+    return (
+        EndNotice(host, None, 0, None, None) if made is None else EndNotice(host, made.state, made.attempts, made.last_error, made.sent_at)
     )
 
 

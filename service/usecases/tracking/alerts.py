@@ -1,11 +1,8 @@
-"""Alert rules: create, end, test and evaluate them. Alerts are delivered by `alert_delivery`."""
+"""Alert rules: create, end, test and evaluate them. Alerts are delivered by `usecases.delivery`."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import date, timedelta
@@ -13,23 +10,19 @@ from functools import partial
 from typing import Any
 
 from service.context import AppContext
+from service.domain.deliveries import DeliveryRecord, DeliveryTarget
 from service.domain.errors import InvalidRequest, NotFound
 from service.domain.idempotency import IdempotencyRecord
-from service.domain.slack import SLACK_HOST
 from service.domain.teams import Principal
-from service.domain.tracking.alerts import LIMITS, AlertFinding, AlertRule, AlertTarget, RuleInputs, SpendCaps, WatchedRun
-from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord, ProgramRecord
+from service.domain.tracking.alerts import LIMITS, AlertFinding, AlertRule, RuleInputs, SpendCaps, WatchedRun
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord, ProgramRecord
 from service.engine.tracking.alert_rules import REARM_AFTER, diff_alerts, evaluate_rule
-from service.runtime.webhooks import Forbidden, destination
+from service.usecases.delivery.targets import slack_target, webhook_target
 from service.usecases.jobs import never_stops
 from service.usecases.tracking.programs import NOT_OURS, OPEN
 from service.usecases.tracking.status import StatusResult, program_status
 
 Given = Mapping[str, Any]
-SECRET_PREFIX = "whsec_"  # noqa: S105  # prefix of a secret, by the Standard Webhooks specification
-SECRET_BYTES = (24, 64)
-"""Least and most bytes of a secret, by the same specification."""
-GENERATED_BYTES = 32
 MAX_PENDING_TESTS = 20
 MAX_RULES = 100
 """Most active rules of a program: all are evaluated every time."""
@@ -85,12 +78,7 @@ def try_rule(context: AppContext, rule: AlertRuleRecord) -> AlertRecord:
 
 def rule_from_record(row: AlertRuleRecord) -> AlertRule:
     """The rule of a stored record."""
-    return AlertRule(row.body["kind"], tuple(AlertTarget(**target) for target in row.body["targets"]), **_limits(row.body))
-
-
-def address_host(url: str) -> str:
-    """Host of a rule's address: its path is often a secret. The address is not checked again."""
-    return destination(url, private=True).name
+    return AlertRule(row.body["kind"], tuple(DeliveryTarget(**target) for target in row.body["targets"]), **_limits(row.body))
 
 
 def evaluate_due(context: AppContext, stopping: Callable[[], bool] = never_stops) -> None:
@@ -152,33 +140,7 @@ def _limits(given: Given) -> dict[str, Any]:
     return {name: given[name] for name in LIMITS if given.get(name) is not None} | {"shares": tuple(sorted(set(given.get("shares", ()))))}
 
 
-def _target(context: AppContext, given: Given, pointer: str) -> AlertTarget:
+def _target(context: AppContext, given: Given, pointer: str) -> DeliveryTarget:
     if "slack" in given:
-        address = _checked(context, given["slack"], f"{pointer}/slack")
-        if address != SLACK_HOST:
-            raise InvalidRequest(f"must be a Slack incoming webhook, https://{SLACK_HOST}/services/…", f"{pointer}/slack")
-        return AlertTarget("slack", given["slack"], server=given.get("server"))
-    _checked(context, given["webhook"], f"{pointer}/webhook")
-    secret = given.get("secret")
-    if secret is None:
-        secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(GENERATED_BYTES)).decode()
-    _check_secret(secret, f"{pointer}/secret")
-    return AlertTarget("webhook", given["webhook"], secret)
-
-
-def _checked(context: AppContext, url: str, pointer: str) -> str:
-    """Host of an address, with its port unless that is the default. Raises InvalidRequest for a forbidden address."""
-    try:
-        return destination(url, private=context.settings.allow_private_webhooks).name
-    except Forbidden as error:
-        raise InvalidRequest(str(error), pointer) from None
-
-
-def _check_secret(secret: str, pointer: str) -> None:
-    fewest, most = SECRET_BYTES
-    try:
-        length = len(base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True))
-    except (binascii.Error, ValueError):
-        length = 0
-    if not (secret.startswith(SECRET_PREFIX) and fewest <= length <= most):
-        raise InvalidRequest(f"must be {SECRET_PREFIX} and the base64 of {fewest} to {most} random bytes; leave it out to get one", pointer)
+        return slack_target(context, given["slack"], given.get("server"), f"{pointer}/slack")
+    return webhook_target(context, given["webhook"], given.get("secret"), f"{pointer}/webhook", f"{pointer}/secret")

@@ -19,7 +19,7 @@ from service.container import JOB_KINDS
 from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.schemas.paging import page_schema
-from service.schemas.scenarios.request import ScenarioEntrySchema, ScenarioSchema
+from service.schemas.scenarios.request import ScenarioEntrySchema, ScenarioSchema, SubmittedScenarioSchema
 from service.store import OpenWork
 from service.usecases.jobs import Worker, run_job
 from service.usecases.scenarios import scenarios as usecase
@@ -81,7 +81,11 @@ class TestAsking:
         """At once, queued, with what was asked and the prices it is evaluated with."""
         answer = client.post(URL, json=SMALL)
         found = client.get(answer.headers["Location"]).get_json()
-        assert (answer.status_code, ScenarioEntrySchema().validate(answer.get_json()), ScenarioSchema().validate(found)) == (202, {}, {})
+        assert (answer.status_code, SubmittedScenarioSchema().validate(answer.get_json()), ScenarioSchema().validate(found)) == (
+            202,
+            {},
+            {},
+        )
         assert (found["state"], found["progress"], found["result"]) == ("queued", {"done": 0, "total": 2000}, None)
         assert (found["request"], found["price_snapshot"][:9]) == (SMALL, "snapshot-")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,9 +12,15 @@ import pytest
 from service.api.resources.programs import EXAMPLE as PROGRAM_EXAMPLE
 from service.api.resources.serving import EXAMPLE as SERVING_EXAMPLE
 from service.config import Settings
+from service.container import JOB_KINDS
+from service.context import AppContext
 from service.domain.teams import EVERYBODY
+from service.runtime.webhooks import Undelivered
+from service.usecases.delivery.deliver import deliver_due
+from service.usecases.jobs import Worker, run_job
+from service.usecases.scenarios.end_messages import RESPONSE_URL_VALID
+from service.usecases.scenarios.worker import KIND, maintain_scenarios
 from service.usecases.slack.channels import map_channel
-from service.usecases.tracking.alert_delivery import deliver_due
 from service.usecases.tracking.alerts import evaluate_program
 from service.usecases.tracking.programs import find_program
 from tests.contract.tracking.tracked_program import PROGRAM, told
@@ -162,6 +170,62 @@ def test_an_alert_of_a_rule_made_in_slack_is_a_card_whose_buttons_ask_about_the_
     assert slack.client.get(f"{image.path}?{image.query}").content_type == "image/png"
     assert "main: " in texts(slack.press(alert, "Report"))
     assert "alerted 13B: the half-spend gate is due" in texts(slack.press(alert, "Gate"))
+
+
+CHANCE = "chance llama-3-8b 15T on 512 h100 by 2027-06-30 under $20M"
+
+
+def work(context: AppContext) -> None:
+    """What a worker would do, until there is nothing left."""
+    maintain_scenarios(context)
+    while jobs := context.store.open_jobs(KIND):
+        for job in jobs:
+            run_job(context, job.id, JOB_KINDS, Worker("tests/1"))
+
+
+def test_all_trials_are_a_scenario_whose_end_changes_the_message(slack: Slack) -> None:
+    context: AppContext = slack.app.extensions["context"]
+    asked = slack.command(CHANCE)
+    assert labels(asked) == ["All trials", "Why", "Share"]
+    running = slack.press(asked, "All trials")
+    assert running["replace_original"]
+    assert "100,000 trials are queued; this message changes" in texts(running)
+    looked = slack.press(running, "Progress")
+    assert "100,000 trials are queued" in texts(looked)
+    work(context)
+    assert deliver_due(context) == 1
+    ended = slack.received[-1]
+    assert ended["replace_original"]
+    assert [field["text"].partition("\n")[0] for field in ended["blocks"][0]["fields"]] == ["*Cost*", "*Finish*", "*Chance*"]
+    assert "100,000 trials." in texts(ended)
+    assert "I read: the chance" in texts(ended)
+    shared = slack.press(ended, "Share")
+    assert (shared["response_type"], shared["blocks"][0]) == ("in_channel", ended["blocks"][0])
+    assert texts(slack.press(running, "Progress")) == texts(ended)
+
+
+def test_a_cancelled_scenario_is_told_as_such_and_an_ended_response_url_is_given_up(slack: Slack) -> None:
+    context: AppContext = slack.app.extensions["context"]
+    for late in (RESPONSE_URL_VALID - timedelta(seconds=3), timedelta()):
+        slack.press(slack.command(CHANCE), "All trials")
+        scenario = slack.client.get("/v1/scenarios").get_json()["items"][0]["id"]
+        slack.client.delete(f"/v1/scenarios/{scenario}")
+        posted: list[Body] = []
+
+        def post(url: str, body: bytes, headers: object, *, private: bool, posted: list[Body] = posted) -> None:
+            posted.append(checked(json.loads(body)))
+            raise Undelivered("hooks.slack.com: answered 500")
+
+        at = context.clock() + late
+        for minutes in (0, 10):
+            deliver_due(replace(context, clock=lambda at=at, minutes=minutes: at + timedelta(minutes=minutes)), post)
+        assert "The trials have ended without a result: cancelled" in texts(posted[0])
+        assert len(posted) == (1 if late else 2)
+
+
+def test_a_channel_that_may_read_alone_starts_no_scenario(slack: Slack) -> None:
+    map_channel(slack.app.extensions["context"], "T0001", "C78", "readers", ["read"], None)
+    assert labels(slack.command(CHANCE, channel_id="C78")) == ["Why", "Share"]
 
 
 def test_an_unknown_program_and_a_malformed_watch_say_what_to_write(slack: Slack) -> None:

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from service.domain.deliveries import DeliveryRecord
 from service.domain.tracking.alerts import AlertChanges, AlertFinding, PreviousAlert
 from service.domain.tracking.events import Event
-from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord
+from service.domain.tracking.records import AlertRuleRecord, ProgramRecord
 from service.engine.tracking.alert_rules import REARM_AFTER, diff_alerts
 from service.store import Store
 

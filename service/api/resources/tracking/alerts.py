@@ -13,11 +13,13 @@ from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import numbered_page
 from service.api.resources.tracking.programs import known_program
+from service.domain.deliveries import DeliveryRecord
 from service.domain.tracking.alerts import LIMITS, TEST
-from service.domain.tracking.records import AlertRecord, AlertRuleRecord, DeliveryRecord
+from service.domain.tracking.records import AlertRecord, AlertRuleRecord
 from service.schemas.paging import PageQuerySchema, page_schema
 from service.schemas.tracking.alerts import AlertRuleSchema, AlertSchema, NewAlertRuleSchema, TestAlertSchema
 from service.serialization import to_builtins
+from service.usecases.delivery.targets import address_host
 from service.usecases.tracking import alerts as usecase
 
 Body = dict[str, Any]
@@ -126,7 +128,7 @@ def _delivery_body(row: DeliveryRecord, target: Body) -> Body:
 
 
 def _shown(target: Body) -> Body:
-    return {"kind": target["kind"], "host": usecase.address_host(target["url"])}
+    return {"kind": target["kind"], "host": address_host(target["url"])}
 
 
 def _rule_url(row: AlertRuleRecord) -> str:

@@ -17,14 +17,15 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
+from service.domain.deliveries import DeliveryRecord, DeliveryTarget
 from service.domain.errors import InvalidRequest
 from service.domain.teams import DEFAULT_TEAM
-from service.domain.tracking.alerts import AlertTarget
 from service.domain.tracking.events import Event
-from service.domain.tracking.records import AlertRuleRecord, DeliveryRecord, ProgramRecord, RunRecord
+from service.domain.tracking.records import AlertRuleRecord, ProgramRecord, RunRecord
 from service.runtime import webhooks
+from service.usecases.delivery.deliver import MAX_ATTEMPTS, PAUSES_S, deliver_due, sign_headers
 from service.usecases.tracking import alerts
-from service.usecases.tracking.alert_delivery import MAX_ATTEMPTS, PAUSES_S, deliver_due, sign_headers, slack_message
+from service.usecases.tracking.alert_messages import slack_message
 from service.usecases.tracking.alerts import create_rule, evaluate_due, evaluate_program, try_rule
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening, redirect, reset
 
@@ -348,4 +349,7 @@ class TestSlack:
         try_rule(context, rule)
         (outgoing,) = context.store.claim_deliveries(NOW, HOUR, 1, 8)
         long = replace(outgoing, alert=replace(outgoing.alert, body={"title": "t" * 999, "text": "x" * 9999, "figures": {}}))
-        assert [len(block["text"]["text"]) for block in slack_message(context, AlertTarget("slack", SLACK), long)["blocks"]] == [150, 3000]
+        assert [len(block["text"]["text"]) for block in slack_message(context, DeliveryTarget("slack", SLACK), long)["blocks"]] == [
+            150,
+            3000,
+        ]

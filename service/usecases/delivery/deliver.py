@@ -1,4 +1,4 @@
-"""Delivery of alerts: signed, sent, retried with growing pauses, and given up after about a day."""
+"""Delivery of messages: signed, sent, retried with growing pauses, and given up after about a day."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
-from slack_sdk.models.blocks import Block
 from standardwebhooks import Webhook
 
 from service.context import AppContext
-from service.domain.errors import StoreUnavailable
-from service.domain.tracking.alerts import TEST, AlertTarget
-from service.formats.slack.alerts import alert_message, program_blocks
+from service.domain.deliveries import WEBHOOK_HEADERS, DeliveryTarget
 from service.runtime import webhooks
 from service.runtime.webhooks import Gone, Undelivered
-from service.serialization import to_builtins
-from service.store import ClaimedDelivery
-from service.usecases.slack.addresses import picture_address
+from service.store import ClaimedAlert, ClaimedDelivery
+from service.usecases.scenarios.end_messages import RESPONSE_URL_VALID, end_event, end_message
+from service.usecases.tracking.alert_messages import alert_event, slack_message
 from service.usecases.tracking.alerts import rule_from_record
-from service.usecases.tracking.status import program_status
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +32,7 @@ JITTER = 0.2
 MAX_CONCURRENT = 16
 """Concurrent attempts; each takes at most 8 s, so that a worker is free again within about 10 s."""
 LEASE = timedelta(seconds=60)
-USER_AGENT = "outlay (alerts)"
+USER_AGENT = "outlay (webhooks)"
 
 _RANDOM = random.SystemRandom()
 
@@ -59,43 +55,14 @@ def deliver_due(context: AppContext, post: SendMessage = webhooks.post, jitter: 
     return len(claimed)
 
 
-def webhook_message(outgoing: ClaimedDelivery) -> dict[str, Any]:
-    """Body of a webhook: an event of the Standard Webhooks specification, the same at every attempt."""
-    alert, rule = outgoing.alert, outgoing.rule
-    kind = TEST if alert.subject == TEST else rule.body["kind"]
-    return {
-        "type": f"alert.{kind}",
-        "timestamp": to_builtins(alert.at),
-        "data": {"id": alert.id, "rule": rule.id, "program": alert.program, **alert.body},
-    }
-
-
-def slack_message(context: AppContext, target: AlertTarget, outgoing: ClaimedDelivery) -> dict[str, Any]:
-    """Body of a Slack message; of a rule that was made in Slack with the program's range and buttons."""
-    return alert_message(outgoing.alert.body, _program_blocks(context, target.server, outgoing) if target.server else [])
-
-
-def _program_blocks(context: AppContext, server: str, outgoing: ClaimedDelivery) -> list[Block]:
-    """The program's range and buttons; the buttons alone where the range cannot be read: the alert does not wait for it."""
-    usd = image_url = None
-    try:
-        program = context.store.program(outgoing.rule.team, outgoing.alert.program)
-        if program is not None:
-            usd = program_status(context, program).status.forecast.cost_usd
-            image_url = None if usd is None else picture_address(context, server, usd, program.body.get("budget_usd"))
-    except StoreUnavailable as error:
-        log.warning("an alert goes to Slack without its picture: %s", error)
-    return program_blocks(outgoing.alert.program, usd, image_url)
-
-
 def sign_headers(secret: str, delivery: str, at: datetime, body: str) -> dict[str, str]:
     """Headers of the Standard Webhooks specification. The id is that of the delivery, so that a receiver recognises a repeat."""
     signature = Webhook(secret).sign(msg_id=delivery, timestamp=at, data=body)
-    return {"webhook-id": delivery, "webhook-timestamp": str(int(at.timestamp())), "webhook-signature": signature}
+    return dict(zip(WEBHOOK_HEADERS, (delivery, str(int(at.timestamp())), signature), strict=True))
 
 
 def _attempt(context: AppContext, post: SendMessage, outgoing: ClaimedDelivery) -> Undelivered | None:
-    target = rule_from_record(outgoing.rule).targets[outgoing.delivery.target]
+    target = _target(outgoing)
     body, headers = _request(context, target, outgoing)
     try:
         post(target.url, body, headers, private=context.settings.allow_private_webhooks)
@@ -104,22 +71,43 @@ def _attempt(context: AppContext, post: SendMessage, outgoing: ClaimedDelivery) 
     return None
 
 
-def _request(context: AppContext, target: AlertTarget, outgoing: ClaimedDelivery) -> tuple[bytes, dict[str, str]]:
+def _target(outgoing: ClaimedDelivery) -> DeliveryTarget:
+    if isinstance(outgoing, ClaimedAlert):
+        return rule_from_record(outgoing.rule).targets[outgoing.delivery.target]
+    return DeliveryTarget(**outgoing.target)
+
+
+def _request(context: AppContext, target: DeliveryTarget, outgoing: ClaimedDelivery) -> tuple[bytes, dict[str, str]]:
     headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
     if target.secret is None:
-        return json.dumps(slack_message(context, target, outgoing)).encode(), headers
-    body = json.dumps(webhook_message(outgoing), sort_keys=True, allow_nan=False)
+        return json.dumps(_slack_message(context, target, outgoing)).encode(), headers
+    event = alert_event(outgoing) if isinstance(outgoing, ClaimedAlert) else end_event(outgoing.scenario)
+    body = json.dumps(event, sort_keys=True, allow_nan=False)
     return body.encode(), headers | sign_headers(target.secret, outgoing.delivery.id, context.clock(), body)
+
+
+def _slack_message(context: AppContext, target: DeliveryTarget, outgoing: ClaimedDelivery) -> dict[str, Any]:
+    if isinstance(outgoing, ClaimedAlert):
+        return slack_message(context, target, outgoing)
+    return end_message(context, target, outgoing.scenario)
 
 
 def _settle(context: AppContext, outgoing: ClaimedDelivery, error: Undelivered | None, jitter: Callable[[], float]) -> None:
     store, delivery, now = context.store, outgoing.delivery, context.clock()
     if error is None:
         store.settle_delivery(delivery, "sent", now)
-    elif isinstance(error, Gone) or delivery.attempts >= MAX_ATTEMPTS:
-        where = (outgoing.alert.id, delivery.target)
-        log.warning("alert %s was not delivered to target %s, after %s attempts: %s", *where, delivery.attempts, error)
+        return
+    pause = timedelta(seconds=PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())) if delivery.attempts < MAX_ATTEMPTS else None
+    if isinstance(error, Gone) or pause is None or _is_over(outgoing, now + pause):
+        what = f"alert {outgoing.alert.id}" if isinstance(outgoing, ClaimedAlert) else f"the end of scenario {outgoing.scenario.id}"
+        log.warning("%s was not delivered to target %s, after %s attempts: %s", what, delivery.target, delivery.attempts, error)
         store.settle_delivery(delivery, "failed", now, error=str(error))
-    else:
-        pause_s = PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())
-        store.settle_delivery(delivery, "pending", now, error=str(error), due_at=now + timedelta(seconds=pause_s))
+        return
+    store.settle_delivery(delivery, "pending", now, error=str(error), due_at=now + pause)
+
+
+def _is_over(outgoing: ClaimedDelivery, at: datetime) -> bool:
+    """Whether the address has ended by then, as Slack's response URLs do."""
+    if isinstance(outgoing, ClaimedAlert) or outgoing.target["kind"] != "slack_response":
+        return False
+    return at >= outgoing.scenario.created_at + RESPONSE_URL_VALID
