@@ -45,6 +45,8 @@ class Settings:
     allow_private_webhooks: bool
     allowed_hosts: tuple[str, ...]
     slack_signing_secret: str | None = field(repr=False)
+    metrics_key: str | None = field(repr=False)
+    worker_metrics_port: int | None
 
     @property
     def quota(self) -> tuple[int, int]:
@@ -188,6 +190,12 @@ def _signing_secret(text: str) -> str:
     return text
 
 
+def _metrics_key(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,200}", text):
+        raise ValueError("16 to 200 letters, digits and ._~+/=-, such as `openssl rand -hex 32` makes")
+    return text
+
+
 def _parts(text: str, separator: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(separator) if part.strip())
 
@@ -282,6 +290,21 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "Signing secret of the Slack app; unset: the addresses under /slack/ answer 404.",
         _signing_secret,
         secret=True,
+    ),
+    SettingSpec(
+        "OUTLAY_METRICS_KEY",
+        "metrics_key",
+        "",
+        "Key with which `/metrics` shows figures of all teams' programs, for web server and worker; unset: it shows none.",
+        _metrics_key,
+        secret=True,
+    ),
+    SettingSpec(
+        "OUTLAY_WORKER_METRICS_PORT",
+        "worker_metrics_port",
+        "",
+        "Port of a worker's own metrics, where it does not share a machine with a web server that shows them; unset: none.",
+        _whole(1, 65535),
     ),
 )
 

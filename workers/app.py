@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging.config
 import os
+import tempfile
 
 from celery import signals
 
 from service.config import load_settings
+from service.container import JOB_KINDS
 from service.queue import celery_app
-from service.runtime import logs, process_guard
+from service.runtime import logs, metrics, process_guard
+from service.runtime.memory_files import memory_dir
 from workers import shutdown, tasks
 
 NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
@@ -24,10 +27,12 @@ PERIODIC_TASKS = {
     "judge": (tasks.JUDGE, 30),
     "deliver": (tasks.DELIVER, 5),
     "refresh": (tasks.REFRESH, 60),
+    "figures": (tasks.FIGURES, 15),
 }
 """Name in the schedule, task, and time between two of them [s]."""
 
 settings = load_settings(os.environ)
+_shared: list[tempfile.TemporaryDirectory[str]] = []  # deleted when this process ends
 app = celery_app(settings)
 tasks.register(app)
 app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
@@ -51,10 +56,18 @@ def _start_process(**_signal: object) -> None:
     tasks.context.cache_clear()
     shutdown.release_jobs_on_term()
     process_guard.follow_parent()
+    metrics.start_jobs(JOB_KINDS)
 
 
 def _start_worker(**_signal: object) -> None:
+    """Before the pool is forked: what its processes count goes to a directory, and to the worker's own port where one is set."""
     process_guard.follow_supervisor()
+    if settings.worker_metrics_port is None:
+        return
+    if metrics.DIRECTORY not in os.environ:
+        _shared.append(tempfile.TemporaryDirectory(prefix="outlay-metrics-", dir=memory_dir()))
+        os.environ[metrics.DIRECTORY] = _shared[0].name
+    metrics.serve(settings.host, settings.worker_metrics_port)
 
 
 def _start_beat(**_signal: object) -> None:

@@ -14,6 +14,7 @@ from service.context import AppContext
 from service.queue import RUN_JOB, publish
 from service.usecases.delivery.deliver import deliver_due
 from service.usecases.jobs import Worker, run_job, sweep
+from service.usecases.monitoring.program_figures import compute_due_figures
 from service.usecases.prices.refresh import refresh_due
 from service.usecases.results.keep import forget_results
 from service.usecases.scenarios.scenarios import forget_scenarios
@@ -31,6 +32,7 @@ FOLD = "outlay.fold_log"
 FORGET = "outlay.delete_old_responses"
 JUDGE = "outlay.judge_programs"
 DELIVER = "outlay.deliver_messages"
+FIGURES = "outlay.compute_figures"
 WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 """This worker's name, the same in all its processes, which are forked later."""
 
@@ -72,6 +74,7 @@ def register(app: Celery) -> None:
     app.task(_forget, name=FORGET)
     app.task(_judge, name=JUDGE)
     app.task(_deliver, name=DELIVER)
+    app.task(_figures, name=FIGURES)
     app.task(sweep_once, name=SWEEP)
 
 
@@ -95,6 +98,10 @@ def _forget() -> None:
 
 def _judge() -> None:
     evaluate_due(context(), stopping)
+
+
+def _figures() -> None:
+    compute_due_figures(context(), stopping)
 
 
 def _deliver() -> None:

@@ -42,13 +42,16 @@ RESOURCES: tuple[str, ...] = (
 
 def register(app: Flask) -> Api:
     """Register the HTTP interface on `app`, whose extensions hold the context. Returns the Api, to register further blueprints."""
-    from service.api.http import auth, errors, idempotency, json_provider, metrics, openapi, request_body, request_ids
+    from service.api.http import auth, errors, idempotency, json_provider, openapi, request_body, request_ids
+    from service.api.http.metrics import MetricsPage
     from service.api.resources.operations import health
+    from service.runtime import metrics
 
     app.json = json_provider.StrictProvider(app)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
     app.extensions["probes"] = health.make_probes(app.extensions["context"])
+    app.extensions["metrics"] = MetricsPage(app.extensions["context"])
     metrics.start()
     request_ids.register(app)
     auth.register(app)

@@ -18,6 +18,7 @@ from service.store.deliveries import ClaimedAlert, ClaimedDelivery, ClaimedEnd, 
 from service.store.idempotency import IdempotencyRows
 from service.store.jobs import MAX_ATTEMPTS, JobRows
 from service.store.keys import KeyRows
+from service.store.metrics import Backlog, MetricRows
 from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import EMPTY_MANIFEST, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
 from service.store.prices.price_files import PriceFileRecord, PriceFileRows
@@ -30,6 +31,7 @@ from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, DueEvaluation
 from service.store.tracking.events import AppendedEvents, EventRows
 from service.store.tracking.feedback import FeedbackRows
+from service.store.tracking.figures import DueFigures, FigureRows, StoredFigures
 from service.store.tracking.programs import TrackRows
 from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
 
@@ -37,12 +39,14 @@ __all__ = [
     "EMPTY_MANIFEST",
     "MAX_ATTEMPTS",
     "AppendedEvents",
+    "Backlog",
     "BookManifest",
     "ChunkClaim",
     "ClaimedAlert",
     "ClaimedDelivery",
     "ClaimedEnd",
     "DueEvaluation",
+    "DueFigures",
     "HistoryFilter",
     "NewScenario",
     "OpenWork",
@@ -54,6 +58,7 @@ __all__ = [
     "StaleWriteError",
     "Store",
     "StoreNotEmpty",
+    "StoredFigures",
     "TeamPriceChanges",
     "TeamPrices",
     "TeamQuotaReached",
@@ -77,10 +82,12 @@ class Store(
     DeliveryRows,
     ScenarioRows,
     FeedbackRows,
+    FigureRows,
     ResultRows,
     BackupRows,
     SlackRows,
     AuditRows,
+    MetricRows,
 ):
     """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
 

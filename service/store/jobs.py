@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, delete, func, insert, or_, select, update
 
 from service.domain.jobs import Job, LeaseStatus
 from service.store.database import Database, insert_into
@@ -168,6 +168,14 @@ class JobRows(Database):
     def _let_go(self, job: Job, now: datetime, **values: object) -> bool:
         free = {"lease_owner": None, "lease_expires_at": now, "sent_at": None, "updated_at": now}
         return self._change(update(jobs).where(_held(job)).values({**free, **values})) == 1
+
+
+def count_open_jobs(now: datetime) -> Select[str, int, datetime | None]:
+    """Query of the open jobs' number by state, `lost` where the lease has run out, with the time since which the oldest waits."""
+    state: ColumnElement[str] = case((_expired(now), "lost"), else_=jobs.c.state)
+    since: ColumnElement[datetime | None] = case((_expired(now), jobs.c.lease_expires_at), (jobs.c.state == "queued", jobs.c.created_at))
+    query = select(state.label("state"), func.count(), func.min(since)).where(jobs.c.state.in_(("queued", "running")))
+    return query.group_by(state)
 
 
 def _new_job(kind: str, payload: Mapping[str, Any], now: datetime) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import Any, Self
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.jobs import Job, ReportProgress
+from service.domain.metrics import JOB_ATTEMPTS, JOB_DURATION
+from service.runtime import metrics
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +128,7 @@ class JobLease:
         self._worker = worker
         self._progress = (job.progress_done, job.progress_total)
         self._cancel = self._lost = False
+        self._began_s = time.monotonic()
         self._done = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="lease-keeper", daemon=True)
 
@@ -151,22 +154,26 @@ class JobLease:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         self._done.set()
         self._keeper.join()
-        if error is None:
-            return True
-        self._settle(error)
-        return isinstance(error, Exception)
+        outcome = "succeeded" if error is None else self._settle(error)
+        metrics.count(JOB_ATTEMPTS, self._job.kind, outcome)
+        metrics.observe(JOB_DURATION, time.monotonic() - self._began_s, self._job.kind)
+        return error is None or isinstance(error, Exception)
 
-    def _settle(self, error: BaseException) -> None:
+    def _settle(self, error: BaseException) -> str:
+        """Settle the row of a job that did not succeed; returns the outcome as metrics name it."""
         store, job, now = self._context.store, self._job, self._context.clock()
         if isinstance(error, LeaseLost):
             log.warning("job %s: the lease went to another worker, attempt %s is void", job.id, job.attempt)
-        elif isinstance(error, JobCancelled):
+            return "lease_lost"
+        if isinstance(error, JobCancelled):
             store.cancel_job(job, now)
-        elif isinstance(error, JobHandedBack) or not isinstance(error, Exception):
+            return "cancelled"
+        if isinstance(error, JobHandedBack) or not isinstance(error, Exception):
             store.release(job, now)
-        else:
-            log.error("job %s (%s): attempt %s failed", job.id, job.kind, job.attempt, exc_info=error)
-            store.fail_attempt(job, f"{type(error).__name__}: {error}", now)
+            return "released"
+        log.error("job %s (%s): attempt %s failed", job.id, job.kind, job.attempt, exc_info=error)
+        store.fail_attempt(job, f"{type(error).__name__}: {error}", now)
+        return "failed"
 
     def _keep(self) -> None:
         """Renew until the work is done. An unavailable database is waited for as long as the lease lasts."""

@@ -18,7 +18,9 @@ from service.context import AppContext
 from service.domain.audit import SERVICE, Actor
 from service.domain.budgets import BudgetUsedUp
 from service.domain.errors import DomainError
+from service.domain.metrics import KEYS_REFUSED, RATE_LIMITED
 from service.domain.teams import Principal, Scope
+from service.runtime import metrics
 from service.usecases import audit
 from service.usecases.keys import AuthenticationError, Authenticator
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
@@ -113,6 +115,7 @@ def authenticate() -> None:
         g.principal = authenticator.admit(_token())
     except AuthenticationError as error:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
+        metrics.count(KEYS_REFUSED, "invalid" if error.shown else "missing")
         raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
     audit.act_as(Actor("http", g.principal.key, address=request.remote_addr, request=g.request_id))
     if g.principal.key is None:
@@ -136,6 +139,7 @@ def _count(key: str) -> None:
     back_s = max(1, math.ceil(left_s))
     g.allowance = f'"{POLICY}";r={max(0, quota - counted)};t={back_s}'
     if counted > quota:
+        metrics.count(RATE_LIMITED)
         raise HttpError(429, f"This API key may make {quota:,} requests in {window_s:,} s.", headers={"Retry-After": str(back_s)})
 
 
@@ -151,6 +155,7 @@ def _check_scope(view: Any) -> None:
         return
     if look := getattr(view, "look", None):
         look(**(request.view_args or {}))
+    metrics.count(KEYS_REFUSED, "scope")
     challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
     raise HttpError(403, f"This needs an API key with the scope {scope}.", headers={"WWW-Authenticate": challenge})
 

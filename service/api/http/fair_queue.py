@@ -32,12 +32,22 @@ class FairQueue(Generic[Item]):
     @property
     def is_busy(self) -> bool:
         """Whether no further item may run."""
-        return self._running.total() >= self._threads
+        return self.running >= self._threads
+
+    @property
+    def running(self) -> int:
+        """Items that run."""
+        return self._running.total()
+
+    @property
+    def waiting(self) -> int:
+        """Items that wait."""
+        return sum(map(len, self._waiting.values()))
 
     def offer(self, client: str, item: Item) -> bool:
         """Let an item wait; False where the client, or all together, have too many waiting. Follow it with `take`."""
         own = self._waiting.get(client, ())
-        if len(own) >= self._places_of_one or sum(map(len, self._waiting.values())) >= self._places:
+        if len(own) >= self._places_of_one or self.waiting >= self._places:
             return False
         self._waiting.setdefault(client, deque()).append(item)
         return True

@@ -23,6 +23,8 @@ from service.api.http.arriving_requests import ARRIVED_S, ArrivingRequest
 from service.api.http.errors import CONTENT_TYPE, problem_body
 from service.api.http.fair_queue import FairQueue
 from service.api.http.request_ids import HEADER, SECURITY_HEADERS, new_request_id
+from service.domain.metrics import REQUESTS_REFUSED, REQUESTS_RUNNING, REQUESTS_WAITING, THREADS
+from service.runtime import metrics
 from service.schemas import strict_json
 
 # The first that fits counts; what is in none of them is our fault.
@@ -35,6 +37,8 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.UnsupportedTransferCoding, 501),
     (errors.ParseException, 400),
 )
+REFUSALS = {408: "slow", 431: "long_head", 503: "overload"}
+"""Why a request is refused, as metrics name it, by the status of the answer."""
 OWN_THREAD_PATHS = (b"/healthz", b"/readyz", b"/metrics", b"/slack/commands", b"/slack/interactions")
 """Paths with a thread of their own each, so that supervisors are answered whatever the other threads do, and Slack within its 3 s.
 
@@ -66,6 +70,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def init_process(self) -> None:
         """Create the threads that paths have of their own, and run."""
+        metrics.set_gauge(THREADS, self.cfg.threads)
         self._own_threads = {path: ThreadPoolExecutor(max_workers=1) for path in OWN_THREAD_PATHS}
         super().init_process()
 
@@ -79,6 +84,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         """Begin to collect the connection's next request; gunicorn calls it where it would give the connection to a thread."""
         address = _address(conn)
         if self._arriving_of[address] >= MAX_SHARE_PER_ADDRESS * self.worker_connections:
+            metrics.count(REQUESTS_REFUSED, "address")
             self._close(conn)
             return
         if not conn.initialized:
@@ -160,6 +166,8 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         while taken := self._queue.take():
             client, connection = taken
             self._start(self.tpool, connection, partial(self._finish, client))
+        metrics.set_gauge(REQUESTS_RUNNING, self._queue.running)
+        metrics.set_gauge(REQUESTS_WAITING, self._queue.waiting)
 
     def _start(self, threads: ThreadPoolExecutor, connection: Any, finish: Callable[[Any, Future[Any]], None]) -> None:
         served = threads.submit(self.handle, connection)
@@ -181,6 +189,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def _refuse(self, connection: Any, status: int) -> None:
         """Answer without the application, and close."""
+        metrics.count(REQUESTS_REFUSED, REFUSALS[status])
         request_id = new_request_id()
         self.log.warning("request refused", extra={"fields": {"request_id": request_id, "status": status, "address": _address(connection)}})
         self._write(connection.sock, answer(status, request_id))

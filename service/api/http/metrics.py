@@ -1,109 +1,97 @@
-"""Request metrics under OpenTelemetry's names, summed over all worker processes.
+"""The answer of /metrics: what processes counted, what is read of database and disk, and with the key what programs cost.
 
-With PROMETHEUS_MULTIPROC_DIR set, each process writes to files in that directory and a scrape adds them up. The files are named after a
-slot that a process locks while it runs, not after its process id: a worker that follows a dead one continues its files, so that sums
-survive restarts and the directory stays as small as the largest number of concurrent workers.
+It is answered within its deadline whatever hangs: then with what was read last, its age, and that the database does not answer.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import sys
-from functools import cache
-from itertools import count
-from pathlib import Path
+import hmac
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from flask import Response
+from flask import Request, Response
+
+from service.api.http.background_reading import BackgroundReading
+from service.api.http.errors import HttpError
+from service.context import AppContext
+from service.domain import metrics as m
+from service.domain.metrics import Measurement, Metric
+from service.runtime import metrics as counted
+from service.usecases.monitoring.program_figures import program_measurements
+from service.usecases.monitoring.readings import database_readings, machine_readings
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry, Histogram
+    from prometheus_client.metrics_core import Metric as Family
 
-DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-UNMATCHED = "unmatched"
-OTHER_METHOD = "_OTHER"
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-# OpenTelemetry's advice for http.server.request.duration, in seconds.
-BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
-
-FILE_BYTES = 4 * 1024 * 1024
-"""Space of one process's series: each takes some 200 bytes, and there are some 17 for each route, method and status."""
-
-_held_slots: list[int] = []
+DEADLINE_S = 0.1
+"""How long an answer waits for the database; what all processes counted takes up to another tenth of a second."""
 
 
-def start() -> None:
-    """Create the series before requests arrive; two threads must not both do it."""
-    _durations()
+class MetricsPage:
+    """Readings for the answers of one process."""
+
+    def __init__(self, context: AppContext) -> None:
+        self._context = context
+        self._open = BackgroundReading("metrics-readings", partial(database_readings, context))
+        self._keyed = BackgroundReading("metrics-programs", partial(program_measurements, context))
+
+    def refresh(self) -> None:
+        """Begin to read what all may see."""
+        self._open.refresh()
+
+    def answer(self, request: Request) -> Response:
+        """All that the request may see, in Prometheus' text format. Raises HttpError (401) for a wrong key."""
+        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+        with_programs = self._may_see_programs(request)
+        shown = CollectorRegistry()
+        shown.register(_Collector([*machine_readings(self._context), *self._readings(with_programs=with_programs)]))
+        return Response(generate_latest(counted.registry()) + generate_latest(shown), content_type=CONTENT_TYPE_LATEST)
+
+    def _readings(self, *, with_programs: bool) -> Iterator[Measurement]:
+        """What could be read until the deadline, else what was read before."""
+        deadline = time.monotonic() + DEADLINE_S
+        wanted = [self._open, self._keyed] if with_programs else [self._open]
+        asked = [(reading, reading.refresh()) for reading in wanted]
+        yield Measurement(m.DATABASE_UP, (), self._context.store.ping(DEADLINE_S))
+        for reading, done in asked:
+            done.wait(max(0.0, deadline - time.monotonic()))
+            newest = reading.newest()
+            if newest is not None:
+                yield from newest[0]
+        if (read := self._open.newest()) is not None:
+            yield Measurement(m.READING_AGE, (), read[1])
+
+    def _may_see_programs(self, request: Request) -> bool:
+        """Whether the request has the metrics key; one without any sees what names no team."""
+        given = request.environ.get("HTTP_AUTHORIZATION")
+        if given is None:
+            return False
+        key = self._context.settings.metrics_key
+        scheme, _, token = given.partition(" ")
+        if key is None or scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), key.encode()):
+            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            raise HttpError(401, "This is not the key in OUTLAY_METRICS_KEY; without any, what names no team is shown.", headers=challenge)
+        return True
 
 
-def observe(method: str, route: str, status: int, duration_s: float) -> None:
-    """Count one request. `route` is a template or UNMATCHED, never a path: the number of series must not depend on input."""
-    _series(method if method in METHODS else OTHER_METHOD, route, status).observe(duration_s)
+class _Collector:
+    """Measurements as prometheus_client collects them."""
 
+    def __init__(self, measurements: Iterable[Measurement]) -> None:
+        self._by_metric: dict[Metric, list[Measurement]] = defaultdict(list)
+        for measurement in measurements:
+            self._by_metric[measurement.metric].append(measurement)
 
-def exposition() -> Response:
-    """All series in Prometheus' text format, of all processes."""
-    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest, multiprocess
+    def collect(self) -> Iterator[Family]:
+        """A family for each metric."""
+        from prometheus_client.metrics_core import GaugeMetricFamily
 
-    registry = _registry()
-    if os.environ.get(DIRECTORY):
-        registry = CollectorRegistry()
-        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-
-
-@cache
-def _registry() -> CollectorRegistry:
-    from prometheus_client import CollectorRegistry
-
-    return CollectorRegistry()
-
-
-@cache
-def _durations() -> Histogram:
-    from prometheus_client import Histogram, values
-
-    if directory := os.environ.get(DIRECTORY):
-        slot = _claim_slot(Path(directory))
-        _allocate(Path(directory) / f"histogram_{slot}.db")
-        values.ValueClass = values.MultiProcessValue(lambda: slot)  # type: ignore[no-untyped-call]
-    return Histogram(
-        "http_server_request_duration_seconds",
-        "Time from a request's arrival to its answer, in seconds.",
-        ("http_request_method", "http_route", "http_response_status_code"),
-        registry=_registry(),
-        buckets=BUCKETS_S,
-    )
-
-
-@cache
-def _series(method: str, route: str, status: int) -> Histogram:
-    return _durations().labels(method, route, str(status))
-
-
-def _claim_slot(directory: Path) -> str:
-    """The first slot that no running process holds; the kernel frees it when this process ends."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for number in count():
-        handle = os.open(directory / f"slot_{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            continue
-        _held_slots.append(handle)
-        return f"slot{number}"
-    raise AssertionError
-
-
-def _allocate(path: Path) -> None:
-    """Give the file its space before it is mapped: without it a full disk would end the process at a request (SIGBUS), not here."""
-    if sys.platform == "darwin":
-        return
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.posix_fallocate(handle, 0, FILE_BYTES)
-    finally:
-        os.close(handle)
+        for metric, values in self._by_metric.items():
+            family = GaugeMetricFamily(metric.name, f"{metric.help}.", labels=metric.labels)
+            for each in values:
+                family.add_metric(each.labels, each.value)
+            yield family

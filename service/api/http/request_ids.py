@@ -9,10 +9,9 @@ import time
 
 from flask import Flask, Response, g, request
 
-from service.api.http import metrics
 from service.api.http.arriving_requests import ARRIVED_S
 from service.api.http.errors import HttpError
-from service.runtime import logs
+from service.runtime import logs, metrics
 
 HEADER = "X-Request-Id"
 PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"
@@ -57,7 +56,7 @@ def _finish(response: Response) -> Response:
     for name, value in SECURITY_HEADERS:
         headers.setdefault(name, value)
     route = request.url_rule.rule if request.url_rule is not None else metrics.UNMATCHED
-    metrics.observe(request.method, route, response.status_code, duration_s)
+    metrics.observe_request(request.method, route, response.status_code, duration_s)
     if _log.isEnabledFor(logging.INFO):
         fields = {"method": request.method, "route": route, "status": response.status_code, "duration_ms": round(duration_s * 1e3, 3)}
         _log.info("request", extra={"fields": fields})

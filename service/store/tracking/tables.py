@@ -121,3 +121,12 @@ track_lessons = Table(
     Column("at", UtcTime, nullable=False),
     Index("track_lessons_by_team", "team", "at"),
 )
+
+track_figures = Table(
+    "track_figures",
+    metadata,
+    Column("program", String(36), ForeignKey("track_programs.id"), primary_key=True),
+    Column("events", BigInteger, nullable=False),  # number of events at the evaluation
+    Column("body", JSON, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)

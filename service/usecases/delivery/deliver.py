@@ -15,7 +15,8 @@ from standardwebhooks import Webhook
 
 from service.context import AppContext
 from service.domain.deliveries import WEBHOOK_HEADERS, DeliveryTarget
-from service.runtime import webhooks
+from service.domain.metrics import DELIVERY_ATTEMPTS
+from service.runtime import metrics, webhooks
 from service.runtime.webhooks import Gone, Undelivered
 from service.store import ClaimedAlert, ClaimedDelivery
 from service.usecases.scenarios.end_messages import RESPONSE_URL_VALID, end_event, end_message
@@ -96,14 +97,17 @@ def _settle(context: AppContext, outgoing: ClaimedDelivery, error: Undelivered |
     store, delivery, now = context.store, outgoing.delivery, context.clock()
     if error is None:
         store.settle_delivery(delivery, "sent", now)
+        metrics.count(DELIVERY_ATTEMPTS, "delivered")
         return
     pause = timedelta(seconds=PAUSES_S[delivery.attempts - 1] * (1 + JITTER * jitter())) if delivery.attempts < MAX_ATTEMPTS else None
     if isinstance(error, Gone) or pause is None or _is_over(outgoing, now + pause):
         what = f"alert {outgoing.alert.id}" if isinstance(outgoing, ClaimedAlert) else f"the end of scenario {outgoing.scenario.id}"
         log.warning("%s was not delivered to target %s, after %s attempts: %s", what, delivery.target, delivery.attempts, error)
         store.settle_delivery(delivery, "failed", now, error=str(error))
+        metrics.count(DELIVERY_ATTEMPTS, "dead")
         return
     store.settle_delivery(delivery, "pending", now, error=str(error), due_at=now + pause)
+    metrics.count(DELIVERY_ATTEMPTS, "failed")
 
 
 def _is_over(outgoing: ClaimedDelivery, at: datetime) -> bool:
