@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: run test soak bench accuracy tests lint openapi readme lock clean
+.PHONY: run test soak clients sdk bench accuracy tests lint openapi readme lock clean
 
 run: $(STAMP)
 	@exec $(BIN)/outlay serve
@@ -19,11 +19,19 @@ test: $(DEV_STAMP)
 # Four processes on two cores, because those that wait for servers and workers leave a core idle. Neighbours share what modules set up,
 # and the dozens of processes that tests start what was compiled for the first.
 tests: $(DEV_STAMP)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -m "not soak" -n 4 --dist worksteal --durations=25 $(PYTEST_ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -m "not soak and not clients" -n 4 --dist worksteal --durations=25 $(PYTEST_ARGS)
 
 # Faults at length, and every property with ten times the examples, other ones each time.
 soak: $(DEV_STAMP)
 	@$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -s $(PYTEST_ARGS)
+
+# Clients made of the specification, installed as their users do, and tried against a running service; then linters of the specification.
+clients: $(DEV_STAMP)
+	@$(BIN)/python -m pytest -q -m clients tests/integration/test_clients.py --durations=0 $(PYTEST_ARGS)
+
+# The wheel of the Python client, made of openapi.yaml.
+sdk: $(DEV_STAMP)
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist clients/python
 
 bench: $(DEV_STAMP)
 	@$(BIN)/python -m bench

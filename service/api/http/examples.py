@@ -25,10 +25,12 @@ def add_examples(document: dict[str, Any]) -> None:
     for methods in document["paths"].values():
         for method in set(methods) - {"parameters"}:
             for status, answer in examples.get(methods[method].get("operationId"), {}).items():
-                methods[method]["responses"][status]["content"][JSON].update(_shown(methods[method]["operationId"], answer))
+                _show(methods[method], status, answer)
 
 
-def _shown(operation: str, answer: Any) -> dict[str, Any]:
+def _show(operation: dict[str, Any], status: str, answer: Any) -> None:
+    response = operation["responses"][status]
     if len(json.dumps(answer)) <= MOST_CHARACTERS:
-        return {"example": answer}
-    return {"examples": {"recorded": {"summary": "An answer, too long to stand here", "externalValue": f"{ADDRESS}/{operation}"}}}
+        response["content"][JSON]["example"] = answer
+    else:  # `externalValue` takes a generator of clients to the folder that the specification is in
+        response["description"] += f"; an example, too long to stand here, is at `{ADDRESS}/{operation['operationId']}`"
