@@ -25,15 +25,17 @@ from service import create_app
 from service.api.http import openapi
 from service.api.http.examples import FILE
 from service.config import load_settings
+from tools.example_requests import SLACK_SECRET, example_body, request_of
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 JSON = "application/json"
-ANY_VERSION = {"If-Match": "*"}
+BAD_REQUEST = 400
 Body = Any
 Operation = tuple[str, str, dict[str, Any]]
 
-LAST = ("cancelScenario", "deletePriceFile")
+LAST = ("cancelScenario", "deletePriceFile", "revokeResultLink", "deleteAlertRule", "deleteResult")
 """Operations that end what others show."""
+ONLINE = "refreshPriceSource"
 FIRST = ("listSigningKeys",)
 """Signing keys are random: their list is shown as it is before there are any."""
 ORDER = (
@@ -48,16 +50,13 @@ ORDER = (
     ("testAlertRule", "", ""),
 )
 """Operations that make something, the name that addresses have for it, and the member of the answer that holds it."""
-WITHOUT_EXAMPLE = (
-    "getSpecification",
-    "getExample",
-    "takeSlackCommand",
-    "takeSlackInteraction",
-    "showResultPage",
-    "importEvents",
-    "refreshPriceSource",
-)
-"""The specification itself and its examples, what only Slack sends, documents, files, and what needs a network."""
+NOT_ASKED = {
+    "getSpecification": "the specification, which would hold itself",
+    "getExample": "the other examples",
+    "getDocsAsset": "a file of the documentation's page",
+    "watchScenario": "a stream that ends with the scenario, which no worker evaluates here",
+}
+"""Operations that have no example, and what they answer; all others are asked."""
 
 
 @dataclass(slots=True)
@@ -67,61 +66,72 @@ class Recording:
     app: Flask
     made: dict[str, str] = field(default_factory=lambda: {"name": "aws"})
     answers: dict[str, dict[str, Body]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
 
-    def ask(self, operation: Operation, body: Body) -> Body:
-        """Ask and record. Raises ValueError for an answer that is no success."""
+    def ask(self, operation: Operation, body: Body = None) -> Body:
+        """Ask with this body, else with the example, and record. Raises ValueError for an answer that is no success or not described."""
         path, method, described = operation
-        listed = any(given.get("name") == "limit" for given in described.get("parameters", []))
-        query = {"limit": 1} if listed else {}
-        headers = {"X-Request-Id": described["operationId"], **(ANY_VERSION if method == "PATCH" else {})}
-        answer = self.app.test_client().open(path.format_map(self.made), method=method, json=body, query_string=query, headers=headers)
-        if answer.status_code >= 300:
-            raise ValueError(f"{method} {path}: {answer.status_code} {answer.get_data(as_text=True)[:500]}")
-        if answer.mimetype == JSON:
-            self.answers.setdefault(described["operationId"], {})[str(answer.status_code)] = answer.get_json()
+        request = request_of(described, self.made, NOW) | ({} if body is None else {"json": body})
+        answer = self.app.test_client().open(path.format_map(self.made), method=method, **request)
+        status, content = str(answer.status_code), answer.get_data()
+        if answer.status_code >= BAD_REQUEST or status not in described["responses"]:
+            raise ValueError(f"{method} {path}: {status} {answer.get_data(as_text=True)[:500]}")
+        if content and answer.mimetype not in described["responses"][status].get("content", {}):
+            raise ValueError(f"{method} {path} answers {answer.mimetype}, which is not described")
+        self.asked.add(described["operationId"])
+        if content and answer.mimetype == JSON:
+            self.answers.setdefault(described["operationId"], {})[status] = answer.get_json()
         return answer.get_json(silent=True)
 
 
-def record() -> dict[str, dict[str, Body]]:
-    """Answers by operation and status."""
+def record() -> Recording:
+    """The answers of all operations."""
     with _service() as app:
         described = _operations(openapi.document(app))
         recording = Recording(app)
         for name in FIRST:
-            recording.ask(described[name], None)
+            recording.ask(described[name])
         for name, part, member in ORDER:
             _make(recording, described[name], part, member)
-        middle = [name for name in described if name not in (*FIRST, *LAST, *(row[0] for row in ORDER))]
-        for name in (*middle, *LAST):
-            recording.ask(described[name], _example(described[name]))
-    return dict(sorted(recording.answers.items()))
+        middle = [name for name in described if name not in (*FIRST, *LAST, ONLINE, *(row[0] for row in ORDER))]
+        for name in middle:
+            recording.ask(described[name])
+        with _online(app):
+            recording.ask(described[ONLINE])
+        for name in LAST:
+            recording.ask(described[name])
+    return recording
+
+
+@contextmanager
+def _online(app: Flask) -> Iterator[None]:
+    """The service not offline: it accepts a refresh, which no worker fetches."""
+    offline = app.extensions["context"]
+    app.extensions["context"] = replace(offline, settings=replace(offline.settings, offline=False))
+    yield
+    app.extensions["context"] = offline
 
 
 def _make(recording: Recording, operation: Operation, part: str, member: str) -> None:
-    body = _example(operation)
-    answer = recording.ask(operation, body)
+    answer = recording.ask(operation)
     if part == "price_file":
+        body = example_body(operation[2])
         sha256 = hashlib.sha256(base64.b64decode(body["content_base64"])).hexdigest()
         answer = recording.ask(operation, {**body, "confirm": True, "sha256": sha256})
     if part:
         recording.made[part] = answer[member]
 
 
-def _example(operation: Operation) -> Body:
-    return operation[2].get("requestBody", {}).get("content", {}).get(JSON, {}).get("example")
-
-
 def _operations(document: Mapping[str, Any]) -> dict[str, Operation]:
-    """Operations with JSON answers, by id."""
-    found = {}
-    for path, methods in document["paths"].items():
-        for method in sorted(set(methods) - {"parameters"}):
-            operation = methods[method]
-            contents = [response.get("content", {}) for status, response in operation["responses"].items() if status[0] == "2"]
-            name = operation["operationId"]
-            if name not in WITHOUT_EXAMPLE and any(JSON in content for content in contents):
-                found[name] = (path, method.upper(), operation)
-    return found
+    """Operations that are asked, by id."""
+    each = (
+        (path, method, methods[method]) for path, methods in document["paths"].items() for method in sorted(set(methods) - {"parameters"})
+    )
+    return {
+        operation["operationId"]: (path, method.upper(), operation)
+        for path, method, operation in each
+        if operation["operationId"] not in NOT_ASKED
+    }
 
 
 @contextmanager
@@ -132,7 +142,7 @@ def _service() -> Iterator[Flask]:
         stack.enter_context(patch("uuid.uuid4", _numbered_ids()))
         stack.enter_context(patch("secrets.token_bytes", lambda size=32: bytes(size)))
         stack.enter_context(patch("secrets.token_urlsafe", lambda size=32: "A" * (size * 4 // 3)))
-        app = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1"}))
+        app = create_app(load_settings({"OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_SLACK_SIGNING_SECRET": SLACK_SECRET}))
         context = replace(app.extensions["context"], clock=lambda: NOW)
         app.extensions["context"] = context
         stack.enter_context(closing(context.store)).migrate()
@@ -147,7 +157,7 @@ def _numbered_ids() -> Callable[[], uuid.UUID]:
 
 def main() -> None:
     """Write the file."""
-    lines = (f"{json.dumps(name)}: {json.dumps(answers, ensure_ascii=False)}" for name, answers in record().items())
+    lines = (f"{json.dumps(name)}: {json.dumps(answers, ensure_ascii=False)}" for name, answers in sorted(record().answers.items()))
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 

@@ -121,9 +121,9 @@ def show_result(result_id: str, *, format_: str, record: bool, out: Path | None,
     if server is None:
         content = _show_here(team, result_id, None if record else format_)
     else:
-        path = f"{PATH}/{quote(result_id, safe='')}"
+        name = quote(result_id, safe="")
         with report_problems():
-            content = server.send("GET", f"{path}/record" if record else f"{path}?format={format_}")
+            content = server.send("GET", f"{PATH}/{name}/record" if record else f"/r/{name}?format={format_}")
     write_output(content, out)
 
 

@@ -48,7 +48,7 @@ class DeliveryRecord:
     id: Annotated[str, Doc("The webhook-id of its messages, the same at every attempt")]
     alert: Annotated[str | None, HIDDEN]
     scenario: Annotated[str | None, HIDDEN]
-    target: Annotated[int, Doc("Its place among the rule's targets")]
+    target: Annotated[int, Doc("Number of its target in the rule's list, from 0")]
     state: Annotated[DeliveryState, Doc("Whether it has arrived")]
     attempts: Annotated[int, Doc("Attempts so far")]
     due_at: Annotated[datetime, HIDDEN]

@@ -28,7 +28,7 @@ class ResultRecord:
     title: Annotated[str, Doc("Title, by default the answer's summary, cut to 200 characters")]
     created_at: Annotated[datetime, Doc("Time at which it was computed and kept")]
     expires_at: Annotated[datetime | None, Doc("Time of deletion; null: kept until it is deleted")]
-    sha256: Annotated[str, Doc("SHA-256 of the answer's bytes, which `format=json` returns, in hexadecimal")]
+    sha256: Annotated[str, Doc("SHA-256 of the answer's bytes, which `/r/{result_id}?format=json` returns, in hexadecimal")]
     price_snapshot: Annotated[str, Doc("Price snapshot that the answer is made with", max_length=500)]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
 

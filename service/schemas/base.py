@@ -65,8 +65,8 @@ class BudgetUseSchema(Schema):
     """A budget that is used up."""
 
     name = Text(required=True, description="Name of the budget, with its unit")
-    used = Number(required=True, description="What the team has used of it")
-    limit = Count(required=True, minimum=0, suffixes=False, description="The whole budget")
+    used = Number(required=True, description="What the team has used of it [unit of its name]")
+    limit = Count(required=True, minimum=0, suffixes=False, description="The whole budget [unit of its name]")
     window_s = Count(
         required=True, allow_none=True, minimum=1, suffixes=False, description="How long a budget lasts; null: until some is freed"
     )

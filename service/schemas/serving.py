@@ -71,10 +71,10 @@ class ServingRequestSchema(Schema):
     formats = Items(Choice(FORMATS), min_items=1, max_items=len(FORMATS), description="How weights may be stored; left out: bf16")
     hardware = Part(ServingHardwareSchema, description="Accelerators that may be taken; left out: all")
     price = Part(PriceFilterSchema, description="Price that is stated, or which offers may be taken")
-    utilisation = Number(minimum=0.001, maximum=1.0, description="Mean over full load of the replicas, so the room for peaks")
+    utilisation = Number(minimum=0.001, maximum=1.0, description="Ratio of mean to full load of the replicas, so the room for peaks")
     training = Part(TrainingCostSchema, description="Cost of the model's training")
     levers = Flag(description="Also weigh quantising and distilling: see `levers` of the answer")
-    limit = Count(maximum=MOST_OPTIONS, suffixes=False, description="Alternatives in the answer; left out: 10")
+    limit = Count(maximum=MOST_OPTIONS, suffixes=False, description="Number of alternatives in the answer; left out: 10")
 
 
 derive(domain.ServingConfiguration, limits={"format": {"choices": FORMATS}})

@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 JSON = "application/json"
 _View = TypeVar("_View", bound=Callable[..., Any])
 
-# What any address may answer, then what one that reads input may answer besides.
-COMMON_PROBLEMS = (400, 500, 503)
-INPUT_PROBLEMS = (422,)
+# What any address may answer, then what one that reads a body and one that takes a key may answer besides.
+COMMON_PROBLEMS = (400, 422, 500, 503)
 BODY_PROBLEMS = (408, 411, 413, 415)
 KEY_PROBLEMS = (401, 403, 429)
 KEYLESS_BLUEPRINTS = ("health", "docs", "result_pages", "slack")
-"""Blueprints that need no API key; their addresses are opened by programs that may add query parameters of their own."""
+"""Blueprints that need no API key; programs that open their addresses may add query parameters of their own, but for `format`."""
 
 PATH_PARAMETERS: Mapping[str, str] = {
     "program_id": "Id of a tracked program",
@@ -91,15 +90,14 @@ def _reads_query(view: Callable[..., Any]) -> bool:
     return any(parameter["in"] == "query" for parameter in described)
 
 
-def _without_query(view: _View) -> _View:
-    """`view`, which takes no query parameters: one that is sent, such as `format`, is an error and not silently ignored."""
+def _without_query(view: _View, *, format_only: bool) -> _View:
+    """`view`, which takes no query parameters: one that is sent is an error and not silently ignored; of some views `format` alone."""
 
     @wraps(view)
     def checked(*args: Any, **named: Any) -> Any:
-        if request.args:
-            raise HttpError(
-                422, errors=[{"pointer": strict_json.pointer_of([name]), "message": "unknown parameter"} for name in request.args]
-            )
+        unknown = [name for name in request.args if name == "format" or not format_only]
+        if unknown:
+            raise HttpError(422, errors=[{"pointer": strict_json.pointer_of([name]), "message": "unknown parameter"} for name in unknown])
         return view(*args, **named)
 
     return checked  # type: ignore[return-value]  # wraps keeps its parameters
@@ -123,8 +121,8 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
         """As in flask-smorest; what an address names by an id may not be there. The view's name is the operation's id."""
         parts = re.findall("<([a-z_]+)>", rule)
         view = self.alt_response(404, response_name(404))(view_func) if parts else view_func
-        if self.name not in KEYLESS_BLUEPRINTS and not _reads_query(view_func):
-            view = _without_query(view)
+        if not _reads_query(view_func):
+            view = _without_query(view, format_only=self.name in KEYLESS_BLUEPRINTS)
         options["parameters"] = [{"in": "path", "name": part, "description": PATH_PARAMETERS.get(part, "")} for part in parts]
         super().add_url_rule(rule, endpoint, self.doc(operationId=operation_id(view_func.__name__))(view), *args, **options)
 
@@ -143,7 +141,7 @@ class Blueprint(SmorestBlueprint):  # type: ignore[misc]  # flask-smorest has no
             responses.pop(422, None)  # flask-smorest's name for it differs between Python versions
         manual = doc_info.get("manual_doc", {})
         takes_key = self.name not in KEYLESS_BLUEPRINTS
-        problems = COMMON_PROBLEMS + (INPUT_PROBLEMS if takes_key or "arguments" in doc_info else ())
+        problems: tuple[int, ...] = COMMON_PROBLEMS
         problems += BODY_PROBLEMS if "requestBody" in doc or "requestBody" in manual else ()
         if takes_key:
             problems += KEY_PROBLEMS

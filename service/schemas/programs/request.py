@@ -42,17 +42,19 @@ class MidpointGateSchema(Schema):
 class OverheadsSchema(Schema):
     """Work around the runs."""
 
-    sweeps = OverheadField(description="Hyper-parameter sweeps that are not stated as runs")
-    data_pipeline = OverheadField(description="Iterations of the data pipeline")
-    evaluation = OverheadField(description="Evaluation on accelerators; long contexts and multimodal suites need more")
-    debugging = OverheadField(description="Debugging")
-    reruns = OverheadField(description="After regressions or contamination")
+    sweeps = OverheadField(description="Hyper-parameter sweeps that are not stated as runs, in shares of the runs' cost")
+    data_pipeline = OverheadField(description="Iterations of the data pipeline, in shares of the runs' cost")
+    evaluation = OverheadField(
+        description="Evaluation on accelerators, in shares of the runs' cost; long contexts and multimodal suites need more"
+    )
+    debugging = OverheadField(description="Debugging, in shares of the runs' cost")
+    reruns = OverheadField(description="Runs again after regressions or contamination, in shares of the runs' cost")
 
 
 class ReservesSchema(Schema):
     """Money held back."""
 
-    evaluation_and_debugging = Share(description="Relative to the cost of the runs")
+    evaluation_and_debugging = Share(description="In shares of the runs' cost")
     contingency = OrWord(Share(), "from_risks", description="Relative to all but reserves, or computed from risks and spread")
     confidence = Number(minimum=0.5, maximum=0.999, description="Probability with which a computed contingency covers the estimate")
 

@@ -89,7 +89,7 @@ class OptimalServingTermsSchema(Schema):
     format = Text(description="How weights are stored: bf16, fp8, int8, int4, nvfp4")
     prompt_tokens = Number(minimum=0.0, maximum=MOST_TOKENS_A_REQUEST, description="Of the mean request")
     output_tokens = Number(minimum=1.0, maximum=MOST_TOKENS_A_REQUEST, description="Tokens generated for a request")
-    load_factor = Share(description="Mean over full load")
+    load_factor = Share(description="Ratio of mean to full load")
 
 
 class OptimalPlanSchema(Schema):

@@ -11,7 +11,7 @@ from service.usecases.scenarios.optimisation.optimise import OBJECTIVES
 class LimitsSchema(ConstraintsSchema):
     """Constraints of the best option; as in POST /v1/compare."""
 
-    max_loss = Positive(maximum=100.0, description="Loss that the model must reach; needs model_size")
+    max_loss = Positive(maximum=100.0, description="Loss that the model must reach [nats/token]; needs model_size")
 
 
 class StartsSchema(Schema):

@@ -50,7 +50,9 @@ class NewAlertRuleSchema(Schema):
     """A rule: condition, limits and targets."""
 
     kind = Choice(KINDS, required=True, description="What is watched")
-    shares = Items(Number(above=0.0, maximum=10.0), min_items=1, max_items=MAX_SHARES, description="budget: of the budget, such as 0.8")
+    shares = Items(
+        Number(above=0.0, maximum=10.0), min_items=1, max_items=MAX_SHARES, description="budget: shares of the budget, such as 0.8"
+    )
     percentile = Choice(get_args(Percentile), description="forecast_over_…: p90 alerts at a probability of 10 %, p50 at 50 %")
     hours = Positive(maximum=MAX_HOURS, description="stalled: hours without an event of an unfinished run")
     days = NotNegative(maximum=MAX_DAYS, description="gate_missed: days since the half-spend gate was due")

@@ -60,7 +60,7 @@ class EventSchema(Schema):
     tokens_done = Count(minimum=0, description="Position in the plan [tokens]; falls after a rollback")
     accelerator_hours = NotNegative(maximum=1e12, description="Running total of the run")
     cost_usd = NotNegative(maximum=MAX_USD, description="Running total of the run")
-    accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="Number in use by the run")
+    accelerators = Count(minimum=0, maximum=10**7, suffixes=False, description="Number of accelerators in use by the run")
     loss = LossField(description="Training loss [nats per token]; NaN and infinities are the texts nan, inf or -inf")
     mfu = Share(description="Model FLOPs utilisation as measured by the run [1]")
     share = Share(description="utilisation: share of the accelerators' time in use [1]")
@@ -162,5 +162,5 @@ def event_body(logged: LoggedEvent) -> dict[str, Any]:
 class LoggedEventSchema(EventSchema):
     """An event in the log."""
 
-    position = Count(required=True, suffixes=False, description="Position in the run's log, in the order of arrival")
+    position = Count(required=True, suffixes=False, description="Number of the event in the run's log, in the order of arrival")
     received_at = Moment(required=True, description="When it was stored")

@@ -109,8 +109,8 @@ class DataSchema(Schema):
 
     tokens = Count(description="Tokens trained on, each epoch; of a vision transformer patches: state samples for images")
     raw_tokens = Count(description="Tokens before filtering and deduplication")
-    filter_yield = _above_zero(1.0, description="What filtering leaves of raw_tokens")
-    dedupe_yield = _above_zero(1.0, description="What deduplication leaves of that")
+    filter_yield = _above_zero(1.0, description="Share that filtering leaves of raw_tokens")
+    dedupe_yield = _above_zero(1.0, description="Share that deduplication leaves of that")
     epochs = _above_zero(10_000, description="Times each token is trained on [1]")
     quality_share = Share(description="Part of the effective tokens that is of high quality")
     robustness_share = Share(description="Part of the effective tokens meant for robustness and hard negatives")
@@ -132,9 +132,9 @@ class ParallelismSchema(Schema):
 class ResponseTokensSchema(Schema):
     """Tokens of the sampled answers, as a distribution."""
 
-    p50 = _above_zero(MAX_SEQ_LEN, required=True, description="Median answer")
-    p90 = _above_zero(MAX_SEQ_LEN, description="90th percentile; left out: from the median")
-    max = _above_zero(MAX_SEQ_LEN, description="Limit at which an answer is cut off; left out: what seq_len leaves of the prompt")
+    p50 = _above_zero(MAX_SEQ_LEN, required=True, description="Median length of an answer [tokens]")
+    p90 = _above_zero(MAX_SEQ_LEN, description="90th percentile of the length [tokens]; left out: from the median")
+    max = _above_zero(MAX_SEQ_LEN, description="Tokens at which an answer is cut off; left out: what seq_len leaves of the prompt")
 
 
 class GenerationSchema(Schema):
@@ -193,7 +193,9 @@ class TrainingSchema(Schema):
         (*RECOMPUTES, "auto"), description="Which activations are computed again in the backward pass; left out: searched"
     )
     micro_batch = _size(10**6, description="Sequences of one micro-batch on one data rank")
-    zero_stage = _size(3, minimum=0, description="0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
+    zero_stage = _size(
+        3, minimum=0, description="ZeRO stage: 0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)"
+    )
     parallelism = OrWord(Part(ParallelismSchema), "auto", description='Axes to fix, or "auto", the default: all are searched')
     input_tokens_per_s_per_node = _above_zero(1e12, description="What the data pipeline can feed")
     software_year = _size(
@@ -213,7 +215,7 @@ class TrainingSchema(Schema):
     cached_logits = Flag(description="Distillation: the teacher's logits are there already")
     reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
     reference_model = Flag(description="DPO and RL: a frozen copy of the policy is run beside it")
-    update_epochs = _above_zero(1000, description="RL: updates on each sampled answer")
+    update_epochs = _above_zero(1000, description="RL: number of updates on each sampled answer")
     response_tokens = _size(MAX_SEQ_LEN, description="RL: mean tokens of a sampled answer; rl.response_tokens has more to say")
     rl = Part(RlSchema, description="RL: what a step samples, and on what")
 

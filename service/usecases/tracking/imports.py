@@ -57,8 +57,8 @@ class ImportResult:
     """Result of an import. Counted events are durable."""
 
     accepted: Annotated[int, Doc("Events that were stored")]
-    duplicates: Annotated[int, Doc("Stored before with the same figures")]
-    corrected: Annotated[int, Doc("Stored before with other figures, or at another run")]
+    duplicates: Annotated[int, Doc("Events that were stored before with the same figures")]
+    corrected: Annotated[int, Doc("Events that were stored before with other figures, or at another run")]
     rejected: Annotated[tuple[RejectedEvent, ...], Doc("Events that were refused, the first of them")]
     unmatched: Annotated[tuple[UnmatchedRow, ...], Doc("The first of them")]
     runs: Annotated[Mapping[str, int], Doc("Events by the run's id")]

@@ -100,7 +100,7 @@ class TestKeeping:
         path, request = REQUESTS[kind]
         found = kept(client, {"kind": kind, "request": request})
         own = client.post(path, json=request)
-        plain = client.get(f"{URL}/{found['id']}?format=json")
+        plain = client.get(f"/r/{found['id']}?format=json")
         assert plain.data == own.data.rstrip(b"\n")
         assert hashlib.sha256(plain.data).hexdigest() == found["sha256"]
         assert found["answer"] == own.get_json()
@@ -229,8 +229,9 @@ class TestFormats:
         """As its last member; a client that has it gets a 304."""
         found = kept(client)
         whole = client.get(f"{URL}/{found['id']}")
-        plain = client.get(f"{URL}/{found['id']}?format=json").data
+        plain = client.get(f"/r/{found['id']}?format=json").data
         assert whole.data.endswith(b',"answer":' + plain + b"}")
+        assert client.get(f"{URL}/{found['id']}?format=json").data == whole.data
         again = client.get(f"{URL}/{found['id']}", headers={"If-None-Match": whole.headers["ETag"]})
         assert (again.status_code, again.data) == (304, b"")
 

@@ -8,7 +8,7 @@ from flask import Response
 
 from service.api.http.auth import app_context, authenticate, principal
 from service.api.http.blueprint import Blueprint, json_response
-from service.api.resources.results.results import DOCUMENTS, ResultFormatSchema, page_policy, result_response
+from service.api.resources.results.results import DOCUMENTS, ResultFormatSchema, page_policy, result_document
 from service.domain.results import ResultDetail
 from service.formats.documents.results.render import MEDIA_TYPES, formats_of
 from service.schemas.fields import Choice, Text
@@ -42,7 +42,7 @@ def show_result_page(query: dict[str, str], result_id: str) -> Response:
     token = query.get("token")
     found = open_link(app_context(), result_id, token) if token else _team_result(result_id)
     wanted = query.get("format")
-    response = _page(found, token) if wanted is None else result_response(found, wanted)
+    response = _page(found, token) if wanted is None else result_document(found, wanted)
     response.headers.update(PRIVATE_PAGE)
     return response
 

@@ -38,7 +38,7 @@ DOCUMENTS = {
 class ResultFormatSchema(Schema):
     """Format of a kept result."""
 
-    format = Choice(tuple(MEDIA_TYPES), description="json: the answer's bytes as kept; left out: by Accept, else the result as JSON")
+    format = Choice(tuple(MEDIA_TYPES), description="Left out: by Accept, else JSON")
 
 
 def known_result(result_id: str) -> None:
@@ -83,10 +83,12 @@ def list_results(query: Body) -> Response:
 def get_result(query: Body, result_id: str) -> Response:
     """A kept result, with its answer as it was kept
 
-    `format=json` returns the answer's bytes alone: their SHA-256 is `sha256`. `format`, or Accept, selects a page, Markdown, a workbook, a
-    chart or, where the kind has one, a PDF: up to 1 s of CPU.
+    `format`, or Accept, selects a page, Markdown, a workbook, a chart or, where the kind has one, a PDF: up to 1 s of CPU. In JSON the
+    answer is the last member, byte for byte as kept; `/r/{result_id}?format=json` returns these bytes alone.
     """
-    return with_etag(result_response(usecase.find_result(app_context(), principal(), result_id), query.get("format")))
+    found = usecase.find_result(app_context(), principal(), result_id)
+    wanted = query.get("format") or _accepted_format(found)
+    return with_etag(_whole_result(found) if wanted == "json" else result_document(found, wanted))
 
 
 @blueprint.route("/v1/results/<result_id>", methods=["DELETE"])
@@ -118,13 +120,14 @@ def server_address() -> str:
     return request.url_root.rstrip("/")
 
 
-def result_response(kept: ResultDetail, wanted: str | None) -> Response:
-    """The result in the wanted format, else by Accept. Raises UnavailableFormat, and HttpError where Accept takes none."""
-    wanted = wanted or _accepted_format(kept)
-    if not wanted:
-        body = to_json({name: value for name, value in result_body(kept, server_address()).items() if name != "answer"})
-        # the answer's bytes as kept, so that whoever cuts them out finds the digest
-        return Response(f'{body[:-1]},"answer":{kept.answer_json.decode()}}}', content_type=JSON)
+def _whole_result(kept: ResultDetail) -> Response:
+    """The result as JSON, with the answer's bytes as kept, so that whoever cuts them out finds the digest."""
+    body = to_json({name: value for name, value in result_body(kept, server_address()).items() if name != "answer"})
+    return Response(f'{body[:-1]},"answer":{kept.answer_json.decode()}}}', content_type=JSON)
+
+
+def result_document(kept: ResultDetail, wanted: str) -> Response:
+    """The answer in the wanted format. Raises UnavailableFormat."""
     response = Response(render(kept, wanted), content_type=MEDIA_TYPES[wanted])
     if wanted == "html":
         response.headers["Content-Security-Policy"] = page_policy()
@@ -139,14 +142,14 @@ def page_policy() -> str:
 
 
 def _accepted_format(kept: ResultDetail) -> str:
-    """The format that Accept prefers; empty: the result as JSON."""
+    """The format that Accept prefers, JSON where it takes anything. Raises HttpError 406 where it takes none."""
     if not request.accept_mimetypes:
-        return ""
+        return "json"
     names = {MEDIA_TYPES[name].partition(";")[0]: name for name in formats_of(kept.row.kind)}
     best = request.accept_mimetypes.best_match(list(names))
     if not best:
         raise HttpError(406, f"This can be had as {', '.join(names)}.")
-    return "" if best == JSON else names[best]
+    return names[best]
 
 
 def _url(kept: ResultDetail) -> str:

@@ -23,6 +23,14 @@ blueprint = Blueprint("track_imports", __name__, description="Imports of invoice
 MAX_LISTED = 1000
 CONTENT_TYPES = ("text/csv", "text/plain", "application/json", "application/vnd.apache.parquet", "application/octet-stream")
 
+EXAMPLES = {
+    "text/plain": {
+        "example": "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES\n"
+        "1001|pretrain|COMPLETED|2026-11-02T00:00:00|2026-11-03T00:00:00|86400|billing=512,cpu=512,gres/gpu=64,gres/gpu:h100=64,mem=8T,node=8\n"
+    }
+}
+"""Of `kind=sacct`: what `sacct --parsable2 --format=…` prints."""
+
 
 class ImportQuerySchema(Schema):
     """Kind and owner of the body."""
@@ -63,7 +71,7 @@ ImportAnswerSchema = derive(
 @blueprint.doc(
     requestBody={
         "required": True,
-        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES},
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}, **EXAMPLES.get(kind, {})} for kind in CONTENT_TYPES},
         "description": "The unchanged file, up to 16 MiB; import larger ones in parts, in any order",
     }
 )
