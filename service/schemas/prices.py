@@ -21,6 +21,7 @@ class OfferQuerySchema(PageQuerySchema):
     accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
     provider = Text(description="Name of the provider")
     region = Text(description="Region as the provider names it")
+    jurisdiction = Text(max_length=50, description="ISO 3166 country code, EU or EEA; offers whose country is not known are left out")
     pricing = Choice(PRICINGS, description="Kind of pricing")
     max_usd_per_accelerator_hour = Number(minimum=0.0, text=True, description="Highest price [USD per accelerator-hour]")
     snapshot = Text(description="An older price_snapshot")

@@ -21,6 +21,7 @@ ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "r
 @click.option("--accelerator", help="Canonical name or alias.")
 @click.option("--provider", help="Only this provider.")
 @click.option("--region", help="Only this region.")
+@click.option("--jurisdiction", help="Only this country (ISO 3166), EU or EEA.")
 @click.option("--pricing", type=click.Choice(PRICINGS), help="Only this kind of price.")
 @click.option("--max-usd", "max_usd_per_accelerator_hour", type=float, help="At most so much an accelerator-hour.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=30, show_default=True, help="Rows shown, cheapest first.")

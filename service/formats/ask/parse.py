@@ -60,6 +60,8 @@ QUESTIONS: Mapping[str, str] = {
 """What to ask about pieces that no rule reads, by their kind."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
+EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", "."})
+"""Words between accelerators of which one is taken; `and` may mean both together."""
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
 
@@ -103,6 +105,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         *_group_doubts(sentence, slots),
     ]
     doubts += [Doubt(sentence.part(slot.first, slot.last), (), question) for slot in slots if slot.name == "quantity"]
+    slots, future = _past_days(sentence, slots, today)
+    doubts += future
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
     said = Slots(tuple(slots), {"quantity", "one", "intent", "doubtful_model"})
     kind = choose_kind(said)
@@ -135,6 +139,17 @@ def _dated(slot: Slot, today: date) -> Slot:
     if slot.name in ("start", "deadline") and isinstance(slot.value, Duration):
         return replace(slot, value=slot.value.after(today))
     return slot
+
+
+def _past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[list[Slot], list[Doubt]]:
+    """The slots of a question about a program's status without days to come whose year is said, and what to ask about those."""
+    asked = {slot.value for slot in slots if slot.name == "intent"}
+    if "chance" in asked or not any(slot.name == "program" for slot in slots):
+        return list(slots), []
+    texts = {slot: sentence.part(slot.first, slot.last) for slot in slots if isinstance(slot.value, date) and slot.value > today}
+    future = [slot for slot, text in texts.items() if str(slot.value)[:4] in text]
+    doubts = [Doubt(texts[slot], (), "a status is of the past, and this day is to come: of which day?") for slot in future]
+    return [slot for slot in slots if slot not in future], doubts
 
 
 def _reading(kind: Kind, request: dict[str, object], said: Slots, doubts: Iterable[Doubt], notes: Sequence[ReadingNote]) -> Reading:
@@ -295,14 +310,21 @@ def _slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
 
 
 def _group_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
-    """Several accelerators, each with a count of its own: a comparison would cross them."""
+    """Several accelerators, each with a number of its own that others do not have: a comparison would cross them."""
     counted = {(slot.first, slot.last) for slot in slots if slot.name == "count"}
     groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
-    if len(groups) > 1:
+    if len(groups) > 1 and not _same_numbers(sentence, slots, groups):
         texts = tuple(sentence.part(first, last) for first, last in groups)
         yield Doubt(
             sentence.part(groups[0][0], groups[-1][1]), texts, "each number is weighed on each accelerator: ask for one of these at a time"
         )
+
+
+def _same_numbers(sentence: Sentence, slots: Iterable[Slot], groups: Sequence[tuple[int, int]]) -> bool:
+    """Whether as many of one accelerator are meant as of the other (256 h100 or 256 h200), and not both of them together."""
+    numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
+    between = {token.text for (_, end), (begin, _) in pairwise(groups) for token in sentence.tokens[end:begin]}
+    return len(set(numbers.values())) == 1 and between <= EITHER
 
 
 def _unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:

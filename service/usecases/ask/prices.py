@@ -39,7 +39,9 @@ def quote_offers(context: AppContext, request: Mapping[str, Any]) -> QuotedOffer
 
 
 def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook, now: datetime) -> Summary:
-    what = " ".join(str(request[name]) for name in ("accelerator", "pricing", "provider", "region") if name in request).replace("_", " ")
+    what = " ".join(
+        str(request[name]) for name in ("accelerator", "pricing", "provider", "region", "jurisdiction") if name in request
+    ).replace("_", " ")
     firm = [offer for offer in offers if offer.market != AUCTION_FLOOR]
     if not firm:
         return Summary(text=f"No price of {what} is known." if not offers else f"Only auction floors of {what} are known.")

@@ -10,12 +10,14 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import PriceChange
 from service.domain.procurement.contract_prices import ContractBand
+from service.presets.comparison.defaults import countries_of
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.procurement.contract_prices import load_contract_bands
 from service.prices.catalog import PriceBook, matches_filters
 from service.store import HistoryFilter
 from service.usecases.prices.commitments import describe_missing_commitments
 from service.usecases.prices.known_names import check_known, pointing_at
+from service.usecases.resolution.price import find_country
 
 Given = Mapping[str, Any]
 
@@ -23,7 +25,7 @@ Given = Mapping[str, Any]
 def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offer]]:
     """Price book and its offers that match all filters, in the book's order.
 
-    Raises UnknownName for an unknown accelerator, provider or region.
+    Raises UnknownName for an unknown accelerator, provider, region or jurisdiction.
     """
     with pointing_at("/snapshot"):
         book = context.book(given.get("snapshot"))
@@ -32,6 +34,10 @@ def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offe
     check_known("region", given, lambda: {offer.region for offer in book.offers})
     if "accelerator" in given:
         offers = tuple(offer for name in _canonical(given["accelerator"]) for offer in book.by_accelerator.get(name, ()))
+    if "jurisdiction" in given:
+        with pointing_at("/jurisdiction"):
+            countries = countries_of(given["jurisdiction"])
+        offers = tuple(offer for offer in offers if find_country(offer) in countries)
     limit = given.get("max_usd_per_accelerator_hour")
     wanted = {name: given.get(name) for name in ("provider", "region", "pricing")}
     return book, [

@@ -11,7 +11,9 @@ from service.formats.ask.lexing.tokens import Piece
 
 SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability"})
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
-DECIMALS = frozenset({"pue", "kw_per_accelerator", "usd_per_kwh", "max_tco2e"})
+DECIMALS = frozenset({"pue", "kw_per_accelerator", "max_tco2e"})
+MOST_USD_PER_KWH = 2
+"""A number above it is in cents, or of something else."""
 K = 1024
 LONGEST_SEQ_LEN = 2**27
 LEAST_SEQ_LEN = 16
@@ -62,8 +64,10 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
         return _share(key, figure)
     if key == "seq_len":
         return None if figure.unit else _seq_len(figure)
+    if key == "usd_per_kwh":
+        return (key, plain(figure.value), "") if figure.unit in ("", "usd") and figure.value <= MOST_USD_PER_KWH else None
     if figure.unit == "usd":
-        return (key, plain(figure.value), "") if key == "usd_per_kwh" else None
+        return None
     whole = figure.value.denominator == 1
     if key == "batch":
         enough = figure.value >= LEAST_BATCH_TOKENS and whole

@@ -37,7 +37,7 @@ def _names_left(slots: Sequence[Slot], *, model_known: bool) -> list[str]:
     """What a bare quantity may still be, the first first."""
     known = {slot.name for slot in slots}
     names = [] if model_known or "params" in known else ["params"]
-    return names if known & {"tokens", "samples"} else [*names, "tokens"]
+    return names if known & {"tokens", "samples", "tokens_per_parameter"} else [*names, "tokens"]
 
 
 def _without_repeated_size(slots: Sequence[Slot], most: int) -> list[Slot]:

@@ -17,7 +17,7 @@ def choose_kind(slots: Slots) -> Kind | None:
         return "chance" if "chance" in asked else "status"
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
-    has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples", "other_unit")
+    has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples", "tokens_per_parameter", "other_unit")
     if ("buy_or_rent" in asked or slots.has("capex")) and not (has_model and has_data):
         return "buy_or_rent"
     if _is_optimal(slots, asked):
@@ -56,7 +56,7 @@ def _without_subject(asked: set[object]) -> Kind | None:
 def _is_optimal(slots: Slots, asked: set[object]) -> bool:
     """Whether a budget is given, of dollars, hours or arithmetic, and not both size and data."""
     sized = slots.has("model", "doubtful_model", "params")
-    whole_run = sized and slots.has("tokens", "samples")
+    whole_run = sized and slots.has("tokens", "samples", "tokens_per_parameter")
     means = slots.has(*MONEY, "accelerator_hours", "flops", "limit", "span", "deadline")
     if whole_run or not means:
         return "optimal" in asked and not whole_run and not sized and not slots.has("samples")

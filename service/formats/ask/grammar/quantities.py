@@ -19,6 +19,9 @@ APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
 LEAST_CAPEX_USD = 500
 BILLION = 10**9
+MOST_TOKENS_PER_PARAMETER = 100_000
+LEAST_TOKENS = 1000
+"""A run has more tokens than this: a smaller number is of something else."""
 
 
 def figures(pieces: Pieces) -> list[Figure]:
@@ -68,6 +71,13 @@ def tokens(pieces: Pieces) -> Iterator[Slot]:
     yield from _alternatives("tokens", pieces)
 
 
+def tokens_per_parameter(pieces: Pieces) -> Iterator[Slot]:
+    """20 tokens per parameter; 1T tokens, parameters … are no ratio."""
+    figure = figures(pieces)[0]
+    if figure.scale == 1 and figure.value <= MOST_TOKENS_PER_PARAMETER:
+        yield Slot("tokens_per_parameter", plain(figure.value), *_span(pieces))
+
+
 def params(pieces: Pieces) -> Iterator[Slot]:
     """7B parameters."""
     yield from _alternatives("params", pieces)
@@ -80,6 +90,8 @@ def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
     while begin < len(pieces) and any(figure.value * APART < last for figure in figures(pieces[begin : begin + 1])):
         begin += 2
     for figure in figures(pieces[begin:]):
+        if figure.value < LEAST_TOKENS:
+            return
         yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
 
 
@@ -159,10 +171,12 @@ def at_most(pieces: Pieces) -> Iterator[Slot]:
 
 
 def bare_budget(pieces: Pieces) -> Iterator[Slot]:
-    """Within 4 million, under 300k: dollars without a sign."""
+    """Within 4 million, under 300k: dollars without a sign; under 0.80: an accelerator-hour of them."""
     figure = figures(pieces)[0]
     if figure.scale in (10**3, 10**6) and not figure.unit:
         yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
+    elif figure.scale == 1 and figure.value.denominator > 1 and figure.value < MOST_PER_HOUR_USD:
+        yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
 
 
 def lower_bound(pieces: Pieces) -> Iterator[Slot]:

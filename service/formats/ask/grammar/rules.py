@@ -68,6 +68,7 @@ RULES: tuple[Rule, ...] = (
     _rule("g=n(?:,n)*", quantities.counts),
     _rule("S(?:,U)+", quantities.reservations),
     # counts of things
+    _rule("nTQ", quantities.tokens_per_parameter),
     _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
     _rule("n(?:,n)*Q(?:,n(?:,n)*Q)*", quantities.params),
     _rule("B", quantities.mixture),

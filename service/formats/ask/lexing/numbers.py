@@ -23,15 +23,18 @@ _SMALL = {word: value for value, word in enumerate(_ONES.split())} | {word: 10 *
 _SMALL |= {"single": 1, "dozen": 12, "couple": 2, "pair": 2}
 _ARTICLES = ("a", "an")
 _PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
+_CENTS = frozenset({"cents", "cent", "¢", "ct", "cts"})
 _DOLLARS = frozenset({"usd", "dollar", "dollars", "bucks", "buck", "$"})
 _FOREIGN = frozenset(
     {"€", "£", "¥", "eur", "euro", "euros", "gbp", "pounds", "pound", "yen", "chf", "jpy", "cny", "rmb", "₹", "inr", "quid"}
 )
-NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, "hundred", "percent", "pct", "cent", "point"})
+NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, "hundred", "percent", "pct", "point"})
 SMALL_NUMBERS = frozenset(_SMALL)
 """Numbers that no slip is taken for: even is not seven."""
 _DIGITS = re.compile(r"\d")
 MOST_DIGITS = 30
+MOST_DECIMALS = 2
+"""Digits after a comma that parts decimals; three are thousands."""
 _LIST_RATIO = 8  # 64,128 counts up by twos; 16,384 is one number
 
 
@@ -59,6 +62,8 @@ def read_figure(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     end, figure = found
     if not unit:
         end, unit = (end, "usd") if tokens[end - 1].text == "grand" else _read_unit(tokens, end)
+    if not unit and end < len(tokens) and tokens[end].text in _CENTS:
+        return end + 1, replace(figure, value=figure.value / 100, unit="usd")
     return end, replace(figure, unit=unit)
 
 
@@ -94,6 +99,9 @@ def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     text = tokens[at].text if at < len(tokens) else ""
     if not _DIGITS.match(text) or "-" in text or len(text) > MOST_DIGITS:
         return None
+    if _has_decimal_comma(tokens, at):
+        text = f"{text}.{tokens[at + 2].text}"
+        at += 2
     value = Fraction(text.replace(",", ""))
     end, scale = at + 1, 1
     while end < len(tokens) and (more := _SCALE_OF.get(tokens[end].text)) and not _names_part(tokens, end):
@@ -102,6 +110,14 @@ def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
         scale *= more
         end += 1
     return end, Figure(value * scale, scale, several=_as_list(text) if scale == 1 else ())
+
+
+def _has_decimal_comma(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a comma parts a number's decimals, as in 2,5T: it is written without blanks, and a scale that one number has follows."""
+    if at + 3 >= len(tokens) or tokens[at + 1].text != "," or not all(token.glued for token in tokens[at + 1 : at + 3]):
+        return False
+    whole, decimals, scale = tokens[at].text, tokens[at + 2].text, tokens[at + 3].text
+    return whole.isdigit() and decimals.isdigit() and len(decimals) <= MOST_DECIMALS and scale in _SCALE_OF and _SCALE_OF[scale] > 1000
 
 
 def _names_part(tokens: Sequence[Token], at: int) -> bool:

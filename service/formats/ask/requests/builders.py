@@ -142,13 +142,14 @@ def price_request(draft: Draft) -> Request:
     if draft.slots.peek("date") == draft.today:
         draft.slots.taken.add("date")
     provider, region = draft.one("provider", "provider"), draft.one("region", "region")
-    limit = draft.one("max_price_per_hour", "max_usd_per_accelerator_hour")
+    limit, place = draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"), draft.one("jurisdiction", "jurisdiction")
     if not names and provider is None and region is None:
         draft.missing("the price of which accelerator, such as H100?")
     return stated(
         accelerator=names[0] if len(names) == 1 else None,
         provider=provider and provider.value,
         region=region and region.value,
+        jurisdiction=place and place.value,
         pricing=one_pricing(draft, "pricing"),
         max_usd_per_accelerator_hour=limit,
     )

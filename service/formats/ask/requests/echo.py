@@ -197,6 +197,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
 def _offers(request: Body) -> Iterator[str]:
     yield f"the price of {request.get('accelerator', 'accelerators')}"
     yield from _price({name: value for name, value in request.items() if name in ("provider", "region", "pricing")})
+    yield f"in {request['jurisdiction']}" if "jurisdiction" in request else ""
     limit = request.get("max_usd_per_accelerator_hour")
     yield "" if limit is None else f"under {_usd(limit)} per hour"
 

@@ -33,12 +33,25 @@ def model_section(draft: Draft) -> Request:
 
 def data_section(draft: Draft) -> Request:
     """What it is trained on."""
-    tokens, samples = draft.one("tokens", "data.tokens"), draft.one("samples", "data.samples")
-    if not draft.slots.has("tokens", "samples"):
+    tokens, samples = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft), draft.one("samples", "data.samples")
+    if tokens is None and not draft.slots.has("tokens", "samples"):
         draft.missing(HOW_MANY_TOKENS)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
     return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
+
+
+def _tokens_per_parameter(draft: Draft) -> int | None:
+    """20 tokens per parameter of the model that is named, or of the size."""
+    if not draft.slots.has("tokens_per_parameter") or draft.slots.has("tokens"):
+        return None
+    ratio, preset = draft.one("tokens_per_parameter", "data.tokens"), draft.slots.peek("model")
+    params = preset.params if isinstance(preset, Name) else draft.slots.peek("params")
+    if ratio is None or not isinstance(params, int | float):
+        return None
+    tokens: int = round(ratio * params)
+    draft.note("data.tokens", tokens, f"{ratio:,} tokens for each of {params:,} parameters")
+    return tokens
 
 
 def training_section(draft: Draft) -> Request:
@@ -58,11 +71,14 @@ def training_section(draft: Draft) -> Request:
 
 
 def _method(draft: Draft) -> str | None:
-    """The method; fine-tuning alone is of all weights, beside adapters or preferences it adds nothing."""
+    """The method; fine-tuning alone is of all weights, beside adapters, their rank or preferences it adds nothing."""
     method, tuned = draft.one("method", "training.method"), draft.slots.values("tuning")
-    if method is None and tuned and not draft.slots.has("method"):
+    if method is None and tuned and not draft.slots.has("method", "lora_rank"):
         draft.note("training.method", "full_finetune", "fine-tuning read as of all weights; say lora or qlora for adapters")
         return str(tuned[0])
+    if method is None and draft.slots.has("lora_rank"):
+        draft.note("training.method", "lora", "a rank is that of LoRA's adapters; say qlora for quantised weights")
+        return "lora"
     return None if method is None else str(method)
 
 

@@ -73,6 +73,9 @@ def context(settings: Settings) -> AppContext:
         ({"max_usd_per_accelerator_hour": 0.0}, []),
         ({"provider": "AWS", "region": "canada-1"}, []),
         ({"provider": "lambda"}, []),
+        ({"jurisdiction": "US"}, [SXM, SPOT]),
+        ({"jurisdiction": "eu"}, [V100]),
+        ({"jurisdiction": "IRL", "accelerator": "h100"}, []),
     ],
 )
 def test_offers_answer_all_filters_in_the_books_order(context: AppContext, given: dict[str, Any], expected: list[Offer]) -> None:
@@ -89,7 +92,8 @@ def test_a_recorded_snapshot_can_be_listed(context: AppContext) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("accelerator", "H10"), ("snapshot", "prices-9"), ("provider", "hyperstak"), ("region", "us-est-1")]
+    ("name", "value"),
+    [("accelerator", "H10"), ("snapshot", "prices-9"), ("provider", "hyperstak"), ("region", "us-est-1"), ("jurisdiction", "EUU")],
 )
 def test_an_unknown_name_points_at_its_own_filter(context: AppContext, name: str, value: str) -> None:
     """And not into an estimate request, where the same names stand elsewhere."""
