@@ -20,6 +20,7 @@ REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
 PROGRAMS = README.parent / "docs" / "programs.md"
 SCENARIOS = README.parent / "docs" / "scenarios.md"
 RESULTS = README.parent / "docs" / "results.md"
+OBSERVABILITY = README.parent / "docs" / "observability.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
 TRANSCRIPTS = tuple(
@@ -46,6 +47,15 @@ def filled(text: str) -> str:
 
     answer = "```json\n" + as_text(shortened(answer_of(request_in(text)))) + "\n```\n"
     return put(put(put(text, "answer", answer), "settings", markdown_table()), "optimum", optimum_in_words(request_in(text, "/v1/optimal")))
+
+
+def with_metrics(text: str) -> str:
+    """The page with the tables of all metrics."""
+    from service.domain.metrics import COUNTED, KEYED_READINGS, OPEN_READINGS, markdown_table
+
+    for name, metrics in (("counted", COUNTED), ("readings", OPEN_READINGS), ("keyed", KEYED_READINGS)):
+        text = put(text, name, markdown_table(metrics))
+    return text
 
 
 def optimum_in_words(request: dict[str, Any]) -> str:
@@ -201,5 +211,6 @@ if __name__ == "__main__":
     PROGRAMS.write_text(with_plan(PROGRAMS.read_text(encoding="utf-8")), encoding="utf-8")
     SCENARIOS.write_text(with_trials(SCENARIOS.read_text(encoding="utf-8")), encoding="utf-8")
     RESULTS.write_text(with_result(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+    OBSERVABILITY.write_text(with_metrics(OBSERVABILITY.read_text(encoding="utf-8")), encoding="utf-8")
     for page in TRANSCRIPTS:
         page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -51,10 +51,10 @@ def register(app: Flask) -> Api:
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
     app.extensions["probes"] = health.make_probes(app.extensions["context"])
-    app.extensions["metrics"] = MetricsPage(app.extensions["context"])
     metrics.start()
     request_ids.register(app)
     auth.register(app)
+    app.extensions["metrics"] = MetricsPage(app.extensions["context"], app.extensions["counts"])
     request_body.register(app)
     api = openapi.register(app)
     errors.register(app)

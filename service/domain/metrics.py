@@ -62,6 +62,15 @@ KEYS_REFUSED = Metric(
     ("missing", "invalid", "scope"),
 )
 RATE_LIMITED = Metric("outlay_rate_limited_total", "counter", "requests", "Requests refused because their API key made too many")
+BUDGETS = ("cpu-seconds", "estimates", "rows", "concurrent-requests")
+BUDGETS_USED_UP = Metric(
+    "outlay_budgets_used_up_total",
+    "counter",
+    "requests",
+    "Requests refused because a work budget of their team was used up",
+    ("budget",),
+    BUDGETS,
+)
 JOB_OUTCOMES = ("succeeded", "failed", "cancelled", "released", "lease_lost")
 JOB_ATTEMPTS = Metric(
     "outlay_job_attempts_total",
@@ -87,6 +96,7 @@ COUNTED: tuple[Metric, ...] = (
     REQUESTS_REFUSED,
     KEYS_REFUSED,
     RATE_LIMITED,
+    BUDGETS_USED_UP,
     JOB_ATTEMPTS,
     JOB_DURATION,
     DELIVERY_ATTEMPTS,
@@ -181,7 +191,8 @@ PROGRAM_FIGURES: tuple[Metric, ...] = (
 )
 """Figures of each open tracked program."""
 PROGRAMS_OMITTED = Metric("outlay_programs_omitted", "gauge", "programs", "Open programs left out: only the newest 1,000 are shown")
-KEYED_READINGS: tuple[Metric, ...] = (*PROGRAM_FIGURES, PROGRAMS_OMITTED)
+TEAM_WORK = Metric("outlay_team_work_used_ratio", "gauge", "1", "Part of a team's work budget that is used now", ("team", "budget"))
+KEYED_READINGS: tuple[Metric, ...] = (*PROGRAM_FIGURES, PROGRAMS_OMITTED, TEAM_WORK)
 """What names teams and programs: only for those who hold OUTLAY_METRICS_KEY."""
 
 METRICS: tuple[Metric, ...] = (*COUNTED, *OPEN_READINGS, *KEYED_READINGS)

@@ -11,12 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from bench.readme import (
+    OBSERVABILITY,
     REINFORCEMENT,
     RESULTS,
     SCENARIOS,
     TRANSCRIPTS,
     filled,
     put,
+    with_metrics,
     with_phases,
     with_result,
     with_transcripts,
@@ -60,6 +62,12 @@ def test_the_page_on_kept_results_shows_the_real_answer() -> None:
     """Of its request: `make readme` writes it."""
     page = RESULTS.read_text(encoding="utf-8")
     assert page == with_result(page)
+
+
+def test_the_page_on_metrics_shows_all_of_them() -> None:
+    """With their units: `make readme` writes them."""
+    page = OBSERVABILITY.read_text(encoding="utf-8")
+    assert page == with_metrics(page)
 
 
 def test_the_readme_says_what_the_optimum_is() -> None:

@@ -36,6 +36,7 @@ _COUNTS_PER: dict[Budget, int] = {"cpu-seconds": 1000, "estimates": 1, "rows": 1
 _NO_USE = 0
 _View = TypeVar("_View", bound=Callable[..., Any])
 Release = Callable[[], None]
+Counts = FileCounter | MemoryCache
 
 
 def uses(*names: Budget, costly: bool = False) -> Callable[[_View], _View]:
@@ -62,9 +63,14 @@ def count(context: AppContext, name: str, window_s: int, amount: int = 1) -> tup
 
     Returns the count in its window, and the window's remaining time [s].
     """
-    in_redis = None if context.settings.embedded else context.cache.count(name, window_s, amount)
-    found: tuple[int, float] = in_redis or current_app.extensions["counts"].count(name, window_s, amount)
-    return found
+    return _counted(context, current_app.extensions["counts"], name, window_s, amount)
+
+
+def used_shares(context: AppContext, counts: Counts, team: str) -> dict[Budget, float]:
+    """Part of each budget of a team that is used now, by the budget's name."""
+    limits = {name: _limit(context.settings, name) for name in _COUNTS_PER}
+    used = {name: _counted(context, counts, f"{name}:{team}", window_s, _NO_USE)[0] for name, (_, window_s) in limits.items()}
+    return {name: used[name] / _COUNTS_PER[name] / limit for name, (limit, _) in limits.items()}
 
 
 def admit(context: AppContext, who: Principal, view: Any) -> None:
@@ -84,6 +90,11 @@ def spend(context: AppContext, who: Principal, name: Budget, amount: int) -> Non
     """Count what a request of a team uses of a budget, in the budget's unit; nothing for whom no budget holds."""
     if who.key is not None and amount:
         count(context, _key(who, name), _limit(context.settings, name)[1], amount)
+
+
+def _counted(context: AppContext, counts: Counts, name: str, window_s: int, amount: int) -> tuple[int, float]:
+    in_redis = None if context.settings.embedded else context.cache.count(name, window_s, amount)
+    return in_redis or counts.count(name, window_s, amount)
 
 
 def _begin() -> None:

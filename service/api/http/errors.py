@@ -15,6 +15,8 @@ from werkzeug.routing import RoutingException
 
 from service.domain.budgets import BudgetUsedUp
 from service.domain.errors import DomainError, UnknownName
+from service.domain.metrics import BUDGETS_USED_UP
+from service.runtime import metrics
 from service.schemas.base import pointers
 from service.schemas.strict_json import MAX_ERRORS, BadJson, dumps
 
@@ -151,6 +153,7 @@ def _on_domain_error(error: DomainError) -> Response:
     response = Response(dumps(body), error.status, content_type=CONTENT_TYPE)
     if isinstance(error, BudgetUsedUp) and error.back_s is not None:
         g.used_up = error
+        metrics.count(BUDGETS_USED_UP, error.budget.name)
         response.headers["Retry-After"] = str(error.back_s)
     return response
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from flask import Request, Response
 
+from service.api.http import budgets
 from service.api.http.background_reading import BackgroundReading
 from service.api.http.errors import HttpError
 from service.context import AppContext
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
 DEADLINE_S = 0.1
 """How long an answer waits for the database; what all processes counted takes up to another tenth of a second."""
 
+MAX_TEAMS = 200
+"""Teams whose work is shown."""
+
 
 class MetricsPage:
     """Readings for the answers of one process."""
 
-    def __init__(self, context: AppContext) -> None:
+    def __init__(self, context: AppContext, counts: budgets.Counts) -> None:
         self._context = context
         self._open = BackgroundReading("metrics-readings", partial(database_readings, context))
-        self._keyed = BackgroundReading("metrics-programs", partial(program_measurements, context))
+        self._keyed = BackgroundReading("metrics-programs", partial(_keyed_readings, context, counts))
 
     def refresh(self) -> None:
         """Begin to read what all may see."""
@@ -76,6 +80,15 @@ class MetricsPage:
             challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
             raise HttpError(401, "This is not the key in OUTLAY_METRICS_KEY; without any, what names no team is shown.", headers=challenge)
         return True
+
+
+def _keyed_readings(context: AppContext, counts: budgets.Counts) -> tuple[Measurement, ...]:
+    """Figures of programs, and how much of its work budgets each team with a key uses."""
+    keys, now = context.store.keys(), context.clock()
+    teams = sorted({(key.team_name, key.team) for key in keys if not key.invalid_reason(now)})[:MAX_TEAMS]
+    work = ((name, budgets.used_shares(context, counts, team)) for name, team in teams)
+    shares = [Measurement(m.TEAM_WORK, (name, budget), share) for name, used in work for budget, share in used.items()]
+    return (*program_measurements(context), *shares)
 
 
 class _Collector:

@@ -17,6 +17,7 @@ from service.api.http import metrics as page
 from service.config import Settings, load_settings
 from service.context import AppContext
 from service.domain.metrics import KEYED_READINGS, METRICS, PROGRAM_FIGURES, REDIS_UP
+from service.usecases.keys import make_key
 from service.usecases.monitoring import program_figures
 from service.usecases.monitoring.program_figures import compute_due_figures
 from tests.conftest import wait_for
@@ -76,6 +77,7 @@ def test_every_metric_of_the_catalogue_is_shown_and_no_other(app: Flask, client:
     job = context.store.create_job("any", {}, context.clock())
     tracked_program.told(client)
     compute_due_figures(context)
+    make_key(context, "a team", "reader", ["read"], "never")
     assert context.store.job(job.id) is not None
     shown = names(values(client, **BEARER))
     not_here = {REDIS_UP.name, "outlay_job_attempts_total", "outlay_job_duration_seconds", "outlay_price_age_seconds"}
@@ -161,6 +163,17 @@ def test_the_number_of_programs_shown_is_bounded_and_closed_ones_are_not(
     assert programs[3]["id"] not in client.get("/metrics", headers=BEARER).get_data(as_text=True)
 
 
+def test_work_budgets_of_teams_are_shown_with_the_key_alone(app: Flask, client: FlaskClient) -> None:
+    """A team's share of each budget, once it has a key."""
+    token = make_key(context_of(app), "a team", "reader", ["read"], "never")[1]
+    wait_for(lambda: client.get("/v1/accelerators").status_code == 401, "the first key to be known")
+    assert client.get("/v1/accelerators", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    shown = values(client, **BEARER)
+    assert one(shown, "outlay_team_work_used_ratio", team="a team", budget="estimates") == 0
+    assert 0 < one(shown, "outlay_team_work_used_ratio", team="a team", budget="cpu-seconds") < 1
+    assert "outlay_team_work_used_ratio" not in names(values(client))
+
+
 def test_names_of_programs_cannot_forge_series(app: Flask, client: FlaskClient) -> None:
     """Quotes, backslashes and line breaks in a name stay inside its label."""
     name = 'x"} 1\\ {y="'
@@ -186,8 +199,6 @@ def test_waiting_jobs_are_counted_by_state_with_the_age_of_the_oldest(app: Flask
 
 def test_refused_keys_are_counted_by_reason(app: Flask, client: FlaskClient) -> None:
     """Missing ones and wrong ones."""
-    from service.usecases.keys import make_key
-
     make_key(context_of(app), "a team", "reader", ["read"], "never")
     before = values(client)
     wait_for(lambda: client.get("/v1/accelerators").status_code == 401, "the first key to be known")
