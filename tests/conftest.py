@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,7 +17,7 @@ import uuid
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -63,6 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     if not hasattr(config, "workerinput"):
         os.environ[RUN_FOLDER] = tempfile.mkdtemp(prefix="outlay-tests-")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let one process compile the test modules, with what their assertions show, and the others read what it wrote."""
+    with contextlib.ExitStack() as turn:
+        turn.enter_context(FileLock(Path(os.environ[RUN_FOLDER]) / "collection.lock"))
+        if sys.dont_write_bytecode or any(Path(__file__).parent.glob("unit/__pycache__/test_*")):
+            turn.close()
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

@@ -6,6 +6,7 @@ import csv
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -77,10 +78,11 @@ def read_table(name: str) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def throughput_cases() -> list[MeasuredCase]:
+@cache
+def throughput_cases() -> tuple[MeasuredCase, ...]:
     """Every row of throughput.csv and pretraining.csv that is not excluded, and vTrain's rows grouped by workload."""
     rows = itertools.chain(*map(read_table, LISTS))
-    return [_case(row) for row in rows if not row["excluded"]] + list(_vtrain_cases())
+    return (*(_case(row) for row in rows if not row["excluded"]), *_vtrain_cases())
 
 
 def parse_count(text: str) -> int | None:

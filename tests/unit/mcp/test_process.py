@@ -6,17 +6,18 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import jsonschema
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.shared.exceptions import MCPError
 
 from service.config import Settings
 from tests.unit.cli.invoke import output_of
 from tests.unit.served import guarded_service
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 ROOT = Path(__file__).parents[3]
 RUN: dict[str, Any] = {
@@ -26,11 +27,13 @@ RUN: dict[str, Any] = {
     "price": {"usd_per_accelerator_hour": 2.0},
 }
 TOOLS = {"estimate", "compare", "buy_or_rent", "optimal", "program_status", "ask", "explain"}
-Talk = Callable[[Client], Awaitable[None]]
+Talk = Callable[["Client"], Awaitable[None]]
 
 
 def talk(settings: Settings, conversation: Talk, *arguments: str, **environment: str) -> None:
     """Hold a conversation with a process of its own."""
+    from mcp import Client, StdioServerParameters
+
     variables = {"OUTLAY_DATA_DIR": str(settings.data_dir), "OUTLAY_OFFLINE": "1", "PYTHONPATH": str(ROOT), **environment}
     process = StdioServerParameters(command=sys.executable, args=["-m", "service.cli", "mcp", *arguments], env=variables, cwd=str(ROOT))
 
@@ -97,6 +100,8 @@ def test_tools_answer_what_commands_answer(settings: Settings, tmp_path: Path) -
 
 def test_mistakes_are_said_to_the_assistant(settings: Settings) -> None:
     """In the result with their place, so that it can correct them; the process goes on."""
+
+    from mcp.shared.exceptions import MCPError
 
     async def ask(client: Client) -> None:
         refused = await client.call_tool("estimate", {**RUN, "hardware": {"accelerator": "H1000", "count": 8}})

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from service.domain.quantities import Range
 from service.engine.tracking.forecast import (
@@ -189,6 +188,8 @@ def test_a_longer_history_narrows_the_forecast() -> None:
 @pytest.mark.parametrize("freedom", [4.0, 8.0, 23.0])
 def test_students_values(freedom: float) -> None:
     """The expansion agrees with the distribution where percentiles are read."""
+    from scipy import stats
+
     expected = stats.t.ppf(stats.norm.cdf(POINTS), freedom)
     assert student_points(freedom)[5:95] == pytest.approx(expected[5:95], rel=0.005, abs=0.001)
 

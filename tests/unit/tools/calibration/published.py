@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -20,16 +19,10 @@ SHARES = {AMPERE: MatmulShare(0.68, 0.0, ""), HOPPER: MatmulShare(0.60, 0.0, "")
 ATTENTION = {("ampere", "first"): 0.30, ("ampere", "own"): 0.42, ("hopper", "first"): 0.25, ("hopper", "own"): 0.40}
 
 
-@cache
-def all_cases() -> tuple[MeasuredCase, ...]:
-    """Every published case."""
-    return tuple(throughput_cases())
-
-
 def few_cases() -> list[MeasuredCase]:
     """Every eighth of llm-foundry's bf16 rows on A100 and H100, and every twelfth group of vTrain's: two families, several layouts."""
-    foundry = [case for case in all_cases() if case.source == "llm-foundry" and case.training.precision == "bf16"]
-    return foundry[::8] + [case for case in all_cases() if case.each][::12]
+    foundry = [case for case in throughput_cases() if case.source == "llm-foundry" and case.training.precision == "bf16"]
+    return foundry[::8] + [case for case in throughput_cases() if case.each][::12]
 
 
 def chosen_parameters(matmul: dict[Key, MatmulShare] | None = None, **shared: float) -> FittedParameters:

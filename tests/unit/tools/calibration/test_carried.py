@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.tools.calibration.published import all_cases
 from tools.calibration.carried import KNOWN, RATIOS, CarriedCase, find_pairs, fit_carried, least_shares
-
-CASE = next(case for case in all_cases() if case.table == "megatron-2020")
+from tools.calibration.cases import throughput_cases
 
 
 def measured(count: int, log_ratio: float, **changes: str) -> CarriedCase:
     """One row of the same job on so many accelerators, faster than modelled by so much."""
-    case = replace(CASE, cluster=replace(CASE.cluster, count=count), rates=np.array([1.0]), **changes)
+    published = next(case for case in throughput_cases() if case.table == "megatron-2020")
+    case = replace(published, cluster=replace(published.cluster, count=count), rates=np.array([1.0]), **changes)
     return CarriedCase(case, dict.fromkeys(KNOWN, log_ratio))
 
 

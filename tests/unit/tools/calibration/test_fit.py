@@ -9,8 +9,9 @@ import pytest
 
 from service.domain.training.utilisation import AchievedRates
 from service.presets.training.utilisation import FittedParameters, MatmulShare
-from tests.unit.tools.calibration.published import AMPERE, HOPPER, all_cases, behaving, chosen_parameters, few_cases, off_by, table_of_few
+from tests.unit.tools.calibration.published import AMPERE, HOPPER, behaving, chosen_parameters, few_cases, off_by, table_of_few
 from tools.calibration import fit
+from tools.calibration.cases import throughput_cases
 from tools.calibration.fit import MOST, build_problem, fit_parameters, fit_without_groups, parameter_key, row_weights
 from tools.calibration.priors import priors
 from tools.calibration.spreads import ROWS_THAT_COUNT
@@ -97,7 +98,7 @@ def test_no_share_passes_its_limit(known: CaseTable) -> None:
 
 def test_tables_weigh_as_the_root_of_their_rows() -> None:
     """All rows of a table weigh the same, together the square root of their number, of at most 64."""
-    table = tabulate([*all_cases()[::7]])
+    table = tabulate([*throughput_cases()[::7]])
     weights, names = row_weights(table), np.array([case.table for case in table.cases])
     for name in set(names):
         mine = weights[names == name]
@@ -107,7 +108,7 @@ def test_tables_weigh_as_the_root_of_their_rows() -> None:
 
 def test_the_fit_tries_what_the_service_will_use() -> None:
     """The fit's own columns are those of `utilisation` under the parameters that it writes, on every kind of part."""
-    one_each = {(case.accelerator.name, case.training.precision, case.kernels): case for case in all_cases()}
+    one_each = {(case.accelerator.name, case.training.precision, case.kernels): case for case in throughput_cases()}
     first = np.array([0])
     table = tabulate([replace(case, layouts=case.layouts.take(first), rates=case.rates[first]) for case in one_each.values()])
     problem = build_problem(table)
@@ -122,7 +123,7 @@ def test_the_fit_tries_what_the_service_will_use() -> None:
 
 def test_a_row_counts_for_its_family_and_class() -> None:
     """fp8 and mxfp8 share a figure, bf16 and fp16 another."""
-    keys = {(case.accelerator.family, case.training.precision): parameter_key(case, TRUTH) for case in all_cases()}
+    keys = {(case.accelerator.family, case.training.precision): parameter_key(case, TRUTH) for case in throughput_cases()}
     assert keys["ampere", "fp16"] == keys["ampere", "bf16"] == AMPERE
     assert keys["hopper", "fp8"] == ("hopper", "fp8")
 
@@ -153,7 +154,7 @@ def test_leaving_out_is_fitting_the_rest(known: CaseTable) -> None:
 
 def test_power_is_weighed_against_the_median_part() -> None:
     """Of the parts a key was measured on the middle one has the key's share itself; one with more power for its peak has more."""
-    cases = [case for case in all_cases() if case.accelerator.family == "hopper" and case.training.precision == "bf16"]
+    cases = [case for case in throughput_cases() if case.accelerator.family == "hopper" and case.training.precision == "bf16"]
     problem = build_problem(tabulate(cases))
     assert problem.keys == (HOPPER,)
     assert np.median(problem.power) == pytest.approx(0.0)

@@ -10,8 +10,8 @@ import pytest
 
 from service.engine.training.step.step_time import step_time
 from service.presets.training.utilisation import MatmulShare, nearest, watts_per_tflop
-from tests.unit.tools.calibration.published import AMPERE, HOPPER, SHARES, all_cases, chosen_parameters, few_cases, some_layouts, used_of
-from tools.calibration.cases import MeasuredCase
+from tests.unit.tools.calibration.published import AMPERE, HOPPER, SHARES, chosen_parameters, few_cases, some_layouts, used_of
+from tools.calibration.cases import MeasuredCase, throughput_cases
 from tools.calibration.folds import predict_left_out_rates, predict_rates
 from tools.calibration.table import (
     RATES,
@@ -31,7 +31,7 @@ TRUTH = chosen_parameters()
 @pytest.fixture(scope="module")
 def cases() -> list[MeasuredCase]:
     """A few cases of each kind: whole layouts, searched ones, several rows in one."""
-    return [*few_cases(), *list(some_layouts(list(all_cases()), 20))[:6]]
+    return [*few_cases(), *list(some_layouts(list(throughput_cases()), 20))[:6]]
 
 
 @pytest.fixture(scope="module")

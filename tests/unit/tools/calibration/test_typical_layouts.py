@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.tools.calibration.published import all_cases, chosen_parameters
-from tools.calibration.cases import MeasuredCase, without_layout
+from tests.unit.tools.calibration.published import chosen_parameters
+from tools.calibration.cases import MeasuredCase, throughput_cases, without_layout
 from tools.calibration.folds import Folds, search_case_rate
 from tools.calibration.typical_layouts import fit_layout_loss, shortfalls, with_layout_losses
 
@@ -17,7 +17,7 @@ PARAMETERS = chosen_parameters()
 
 def reaching(loss: float) -> list[MeasuredCase]:
     """Jobs of two publications, which reach that much less than the fastest layout found for them, on one node no less."""
-    some = [case for case in all_cases() if case.source in ("llm-foundry", "fms-fsdp") and not case.each][::6]
+    some = [case for case in throughput_cases() if case.source in ("llm-foundry", "fms-fsdp") and not case.each][::6]
     goals = [without_layout(case) for case in some]
     known = replace(PARAMETERS, layout_loss=loss)
     return [replace(goal, rates=np.array([search_case_rate(goal, known)])) for goal in goals]
