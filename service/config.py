@@ -47,6 +47,7 @@ class Settings:
     slack_signing_secret: str | None = field(repr=False)
     metrics_key: str | None = field(repr=False)
     worker_metrics_port: int | None
+    secrets_key: tuple[str, ...] = field(repr=False)
 
     @property
     def quota(self) -> tuple[int, int]:
@@ -196,6 +197,13 @@ def _metrics_key(text: str) -> str:
     return text
 
 
+def _fernet_keys(text: str) -> tuple[str, ...]:
+    keys = _parts(text, ",")
+    if not all(re.fullmatch(r"[A-Za-z0-9_-]{43}=", key) for key in keys):
+        raise ValueError("one key as `outlay secrets new-key` prints it, or several with commas between them, the newest first")
+    return keys
+
+
 def _parts(text: str, separator: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(separator) if part.strip())
 
@@ -306,6 +314,14 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "Port of a worker's own metrics, where it does not share a machine with a web server that shows them; unset: none.",
         _whole(1, 65535),
     ),
+    SettingSpec(
+        "OUTLAY_SECRETS_KEY",
+        "secrets_key",
+        "",
+        "Key that stored secrets are sealed with, for all machines of an installation. Unset: the file secrets.key in the data directory.",
+        _fernet_keys,
+        secret=True,
+    ),
 )
 
 
@@ -333,7 +349,7 @@ def _refuse_unknown(env: Mapping[str, str]) -> None:
             raise BadSetting(f"{name} is not a setting; the nearest is {near[0]}. Known: {', '.join(known)}")
 
 
-_LISTS = (_mirrors, _files)
+_LISTS = (_mirrors, _files, _fernet_keys)
 """Settings that are empty, not None, by default."""
 
 

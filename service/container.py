@@ -18,6 +18,8 @@ from service.prices.catalog import BUILT_IN_PROVIDER, PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.queue import CeleryQueue
 from service.store import Store
+from service.store.secret_box import SecretKeys
+from service.store.secret_keys import FILE, make_first_key, read_keys
 from service.usecases.jobs import JobFunction
 from service.usecases.prices import refresh
 from service.usecases.resolution.user_measurements import load_measurements
@@ -37,7 +39,7 @@ def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> A
     Raises BadSetting where an unknown provider is named.
     """
     _check_names(settings)
-    store, kept = Store(settings.database_url), make_cache(settings)
+    store, kept = Store(settings.database_url, secret_keys(settings)), make_cache(settings)
     providers = _providers(settings, os.environ if env is None else env)
     shelf = SnapshotRepository(partial(providers.load, BUILT_IN_PROVIDER), store, None if settings.embedded else kept)
     context = AppContext(
@@ -57,6 +59,14 @@ def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> A
 def utc_now() -> datetime:
     """The current time in UTC."""
     return datetime.now(UTC)
+
+
+def secret_keys(settings: Settings) -> SecretKeys:
+    """Where the key of stored secrets is: in the settings, else in a file of the data directory."""
+    file = settings.data_dir / FILE
+    if settings.secrets_key:
+        return SecretKeys("OUTLAY_SECRETS_KEY", lambda: settings.secrets_key, lambda: None)
+    return SecretKeys(f"the file {file}", partial(read_keys, file), partial(make_first_key, file))
 
 
 def _providers(settings: Settings, env: Mapping[str, str]) -> Providers:

@@ -35,6 +35,7 @@ COMMANDS = {
     "restore": "operations.backup:restore",
     "results": "results:results",
     "scenario": "planning.scenario:scenario",
+    "secrets": "operations.secrets:secrets",
     "serve": "operations.serve:serve",
     "serving": "planning.serving:serving",
     "slack": "operations.slack:slack",

@@ -84,6 +84,12 @@ class StoreReadOnly(StoreUnavailable):
     public_message = "The database takes no changes right now; nothing of this request was kept. Try again later."
 
 
+class SecretsUnavailable(StoreUnavailable):
+    """The key of stored secrets is missing, wrong or unreadable; the text names its file."""
+
+    public_message = "The key of the service's stored secrets is missing or wrong; who runs it finds its file named in the log."
+
+
 class StoreNotReady(Exception):
     """The database's schema is not that of this release."""
 

@@ -15,6 +15,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 """read: look and calculate; write: change what the team tracks; admin: what is the whole service's. None includes another."""
 DEFAULT_TEAM = "default"
 """Id and name of the team that everybody belongs to as long as there is no key; a key of this team goes on with its data."""
+TOKEN_PREFIX = "outlay_"  # noqa: S105 - no secret
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
 
 
@@ -29,7 +30,10 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key without its secret, which nobody has but its holder. `team` is the team's id; times are UTC, None is never."""
+    """An API key without its secret, which nobody has but its holder. `team` is the team's id; times are UTC, None is never.
+
+    `last_used_at` is exact to some minutes; `successor` is the id of the key that a rotation made in its place.
+    """
 
     id: str
     team: str
@@ -39,6 +43,13 @@ class Key:
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    last_used_at: datetime | None = None
+    successor: str | None = None
+
+    @property
+    def prefix(self) -> str:
+        """The part of its token that is no secret: who finds a token knows the key by it."""
+        return f"{TOKEN_PREFIX}{self.id}"
 
     def invalid_reason(self, now: datetime) -> str:
         """Why the key is not good any more; empty while it is."""

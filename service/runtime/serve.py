@@ -20,11 +20,12 @@ from filelock import FileLock, Timeout
 from service.cache import COUNTERS_DIR
 from service.config import Settings, database_label, to_env
 from service.container import build_context
-from service.domain.errors import StoreUnavailable
+from service.domain.errors import SecretsUnavailable, StoreUnavailable
 from service.domain.training.utilisation import BadMeasurement
 from service.runtime import bind_guard, process_guard
 from service.runtime.memory_files import memory_dir
 from service.usecases.prices.refresh import refresh_local
+from service.usecases.secrets import seal_plain
 
 log = logging.getLogger(__name__)
 
@@ -87,10 +88,13 @@ def _prepare(settings: Settings) -> None:
     try:
         context.measurements()
         context.store.migrate()
+        seal_plain(context)
         if not bind_guard.check(context.store, [settings.host]):
             sys.stderr.write(f"{bind_guard.NO_KEYS}\n")
         refresh_local(context)
     except (BadMeasurement, bind_guard.ExposedWithoutKeys) as error:
+        raise ServeError(str(error)) from error
+    except SecretsUnavailable as error:
         raise ServeError(str(error)) from error
     except StoreUnavailable as error:
         raise ServeError(f"the database {database_label(settings)} cannot be used: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +13,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert
 from service.domain.deliveries import DeliveryRecord, DeliveryState
 from service.domain.scenarios import ScenarioRecord
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord
-from service.store.database import Database, columns_of, sanitize_text
+from service.store.database import columns_of, sanitize_text
 from service.store.scenarios.tables import scenarios
+from service.store.secrets import SecretRows, with_target
 from service.store.tables import deliveries
 from service.store.tracking.tables import alert_rules, alerts
 
@@ -50,7 +51,7 @@ _DELIVERY, _ALERT, _RULE = (
 _SCENARIO = columns_of(scenarios, ScenarioRecord)
 
 
-class DeliveryRows(Database):
+class DeliveryRows(SecretRows):
     """Storage of deliveries."""
 
     def claim_deliveries(self, now: datetime, lease: timedelta, most: int, most_attempts: int) -> list[ClaimedDelivery]:
@@ -72,7 +73,7 @@ class DeliveryRows(Database):
             connection.execute(given_up.values(state="failed", last_error=LOST, claimed_until=None))
             rows = connection.execute(claim.values(values).returning(*_DELIVERY)).mappings().all()
             claimed = [DeliveryRecord(**row) for row in rows]
-            return [*_of_alerts(connection, claimed), *_of_scenarios(connection, claimed)]
+            return [*self._of_alerts(connection, claimed), *self._of_scenarios(connection, claimed)]
 
     def settle_delivery(
         self, delivery: DeliveryRecord, state: DeliveryState, now: datetime, *, error: str | None = None, due_at: datetime | None = None
@@ -88,6 +89,20 @@ class DeliveryRows(Database):
         """The delivery of a scenario's end, None before it has ended and where nobody is told."""
         return self._find(DeliveryRecord, select(*_DELIVERY).where(deliveries.c.scenario == scenario_id))
 
+    def _of_alerts(self, connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[ClaimedAlert]:
+        wanted = {delivery.alert: delivery for delivery in claimed if delivery.alert is not None}
+        found = {row["id"]: AlertRecord(**row) for row in connection.execute(select(*_ALERT).where(alerts.c.id.in_(wanted))).mappings()}
+        rules = rules_by_id(connection, {alert.rule for alert in found.values()}, self._rule)
+        mine = ((delivery, found[delivery.alert]) for delivery in claimed if delivery.alert is not None)
+        return [ClaimedAlert(delivery, alert, rules[alert.rule]) for delivery, alert in mine]
+
+    def _of_scenarios(self, connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[ClaimedEnd]:
+        wanted = {delivery.scenario: delivery for delivery in claimed if delivery.scenario is not None}
+        query = select(*_SCENARIO, scenarios.c.notify).where(scenarios.c.id.in_(wanted))
+        rows = [dict(row) for row in connection.execute(query).mappings()]
+        targets = [with_target(row.pop("notify"), self._box.open) for row in rows]
+        return [ClaimedEnd(wanted[row["id"]], ScenarioRecord(**row), target) for row, target in zip(rows, targets, strict=True)]
+
 
 def add_delivery(
     connection: Connection, team: str, now: datetime, *, alert: str | None = None, scenario: str | None = None, target: int = 0
@@ -97,26 +112,11 @@ def add_delivery(
     connection.execute(insert(deliveries).values(asdict(made) | {"team": team}))
 
 
-def rules_by_id(connection: Connection, ids: set[str]) -> dict[str, AlertRuleRecord]:
-    """The alert rules with these ids."""
+def rules_by_id(connection: Connection, ids: set[str], rule: Callable[..., AlertRuleRecord]) -> dict[str, AlertRuleRecord]:
+    """The alert rules with these ids; `rule` makes one of its row."""
     rows: Sequence[RowMapping] = connection.execute(select(*_RULE).where(alert_rules.c.id.in_(ids))).mappings().all()
-    return {row["id"]: AlertRuleRecord(**row) for row in rows}
+    return {row["id"]: rule(**row) for row in rows}
 
 
 def _unclaimed(now: datetime) -> ColumnElement[bool]:
     return or_(deliveries.c.claimed_until.is_(None), deliveries.c.claimed_until <= now)
-
-
-def _of_alerts(connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[ClaimedAlert]:
-    wanted = {delivery.alert: delivery for delivery in claimed if delivery.alert is not None}
-    found = {row["id"]: AlertRecord(**row) for row in connection.execute(select(*_ALERT).where(alerts.c.id.in_(wanted))).mappings()}
-    rules = rules_by_id(connection, {alert.rule for alert in found.values()})
-    mine = ((delivery, found[delivery.alert]) for delivery in claimed if delivery.alert is not None)
-    return [ClaimedAlert(delivery, alert, rules[alert.rule]) for delivery, alert in mine]
-
-
-def _of_scenarios(connection: Connection, claimed: Sequence[DeliveryRecord]) -> list[ClaimedEnd]:
-    wanted = {delivery.scenario: delivery for delivery in claimed if delivery.scenario is not None}
-    query = select(*_SCENARIO, scenarios.c.notify).where(scenarios.c.id.in_(wanted))
-    rows = [dict(row) for row in connection.execute(query).mappings()]
-    return [ClaimedEnd(wanted[row["id"]], target=row.pop("notify"), scenario=ScenarioRecord(**row)) for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +33,7 @@ class KeyRows(Database):
         row = {column.name: getattr(key, column.name) for column in api_keys.c if column.name != "digest"}
         with self._write() as connection:
             connection.execute(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(key.scopes)}))
-            record_change(connection, Change(key.team, "key.create", key.id, None, asdict(key)), key.created_at)
+            record_change(connection, Change(key.team, "key.create", key.id, None, _state(key)), key.created_at)
 
     def keys(self) -> tuple[Key, ...]:
         """All keys, revoked ones too, by team and age."""
@@ -53,9 +53,23 @@ class KeyRows(Database):
             row = connection.execute(select(*_KEY).join(teams).where(api_keys.c.id == key_id)).mappings().first()
             key = _key(**row) if row else None
             if key is not None and changed:
-                before = asdict(key) | {"revoked_at": None}
-                record_change(connection, Change(key.team, "key.revoke", key.id, before, asdict(key)), now)
+                before = _state(key) | {"revoked_at": None}
+                record_change(connection, Change(key.team, "key.revoke", key.id, before, _state(key)), now)
             return key
+
+    def rotate_key(self, old: Key, new: Key, digest: str, until: datetime) -> None:
+        """Store a key in the place of another of its team, which ends at `until`."""
+        ended = replace(old, expires_at=until, successor=new.id)
+        row = {column.name: getattr(new, column.name) for column in api_keys.c if column.name != "digest"}
+        with self._write() as connection:
+            connection.execute(insert(api_keys).values(row | {"digest": digest, "scopes": ",".join(new.scopes)}))
+            connection.execute(update(api_keys).where(api_keys.c.id == old.id).values(expires_at=until, successor=new.id))
+            record_change(connection, Change(old.team, "key.create", new.id, None, _state(new)), new.created_at)
+            record_change(connection, Change(old.team, "key.rotate", old.id, _state(old), _state(ended)), new.created_at)
+
+    def touch_key(self, key_id: str, now: datetime) -> None:
+        """Note that a key is used."""
+        self._change(update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=now))
 
     def any_key(self) -> bool:
         """Whether any key exists, valid or not; False for a database without schema."""
@@ -64,6 +78,11 @@ class KeyRows(Database):
         with self._read() as connection:
             there = inspect(connection).has_table(api_keys.name)
             return there and connection.execute(select(api_keys.c.id).limit(1)).first() is not None
+
+
+def _state(key: Key) -> dict[str, Any]:
+    """What the audit trail has of a key: without its last use, which no entry tells of."""
+    return {name: value for name, value in asdict(key).items() if name != "last_used_at"}
 
 
 def _key(**row: Any) -> Key:

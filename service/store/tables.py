@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0013"
+HEAD = "0014"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 
@@ -278,6 +278,8 @@ api_keys = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime),
     Column("revoked_at", UtcTime),
+    Column("last_used_at", UtcTime),
+    Column("successor", String(16)),  # id of the key that a rotation made in its place
     Index("api_keys_by_team", "team", "created_at"),
 )
 
@@ -312,3 +314,11 @@ deliveries = Table(
     UniqueConstraint("scenario", "target", name="deliveries_of_scenarios_once"),
     Index("deliveries_due", "state", "due_at"),
 )
+
+secrets_check = Table(
+    "secrets_check",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("sealed", String(500), nullable=False),
+)
+"""One row, sealed with the installation's key of stored secrets: a machine with another key finds out before it seals anything."""

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
+import math
 import re
 import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from service.context import AppContext
-from service.domain.errors import InvalidRequest, StoreUnavailable
+from service.domain.errors import InvalidRequest, NotFound, StoreUnavailable
 from service.domain.teams import EVERYBODY, Key, Principal, checked_name, checked_scopes
 
+log = logging.getLogger(__name__)
+
+LAST_USE_S = 300.0
+"""Each process notes the use of a key this often at most [s]."""
 KEY_CACHE_S = 1.0
 """Time until a revocation, or the first key, is known in every process [s]."""
 OUTAGE_RETRY_S = 5.0
@@ -45,10 +52,33 @@ def make_key(context: AppContext, team: str, name: str, scopes: Sequence[str], e
     checked_name(name, "/name")
     allowed, until = checked_scopes(scopes), parse_expiry(expires, now)
     owner = context.store.team(checked_name(team, "/team"), now)
-    key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-    key = Key(key_id, owner.id, owner.name, name, allowed, now, until, None)
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    key = Key(secrets.token_hex(_ID_BYTES), owner.id, owner.name, name, allowed, now, until, None)
     context.store.create_key(key, hash_secret(secret))
-    return key, f"outlay_{key_id}_{secret}"
+    return key, f"{key.prefix}_{secret}"
+
+
+def rotate_key(context: AppContext, key_id: str, overlap: str) -> tuple[Key, str, datetime]:
+    """A new key in the place of another, for as long as that was made for: the key, its token, and when the earlier one ends.
+
+    Both hold for `overlap`, such as 24h, or for as long as the earlier one has left. Raises InvalidRequest, and NotFound.
+    """
+    now = context.clock()
+    found = context.store.find_key(key_id)
+    if found is None:
+        raise NotFound(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
+    old, _ = found
+    if reason := old.invalid_reason(now):
+        raise InvalidRequest(f"the key {key_id} {reason}; `outlay keys create` makes another")
+    until = parse_expiry(overlap, now)
+    if until is None:
+        raise InvalidRequest("the earlier key ends after days or hours, such as 24h", "/overlap")
+    ends = until if old.expires_at is None else min(until, old.expires_at)
+    expires_at = None if old.expires_at is None else now + (old.expires_at - old.created_at)
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    new = replace(old, id=secrets.token_hex(_ID_BYTES), created_at=now, expires_at=expires_at, last_used_at=None, successor=None)
+    context.store.rotate_key(old, new, hash_secret(secret), ends)
+    return new, f"{new.prefix}_{secret}", ends
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
@@ -75,6 +105,7 @@ class Authenticator:
         self._needed = self._asked = False
         self._ask_again = 0.0
         self._asking = threading.Lock()
+        self._noted: dict[str, float] = {}
         self._find = lru_cache(CACHED_KEYS)(self._look_up)
 
     def needs_keys(self) -> bool:
@@ -100,7 +131,19 @@ class Authenticator:
         key = self._known(token)
         if reason := key.invalid_reason(self._context.clock()):
             raise AuthenticationError(f"This API key {reason}; `outlay keys create` makes another.", shown=True)
+        self._note_use(key)
         return Principal(key.team, key.id, key.scopes, key.team_name)
+
+    def _note_use(self, key: Key) -> None:
+        """Store when a key is used, now and then; a request does not fail for it."""
+        ticks = self._ticks()
+        if ticks - self._noted.get(key.id, -math.inf) < LAST_USE_S:
+            return
+        self._noted[key.id] = ticks
+        try:
+            self._context.store.touch_key(key.id, self._context.clock())
+        except StoreUnavailable as error:
+            log.warning("the use of key %s is not noted: %s", key.id, error)
 
     def _known(self, token: str) -> Key:
         parts = _TOKEN.fullmatch(token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,10 +15,14 @@ from flask.testing import FlaskClient
 from service import create_app
 from service.config import load_settings
 from service.store import Store
+from service.store.secret_box import SecretKeys
 from tests.conftest import new_database
 
 if TYPE_CHECKING:
     from tests.contract.teams.team_books import Teams
+
+KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
+"""Of stored secrets."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -45,7 +50,7 @@ def sqlite_url(tmp_path: Path) -> str:
 def open_store() -> Iterator[Callable[[str], Store]]:
     """Stores on a URL, closed when the test is over."""
     with ExitStack() as stack:
-        yield lambda url: stack.enter_context(closing(Store(url)))
+        yield lambda url: stack.enter_context(closing(Store(url, SecretKeys("the tests' key", lambda: (KEY,), lambda: None))))
 
 
 @pytest.fixture

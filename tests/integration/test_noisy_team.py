@@ -23,7 +23,7 @@ from tests.conftest import wait_for
 from tests.integration.test_serve import spaced_in, starting, status
 
 RUN = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "2T"}, "hardware": {"accelerator": "A100-80GB", "count": 1024}}
-BATCH = {"requests": [{**RUN, "levers": True}] * 100}
+BATCH = {"requests": [{**RUN, "levers": True}] * 20}
 NOISY_CLIENTS = 8
 MEASURED_S = 20.0
 ESTIMATE_P90_S, HEALTH_P99_S = 1.0, 0.25
@@ -72,7 +72,7 @@ def tokens_of(settings: Settings) -> tuple[str, str]:
 @pytest.mark.soak
 def test_costly_batches_of_one_team_do_not_slow_the_others(tmp_path: Path) -> None:
     """Another team's estimates within 1 s (p90), health within 250 ms (p99); the noisy team is told which budget it has used up."""
-    settings = replace(spaced_in(tmp_path), web_workers=2)
+    settings = replace(spaced_in(tmp_path), web_workers=2, team_concurrency=2, team_cpu="80/minute")
     settings.data_dir.mkdir(mode=0o700)
     noisy, quiet = tokens_of(settings)
     refused: list[str] = []

@@ -31,12 +31,14 @@ HERE = here_only("a backup holds the whole database and the signing keys", "Run 
 def backup(file: Path) -> None:
     """Write a backup of one state of the database and of the signing keys to FILE, while the service runs.
 
-    Price files and settings are not in it: they are files of yours. It holds secrets: keep it as safe as the database.
+    Price files and settings are not in it: they are files of yours. Nor is the key of stored secrets, without which their targets are not
+    reached: keep secrets.key, or OUTLAY_SECRETS_KEY, elsewhere.
     """
     from service.usecases.backup import make_backup
 
     with opened_context() as context, report_errors():
         click.echo(f"{file}: {_sentence(make_backup(context, file))}")
+        click.echo("the key of stored secrets (secrets.key, or OUTLAY_SECRETS_KEY) is not in it: keep it elsewhere", err=True)
 
 
 @click.command("restore")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from service.domain.teams import Key
 
+TIMES = ("created", "last_used", "expires")
 HERE = here_only("keys are made and revoked in the database itself, so that no key can make another", "Run it on the service's machine")
 
 
@@ -58,9 +59,28 @@ def list_keys(*, as_json: bool) -> None:
     """List all keys, without secrets."""
     with opened_context() as context:
         entries = [_entry(key, context.clock()) for key in (context.store.keys() if context.store.any_key() else ())]
-    head = ("id", "team", "name", "scopes", "created", "expires", "state")
-    rows = [tuple(str(entry[name] or "never")[: 16 if name in ("created", "expires") else None] for name in head) for entry in entries]
+    head = ("id", "team", "name", "scopes", "created", "last_used", "expires", "state")
+    rows = [tuple(str(entry[name] or "never")[: 16 if name in TIMES else None] for name in head) for entry in entries]
     show(entries, lambda: columns([head, *rows]), as_json=as_json)
+
+
+@keys.command("rotate")
+@click.argument("key_id", metavar="ID")
+@click.option("--overlap", default="24h", show_default=True, help="How long the earlier key goes on working, such as 24h or 7d.")
+@json_option("Key and token as JSON.")
+@HERE
+def rotate(key_id: str, overlap: str, *, as_json: bool) -> None:
+    """Make a key in the place of another, with its team, name, scopes and lifetime, and print its token once."""
+    from service.usecases.keys import rotate_key
+
+    with opened_context() as context, report_errors():
+        make_database(context)
+        key, token, ends = rotate_key(context, key_id, overlap)
+        if as_json:
+            click.echo(json.dumps(_entry(key, context.clock()) | {"token": token}, indent=2))
+            return
+        click.echo(f"key {key.id} takes the place of {key_id}, which ends at {ends:%Y-%m-%d %H:%M} UTC; it is not shown again:", err=True)
+        click.echo(token)
 
 
 @keys.command("revoke")
@@ -90,9 +110,10 @@ def _entry(key: Key, now: datetime) -> dict[str, Any]:
     """A key as it is listed."""
     from service.serialization import to_builtins
 
-    times = {"created": key.created_at, "expires": key.expires_at, "revoked": key.revoked_at}
+    times = {"created": key.created_at, "last_used": key.last_used_at, "expires": key.expires_at, "revoked": key.revoked_at}
     state = "revoked" if key.revoked_at else "expired" if key.invalid_reason(now) else "good"
-    return {"id": key.id, "team": key.team_name, "name": key.name, "scopes": ",".join(key.scopes), **to_builtins(times), "state": state}
+    named = {"id": key.id, "prefix": key.prefix, "team": key.team_name, "name": key.name, "scopes": ",".join(key.scopes)}
+    return {**named, **to_builtins(times), "state": state, "successor": key.successor}
 
 
 def _until(key: Key) -> str:

@@ -16,9 +16,10 @@ from service.domain.idempotency import IdempotencyRecord
 from service.domain.results import MOST_LINKS, ResultDetail, ResultFilter, ResultLink, ResultRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.store.audit import record_change
-from service.store.database import Database, columns_of, insert_new
+from service.store.database import columns_of, insert_new
 from service.store.idempotency import store_response
 from service.store.results.tables import result_links, results
+from service.store.secrets import SecretRows
 from service.store.tables import teams
 
 _RECORD = columns_of(results, ResultRecord)
@@ -26,7 +27,7 @@ _LINK = columns_of(result_links, ResultLink)
 _NO_FILTER = ResultFilter()
 
 
-class ResultRows(Database):
+class ResultRows(SecretRows):
     """The part of the store that holds kept results. An expired result is found by no statement, deleted or not."""
 
     def create_result(self, new: ResultDetail, idempotency: IdempotencyRecord | None = None) -> ResultDetail:
@@ -85,7 +86,7 @@ class ResultRows(Database):
         """Store a link to a team's result; False where that has MOST_LINKS already or is not there."""
         mine = and_(results.c.team == team, results.c.id == result_id)
         with self._write() as connection:
-            remembered = store_response(connection, idempotency)
+            remembered = store_response(connection, idempotency, self._sealing(connection))
             there = connection.scalar(select(results.c.id).where(mine).with_for_update())
             count = connection.scalar(select(func.count()).select_from(result_links).where(result_links.c.result == result_id))
             if there is None or int(count or 0) >= MOST_LINKS:

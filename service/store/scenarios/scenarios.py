@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, update
@@ -21,12 +22,13 @@ from service.domain.jobs import OPEN_STATES, JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.domain.teams import DEFAULT_TEAM
 from service.store.audit import record_change
-from service.store.database import Database, insert_new, sanitize_text
+from service.store.database import insert_new, sanitize_text
 from service.store.deliveries import add_delivery
 from service.store.idempotency import store_response
 from service.store.scenarios import statements
 from service.store.scenarios.statements import CHUNK_ATTEMPTS, FREE, HELD
 from service.store.scenarios.tables import scenario_chunks, scenarios
+from service.store.secrets import SecretRows, with_target
 from service.store.tables import teams
 
 Body = Mapping[str, Any]
@@ -85,7 +87,7 @@ class TeamQuotaReached(Exception):
 _RECORD_COLUMNS = tuple(scenarios.c[name] for name in ScenarioRecord.__dataclass_fields__)
 
 
-class ScenarioRows(Database):
+class ScenarioRows(SecretRows):
     """The part of the store that holds scenarios."""
 
     def create_scenario(
@@ -99,7 +101,7 @@ class ScenarioRows(Database):
         stated = {name: getattr(new, name) for name in NewScenario.__dataclass_fields__}
         values = stated | stamps | {"state": "queued", "units_done": 0, "chunks_begun": 0}
         with self._write() as connection:
-            remembered = store_response(connection, idempotency)
+            remembered = store_response(connection, idempotency, self._sealing(connection))
             if new.team == DEFAULT_TEAM:
                 insert_new(connection, teams, [{"id": new.team, "name": new.team, "created_at": now}])
             # Numbers are assigned one at a time: PostgreSQL locks the team, SQLite has a single writer.
@@ -107,7 +109,8 @@ class ScenarioRows(Database):
             _check_quota(connection, new, quota)
             last = select(func.coalesce(func.max(scenarios.c.number), 0)).where(scenarios.c.team == new.team)
             values["number"] = int(connection.execute(last).scalar_one()) + 1
-            connection.execute(insert(scenarios).values(values))
+            sealed = None if new.notify is None else with_target(new.notify, partial(self._seal, connection))
+            connection.execute(insert(scenarios).values(values | {"notify": sealed}))
             record = ScenarioRecord(**{name: values[name] for name in ScenarioRecord.__dataclass_fields__})
             record_change(connection, Change(record.team, "scenario.create", record.id, None, _state(values)), now)
             remembered(record)
@@ -118,7 +121,19 @@ class ScenarioRows(Database):
         query = select(*_RECORD_COLUMNS, scenarios.c.request, scenarios.c.result, scenarios.c.notify)
         with self._read() as connection:
             row = connection.execute(query.where(scenarios.c.id == scenario_id, scenarios.c.team == team)).mappings().first()
-            return ScenarioDetail(_record(row), row["request"], row["result"], row["notify"]) if row else None
+            if row is None:
+                return None
+            target = None if row["notify"] is None else with_target(row["notify"], self._box.open)
+            return ScenarioDetail(_record(row), row["request"], row["result"], target)
+
+    def reseal_scenarios(self, *, plain_only: bool) -> int:
+        """Seal the secrets of scenarios' targets under the newest key, with `plain_only` those that are not sealed; how many were changed.
+
+        Raises SecretsUnavailable.
+        """
+        change = partial(with_target, change=self._resealing(plain_only=plain_only))
+        with self._write() as connection:
+            return self._reseal_column(connection, scenarios, scenarios.c.notify, change)
 
     def scenarios(self, team: str, before: int, limit: int, state: JobState | None = None) -> list[ScenarioRecord]:
         """A team's scenarios with a number below `before` (0: all), the newest first; with `state` only those in it."""

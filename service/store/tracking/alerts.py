@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, and_, func, insert, or_, select, update
@@ -17,9 +18,10 @@ from service.domain.idempotency import IdempotencyRecord
 from service.domain.tracking.alerts import TEST, AlertChanges, AlertFinding, PreviousAlert
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord, ProgramRecord
 from service.store.audit import record_change
-from service.store.database import Database, columns_of
+from service.store.database import columns_of
 from service.store.deliveries import add_delivery, rules_by_id
 from service.store.idempotency import store_response
+from service.store.secrets import SecretRows, with_targets
 from service.store.tables import deliveries
 from service.store.tracking.programs import PROGRAM, lock, next_number
 from service.store.tracking.tables import alert_rules, alerts, track_programs, track_runs
@@ -43,7 +45,7 @@ _RULE, _ALERT = columns_of(alert_rules, AlertRuleRecord), columns_of(alerts, Ale
 _DELIVERY = columns_of(deliveries, DeliveryRecord)
 
 
-class AlertRows(Database):
+class AlertRows(SecretRows):
     """Storage of alert rules and alerts."""
 
     def create_rule(
@@ -52,11 +54,12 @@ class AlertRows(Database):
         """A new rule of a program, which is then evaluated at once. Raises IdempotentReplay and IdempotencyKeyReused for a known
         idempotency key."""
         with self._write() as connection:
-            remembered = store_response(connection, idempotency)
+            remembered = store_response(connection, idempotency, self._sealing(connection))
             lock(connection, track_programs, track_programs.c.id == program.id)
             number = next_number(connection, alert_rules.c.number, alert_rules.c.program == program.id)
             made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
-            connection.execute(insert(alert_rules).values(asdict(made)))
+            sealed = with_targets(made.body, partial(self._seal, connection))
+            connection.execute(insert(alert_rules).values(asdict(made) | {"body": sealed}))
             connection.execute(update(track_programs).where(track_programs.c.id == program.id).values(judged_at=None))
             record_change(connection, Change(made.team, "alert_rule.create", made.id, None, asdict(made)), now)
             remembered(made)
@@ -65,12 +68,12 @@ class AlertRows(Database):
     def rule(self, team: str, rule_id: str) -> AlertRuleRecord | None:
         """An active rule of a team, None where the team has none of that id."""
         query = select(*_RULE).where(alert_rules.c.id == rule_id, alert_rules.c.team == team, alert_rules.c.ended_at.is_(None))
-        return self._find(AlertRuleRecord, query)
+        return self._find(self._rule, query)
 
     def rules(self, program_id: str, after: int = 0, limit: int | None = None) -> list[AlertRuleRecord]:
         """Active rules of a program in the order of creation, those after a number."""
         query = select(*_RULE).where(alert_rules.c.program == program_id, alert_rules.c.number > after, alert_rules.c.ended_at.is_(None))
-        return self._list(AlertRuleRecord, query.order_by(alert_rules.c.number).limit(limit))
+        return self._list(self._rule, query.order_by(alert_rules.c.number).limit(limit))
 
     def end_rule(self, rule: AlertRuleRecord, now: datetime) -> None:
         """End a rule and drop its pending deliveries. Its alerts stay."""
@@ -135,9 +138,18 @@ class AlertRows(Database):
         query = select(*_ALERT).where(alerts.c.program == program_id, alerts.c.number > after).order_by(alerts.c.number).limit(limit)
         with self._snapshot() as connection:
             found = [AlertRecord(**row) for row in connection.execute(query).mappings()]
-            rules = rules_by_id(connection, {alert.rule for alert in found})
+            rules = rules_by_id(connection, {alert.rule for alert in found}, self._rule)
             sent = _deliveries_of(connection, program_id, after, found)
             return [(alert, rules[alert.rule], sent[alert.id]) for alert in found]
+
+    def reseal_rules(self, *, plain_only: bool) -> int:
+        """Seal the secrets of rules under the newest key, with `plain_only` those that are not sealed; returns the number of rules changed.
+
+        Raises SecretsUnavailable.
+        """
+        change = partial(with_targets, change=self._resealing(plain_only=plain_only))
+        with self._write() as connection:
+            return self._reseal_column(connection, alert_rules, alert_rules.c.body, change)
 
 
 def _previous_alerts(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[PreviousAlert]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_no_list_shows_a_secret(environment: dict[str, str]) -> None:
 def test_where_nothing_was_made_the_list_is_empty(environment: dict[str, str]) -> None:
     """And asking makes nothing."""
     assert outlay(environment, "list", "--json").stdout == "[]\n"
-    assert outlay(environment, "list").stdout.split() == ["id", "team", "name", "scopes", "created", "expires", "state"]
+    assert outlay(environment, "list").stdout.split() == ["id", "team", "name", "scopes", "created", "last_used", "expires", "state"]
     assert not Path(environment["OUTLAY_DATA_DIR"]).exists()
 
 
@@ -112,3 +113,44 @@ def test_a_database_that_cannot_be_used_is_said_in_one_line(environment: dict[st
     result = outlay(environment, "create", "--team", "a", "--name", "b")
     assert (result.exit_code, result.stderr.startswith("Error: the database cannot be used")) == (1, True)
     assert isinstance(result.exception, SystemExit)
+
+
+def test_a_key_is_rotated_without_an_interruption(environment: dict[str, str]) -> None:
+    """The new key has the earlier one's team, name, scopes and lifetime; both hold until the overlap is over."""
+    old = created(environment, "--scope", "read,write", "--expires", "90d")
+    result = outlay(environment, "rotate", old["id"], "--overlap", "2h", "--json")
+    assert result.exit_code == 0, result.output
+    new = json.loads(result.stdout)
+    assert new["id"] != old["id"]
+    assert [new[name] for name in ("team", "name", "scopes")] == [old[name] for name in ("team", "name", "scopes")]
+    lifetimes = [datetime.fromisoformat(key["expires"]) - datetime.fromisoformat(key["created"]) for key in (old, new)]
+    assert lifetimes == [timedelta(days=90)] * 2
+    assert [status(environment, key["token"]) for key in (old, new)] == [200, 200]
+    ends = {entry["id"]: entry for entry in json.loads(outlay(environment, "list", "--json").stdout)}[old["id"]]
+    assert timedelta(hours=1) < datetime.fromisoformat(ends["expires"]) - datetime.fromisoformat(new["created"]) <= timedelta(hours=2)
+    assert ends["successor"] == new["id"]
+
+
+@pytest.mark.parametrize(("overlap", "said"), [("never", "such as 24h"), ("soon", "days or hours")])
+def test_an_overlap_has_an_end(environment: dict[str, str], overlap: str, said: str) -> None:
+    """A key that goes on for ever is not rotated."""
+    refused = outlay(environment, "rotate", created(environment)["id"], "--overlap", overlap)
+    assert (refused.exit_code, said in refused.output) == (1, True)
+
+
+def test_a_key_that_is_not_good_is_not_rotated(environment: dict[str, str]) -> None:
+    """Neither a revoked one nor one that there is not."""
+    key = created(environment)["id"]
+    assert outlay(environment, "revoke", key).exit_code == 0
+    assert "was revoked" in outlay(environment, "rotate", key).output
+    assert "there is no key" in outlay(environment, "rotate", "nothing").output
+
+
+def test_the_list_says_when_a_key_was_last_used_and_what_its_token_begins_with(environment: dict[str, str]) -> None:
+    """So that unused keys are found, and a token's key where one has leaked."""
+    made = created(environment)
+    assert json.loads(outlay(environment, "list", "--json").stdout)[0]["last_used"] is None
+    assert status(environment, made["token"]) == 200
+    entry = json.loads(outlay(environment, "list", "--json").stdout)[0]
+    assert entry["last_used"] >= entry["created"]
+    assert made["token"].startswith(f"{entry['prefix']}_")

@@ -17,7 +17,7 @@ from tests.conftest import find_free_port
 ROOT = Path(__file__).parents[4]
 RUN = "--model llama-2-7b --tokens 1T --accelerator H100 --count 64"
 FILE, PROGRAM = "examples/runs/llama-7b-256.json", "examples/program-1b-64.json"
-NO_SERVICE = {"serve", "openapi", "completion"}
+NO_SERVICE = {"serve", "openapi", "completion", "secrets new-key"}
 """Commands that ask no service: they start one, describe one, or write a script."""
 ASKING = {
     "accelerators": "",
@@ -67,8 +67,10 @@ REFUSING = {
     "keys create",
     "keys list",
     "keys revoke",
+    "keys rotate",
     "keys rotate-signing",
     "restore",
+    "secrets rotate",
     "slack list",
     "slack map",
     "slack unmap",

@@ -1,0 +1,40 @@
+"""`outlay secrets`: the key that secrets in the database are sealed with."""
+
+from __future__ import annotations
+
+import click
+
+from service.cli.terminal.context import make_database, opened_context, report_errors
+from service.cli.terminal.server import here_only
+
+HERE = here_only("the key lies on the service's machine", "Run it on the service's machine")
+
+
+@click.group("secrets")
+def secrets() -> None:
+    """The key that secrets in the database (of webhooks, of Slack) are sealed with."""
+
+
+@secrets.command("rotate")
+@HERE
+def rotate() -> None:
+    """Seal all stored secrets under a new key, while the service runs.
+
+    The file keeps the key before it until the next rotation. With OUTLAY_SECRETS_KEY: put a new key before the old one in it, restart, run
+    this, and remove the old one.
+    """
+    from service.usecases.secrets import rotate_key
+
+    with opened_context() as context, report_errors():
+        make_database(context)
+        sealed = rotate_key(context)
+        place = "the first key of OUTLAY_SECRETS_KEY" if context.settings.secrets_key else "a new key"
+        click.echo(f"{sealed} rows with secrets are sealed under {place}")
+
+
+@secrets.command("new-key")
+def new_key() -> None:
+    """Print a key for OUTLAY_SECRETS_KEY."""
+    from service.usecases.secrets import make_key
+
+    click.echo(make_key())
