@@ -21,7 +21,7 @@ from service.presets.training.carried import CarriedSpread
 from service.presets.training.utilisation import FittedParameters, LayoutKnowledge, load_parameters
 from tools.calibration.cases import MeasuredCase, throughput_cases, without_layout
 from tools.calibration.folds import predict_left_out_rates, read_folds, search_case_rate
-from tools.calibration.spreads import group_weights, quantiles
+from tools.calibration.spreads import group_weights, quantiles, weighted_quantiles
 from tools.calibration.table import Floats
 
 FILE = Path(__file__).parents[2] / "service" / "presets" / "data" / "carried.toml"
@@ -119,20 +119,22 @@ def least_shares(misses: Floats, documents: Sequence[str]) -> tuple[float, float
     Each document's pairs are looked for in the range of the others: four in five of the pairs, and of the documents' weight, lie there.
     """
     names, weight = np.array(documents), group_weights(documents)
-    for high in SHARES:
-        within = _within_others(misses, names, (1 - high, high))
+    for high, within in zip(SHARES, _within_others(misses, names), strict=True):
         if min(np.mean(within), np.average(within, weights=weight)) >= INSIDE:
             return 1 - high, high
     return 0.0, 1.0
 
 
-def _within_others(misses: Floats, names: NDArray[np.str_], shares: tuple[float, float]) -> NDArray[np.bool_]:
-    """Whether each miss lies in the range of the other documents."""
-    within = np.zeros(len(misses), dtype=bool)
+def _within_others(misses: Floats, names: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Whether each miss lies in the range of the other documents: a row for each of SHARES."""
+    high_shares = np.array(SHARES)
+    within = np.zeros((len(high_shares), len(misses)), dtype=bool)
     for name in set(names) if len(set(names)) > 1 else ():
         mine = names == name
-        low, high = np.log(quantiles(misses[~mine], group_weights(list(names[~mine])), shares))
-        within[mine] = (low <= misses[mine]) & (misses[mine] <= high)
+        others, weights = misses[~mine], group_weights(list(names[~mine]))
+        low = np.minimum(weighted_quantiles(others, weights, 1 - high_shares), 0.0)
+        high = np.maximum(weighted_quantiles(others, weights, high_shares), 0.0)
+        within[:, mine] = (low[:, np.newaxis] <= misses[mine]) & (misses[mine] <= high[:, np.newaxis])
     return within
 
 

@@ -159,9 +159,15 @@ def quantiles(values: Floats, weights: Floats, shares: tuple[float, float] = (LO
 
 def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     """Value with `share` of the weight below it, half of its own weight counted."""
+    return float(weighted_quantiles(values, weights, np.array([share]))[0])
+
+
+def weighted_quantiles(values: Floats, weights: Floats, shares: Floats) -> Floats:
+    """Values with each of `shares` of the weight below them."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order]) - weights[order] / 2
-    return float(np.interp(share * weights.sum(), below, values[order]))
+    found: Floats = np.interp(shares * weights.sum(), below, values[order])
+    return found
 
 
 def with_sources(parameters: FittedParameters, table: CaseTable) -> dict[Key, MatmulShare]:

@@ -23,14 +23,17 @@ def test_a_change_of_the_file_is_planned_and_priced(settings: Settings, tmp_path
     command = [sys.executable, "-m", "service.cli", "plan", str(file), "--watch"]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("1B base model")
-        replace(file, json.dumps({**program, "colour": 1}))
-        assert process.stdout.readline().startswith(f"Error: {file}, colour: unknown field")
-        replace(file, json.dumps({**program, "personnel": {"evaluation_hours": 9000, "usd_per_hour": 90}}))
-        assert process.stdout.readline().startswith("1B base model")
-        assert " more: $" in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        try:
+            assert process.stdout.readline().startswith("1B base model")
+            replace(file, json.dumps({**program, "colour": 1}))
+            assert process.stdout.readline().startswith(f"Error: {file}, colour: unknown field")
+            replace(file, json.dumps({**program, "personnel": {"evaluation_hours": 9000, "usd_per_hour": 90}}))
+            assert process.stdout.readline().startswith("1B base model")
+            assert " more: $" in process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+        finally:  # it watches for ever, also where a line was not as expected
+            process.kill()
     assert process.returncode == 0
 
 
