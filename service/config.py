@@ -12,6 +12,7 @@ from pathlib import Path
 PREFIX = "OUTLAY_"
 ALL = "all"
 RATE_UNITS_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+BYTES_OF = {"": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -42,6 +43,8 @@ class Settings:
     team_estimates: str
     team_rows: str
     team_concurrency: int
+    team_stored_rows: int
+    team_stored_bytes: int
     allow_private_webhooks: bool
     allowed_hosts: tuple[str, ...]
     slack_signing_secret: str | None = field(repr=False)
@@ -134,6 +137,13 @@ def _amount(text: str) -> str:
         return _rate(text)
     except ValueError:
         raise ValueError(f"a whole number a {', '.join(RATE_UNITS_S)}, such as 300/minute") from None
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"([1-9][0-9]{0,14})\s?(MB|GB|TB|)", text, re.IGNORECASE)
+    if found is None:
+        raise ValueError("a whole number of bytes, MB, GB or TB, such as 20GB")
+    return int(found[1]) * BYTES_OF[found[2].upper()]
 
 
 def _per_window(rate: str) -> tuple[int, int]:
@@ -276,6 +286,20 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "Costly requests that each team may run at a time on one machine: batches, searches, fits, plans, imports.",
         _whole(1, 1000),
         lambda: str(max(MIN_CONCURRENCY, 2 * _cores())),
+    ),
+    SettingSpec(
+        "OUTLAY_TEAM_STORED_ROWS",
+        "team_stored_rows",
+        "100000000",
+        "Events that are stored for each team, also without keys; beyond it new ones are refused.",
+        _whole(1, 999_999_999),
+    ),
+    SettingSpec(
+        "OUTLAY_TEAM_STORED_BYTES",
+        "team_stored_bytes",
+        "20GB",
+        "What events and kept results of each team may take, about, also without keys; beyond it new ones are refused.",
+        _size,
     ),
     SettingSpec(
         "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",

@@ -35,3 +35,18 @@ class BudgetUsedUp(DomainError):
         """The same error: it is about no part of a request."""
         del prefix
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """What a team has stored: rows of its runs' logs, and about how many bytes those and its kept results take."""
+
+    rows: int
+    bytes: int
+
+
+class StorageBudgetUsedUp(BudgetUsedUp):
+    """The team's storage is used up: nothing more is stored for it."""
+
+    status = 507
+    title = "Storage budget used up"

@@ -48,6 +48,7 @@ KNOWN: dict[int, tuple[str, str]] = {
     431: ("Request header fields too large", "The request's headers are too large."),
     500: ("Internal error", "Something went wrong here. Quote the request id when you report it."),
     501: ("Not implemented", "This way of sending a request is not taken."),
+    507: ("Insufficient storage", "The team's storage is used up."),
     503: ("Unavailable", "The service cannot answer right now; try again."),
 }
 

@@ -12,22 +12,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, any_, bindparam, literal, select, text, update
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, any_, bindparam, func, literal, select, text, update
 
+from service.domain.budgets import StorageUse
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.store.database import Database, chunks
+from service.store.results.tables import results
 from service.store.tracking.event_rows import EventRow, event_of, event_row, is_retraction, micros, utc_datetime
-from service.store.tracking.tables import track_events, track_runs
+from service.store.tracking.tables import track_events, track_programs, track_runs
 
 PARAMETERS = 500
 """Most parameters of one statement."""
+ROW_BYTES = 120
+"""What an event takes besides its body, and its id in row and index: other columns and other indexes, measured on SQLite."""
 EVENT = tuple(track_events.c[name] for name in EventRow._fields)
 _LOCK = select(track_runs.c.key).where(track_runs.c.key == bindparam("run_key")).with_for_update()
 _NUMBERS = (
     update(track_runs)
     .where(track_runs.c.key == bindparam("run_key"))
-    .values(position=track_runs.c.position + bindparam("count"))
+    .values(position=track_runs.c.position + bindparam("count"), bytes=track_runs.c.bytes + bindparam("bytes_more"))
     .returning(track_runs.c.position)
 )
 # Only known event ids are skipped: a position that is taken already is an error, as after a partial restore, and no duplicate.
@@ -89,6 +93,15 @@ class EventRows(Database):
             rows = connection.execute(query.order_by(track_events.c.position).limit(limit))
             return [LoggedEvent(row.position, event_of(row), utc_datetime(row.received_at)) for row in rows]
 
+    def team_storage(self, team: str) -> StorageUse:
+        """What a team has stored."""
+        logs = select(func.coalesce(func.sum(track_runs.c.position), 0), func.coalesce(func.sum(track_runs.c.bytes), 0))
+        of_team = logs.join(track_programs, track_programs.c.id == track_runs.c.program).where(track_programs.c.team == team)
+        kept = select(func.coalesce(func.sum(func.length(results.c.record) + func.length(results.c.answer)), 0))
+        with self._read() as connection:
+            rows, log_bytes = connection.execute(of_team).one()
+            return StorageUse(int(rows), int(log_bytes) + int(connection.execute(kept.where(results.c.team == team)).scalar_one()))
+
     def find_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """Stored events of these ids, by id."""
         with self._read() as connection:
@@ -126,7 +139,8 @@ def _append(connection: Connection, run: int, rows: Sequence[EventRow], received
     """Append rows after the run's last position, which this locks; returns the number of new rows."""
     if not rows:
         return 0
-    last = connection.execute(_NUMBERS, {"run_key": run, "count": len(rows)}).scalar_one() - len(rows)
+    more = {"count": len(rows), "bytes_more": sum(len(row.body) + 2 * len(row.event) + ROW_BYTES for row in rows)}
+    last = connection.execute(_NUMBERS, {"run_key": run, **more}).scalar_one() - len(rows)
     if connection.dialect.name == "postgresql":
         sent = {"run": run, "last": last, "received_at": received, "rows": json.dumps(rows, ensure_ascii=False)}
         return connection.execute(_IN_POSTGRESQL, sent).rowcount

@@ -18,6 +18,7 @@ from service.domain.teams import Principal
 from service.formats.signed_records import attach, join_record, sign
 from service.serialization import to_builtins, to_json
 from service.usecases.results.signing_keys import signing_key
+from service.usecases.storage import check_storage
 from service.usecases.tracking.programs import NOT_OURS
 
 Body = Mapping[str, Any]
@@ -41,9 +42,10 @@ def keep(
 ) -> ResultDetail:
     """Answer a question with the team's prices and keep the answer with its signed record.
 
-    Raises DomainErrors with pointers into the request, IdempotentReplay, IdempotencyKeyReused and StoreUnavailable.
+    Raises DomainErrors with pointers into the request, StorageBudgetUsedUp, IdempotentReplay, IdempotencyKeyReused and StoreUnavailable.
     """
     context.store.check_new(idempotency)
+    check_storage(context, who.team)
     answer = asked.answer(team_context)
     answer_json = to_json(answer).encode()
     row = _row(who, asked, answer, hashlib.sha256(answer_json).hexdigest(), context.clock())

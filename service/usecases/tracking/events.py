@@ -14,6 +14,7 @@ from service.context import AppContext
 from service.domain.answer_fields import Doc
 from service.domain.tracking.events import EVENT_FIELDS, Event, api_names, stated_fields
 from service.domain.tracking.records import LoggedEvent, RunRecord
+from service.usecases.storage import check_storage
 
 MAX_CLOCK_LEAD = timedelta(hours=24)
 """Accepted lead of a sender's clock."""
@@ -49,8 +50,9 @@ def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> 
 def append_events(context: AppContext, run: RunRecord, batch: Sequence[Event | RejectedEvent]) -> AppendResult:
     """Append events to a run's log, idempotent by id. Accepted events and duplicates are durable when this returns.
 
-    What was rejected when it was read is part of the answer. Raises StoreUnavailable.
+    What was rejected when it was read is part of the answer. Raises StorageBudgetUsedUp and StoreUnavailable.
     """
+    check_storage(context, run.team)
     events = [event for event in batch if isinstance(event, Event)]
     now = context.clock()
     latest = now + MAX_CLOCK_LEAD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from service.api.http.errors import CONTENT_TYPE, RETRY_AFTER_S, problem, respon
 from service.api.http.metrics import MetricsPage
 from service.schemas.base import ProblemSchema
 from service.schemas.fields import Choice, FreeObject, Items, Schema, Text
+from service.usecases.diagnosis import DISK_FULL_BYTES
 
 DEADLINE_S = 0.2
 WORKER_SILENCE_S = 30
@@ -76,6 +78,7 @@ def make_probes(context: Any) -> tuple[Probe, ...]:
         Probe("cache", context.cache.ping),
         Probe("queue", context.queue.ping),
         Probe("worker", lambda: is_worker_alive(context)),
+        Probe("disk", lambda: shutil.disk_usage(context.settings.data_dir).free >= DISK_FULL_BYTES),
     )
 
 

@@ -9,7 +9,7 @@ from flask import Response, request, url_for
 
 from service.api.http.auth import app_context, needs, principal, team_context
 from service.api.http.blueprint import JSON, Blueprint, json_response
-from service.api.http.errors import HttpError
+from service.api.http.errors import HttpError, response_name
 from service.api.http.etags import ETAG, with_etag
 from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import numbered_page
@@ -50,6 +50,7 @@ def known_result(result_id: str) -> None:
 @needs("write")
 @blueprint.arguments(KeepRequestSchema, example=EXAMPLE)
 @blueprint.response(201, ResultSchema)
+@blueprint.alt_response(507, response_name(507))
 @blueprint.doc(**IDEMPOTENT)
 def keep_result(asked: usecase.Question) -> Response:
     """Answer a question and keep the answer

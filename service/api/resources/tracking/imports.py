@@ -67,6 +67,7 @@ ImportAnswerSchema = derive(
 @needs("write")
 @blueprint.arguments(ImportQuerySchema, location="query")
 @blueprint.response(200, ImportAnswerSchema)
+@blueprint.alt_response(507, response_name(507))
 @blueprint.alt_response(404, response_name(404))
 @blueprint.doc(
     requestBody={

@@ -181,6 +181,7 @@ def change_run(given: Body, run_id: str) -> Response:
 @needs("write", known_run)
 @blueprint.arguments(EventsSchema, example=EVENTS_EXAMPLE)
 @blueprint.response(200, AppendResultSchema)
+@blueprint.alt_response(507, response_name(507))
 def add_events(given: Body, run_id: str) -> Response:
     """Append up to 1,000 events to a run (idempotent by `id`)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from service.usecases.diagnosis import DISK_FULL_BYTES
 from tests.support.probe_app import build
 
 
@@ -38,7 +40,7 @@ def test_ready_when_all_is_well() -> None:
     """Every part is named."""
     answer = ready()
     assert answer.status_code == 200
-    assert answer.json == {"status": "ok", "degraded": [], "checks": dict.fromkeys(("database", "cache", "queue", "worker"), "ok")}
+    assert answer.json == {"status": "ok", "degraded": [], "checks": dict.fromkeys(("database", "cache", "queue", "worker", "disk"), "ok")}
 
 
 def test_only_a_database_that_is_away_makes_it_unready() -> None:
@@ -59,6 +61,13 @@ def test_what_else_is_away_is_named() -> None:
     assert answer.json["degraded"] == ["cache", "queue", "worker"]
 
 
+def test_a_disk_that_is_nearly_full_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it is full; requests are answered all the same."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=DISK_FULL_BYTES - 1, total=10**12))
+    answer = ready()
+    assert (answer.status_code, answer.json["degraded"]) == (200, ["disk"])
+
+
 def test_a_service_without_any_worker_yet_is_degraded() -> None:
     """No heartbeat ever is as bad as an old one."""
     assert ready(store=SimpleNamespace(ping=lambda: True, last_beat=lambda: None)).json["degraded"] == ["worker"]
@@ -70,7 +79,7 @@ def test_hung_parts_neither_hold_the_answer_nor_pile_up(hung: SimpleNamespace) -
     for _ in range(3):
         answer = client.get("/readyz")
         assert answer.status_code == 503
-        assert set(answer.json["checks"].values()) == {"hung"}
+        assert {state for name, state in answer.json["checks"].items() if name != "disk"} == {"hung"}
     assert len(hung.waiting) == 4
 
 
