@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from typing import TYPE_CHECKING, cast
 
 from providers import registry
 from providers.base import Context
@@ -13,33 +14,30 @@ from providers.http import Http
 from service.cache import make_cache
 from service.config import ALL, BadSetting, Settings
 from service.context import AppContext, Providers
+from service.deferred_store import DeferredStore
+from service.domain.price_books import BookManifest
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.prices.catalog import BUILT_IN_PROVIDER, PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.queue import CeleryQueue
-from service.store import Store
-from service.store.secret_box import SecretKeys
-from service.store.secret_keys import FILE, make_first_key, read_keys
-from service.usecases.jobs import JobFunction
-from service.usecases.prices import refresh
 from service.usecases.resolution.user_measurements import load_measurements
-from service.usecases.scenarios import worker
 
-JOB_KINDS: Mapping[str, JobFunction] = {
-    refresh.KIND: refresh.refresh_prices,
-    worker.KIND: worker.run_chunks,
-}
-"""Functions of background jobs by kind."""
+if TYPE_CHECKING:
+    from service.store import Store
+    from service.store.secret_box import SecretKeys
+
 FILES = "OUTLAY_PRICE_FILES"
 
 
-def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> AppContext:
+def build_context(settings: Settings, env: Mapping[str, str] | None = None, *, deferred: bool = False) -> AppContext:
     """The context of a process. `env` holds the providers' credentials; by default the process's environment.
+
+    `deferred`: import the database's library with the first statement, for a process that may need none.
 
     Raises BadSetting where an unknown provider is named.
     """
     _check_names(settings)
-    store, kept = Store(settings.database_url, secret_keys(settings)), make_cache(settings)
+    store, kept = _store(settings, deferred=deferred), make_cache(settings)
     providers = _providers(settings, os.environ if env is None else env)
     shelf = SnapshotRepository(partial(providers.load, BUILT_IN_PROVIDER), store, None if settings.embedded else kept)
     context = AppContext(
@@ -52,8 +50,29 @@ def build_context(settings: Settings, env: Mapping[str, str] | None = None) -> A
         clock=utc_now,
         measurements=partial(load_measurements, settings.data_dir),
     )
-    context.catalog.watch = refresh.RefreshTrigger(context)
+    context.catalog.watch = _refresh_trigger(context)
     return context
+
+
+def _store(settings: Settings, *, deferred: bool) -> Store:
+    def make() -> Store:
+        from service.store import Store
+
+        return Store(settings.database_url, secret_keys(settings))
+
+    return cast("Store", DeferredStore(settings.database_url, make)) if deferred else make()
+
+
+def _refresh_trigger(context: AppContext) -> Callable[[BookManifest], None]:
+    """Requests refreshes of what has expired; imported with the first prices that the store has."""
+
+    @cache
+    def trigger() -> Callable[[BookManifest], None]:
+        from service.usecases.prices.refresh import RefreshTrigger
+
+        return RefreshTrigger(context)
+
+    return lambda manifest: trigger()(manifest) if manifest.parts else None
 
 
 def utc_now() -> datetime:
@@ -63,6 +82,9 @@ def utc_now() -> datetime:
 
 def secret_keys(settings: Settings) -> SecretKeys:
     """Where the key of stored secrets is: in the settings, else in a file of the data directory."""
+    from service.store.secret_box import SecretKeys
+    from service.store.secret_keys import FILE, make_first_key, read_keys
+
     file = settings.data_dir / FILE
     if settings.secrets_key:
         return SecretKeys("OUTLAY_SECRETS_KEY", lambda: settings.secrets_key, lambda: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from providers.offer import Provider
 from service.cache import Cache
@@ -13,7 +14,9 @@ from service.domain.tracking.feedback import Lessons, LessonsReference
 from service.presets.training.measured import DeviceMeasurement, Key
 from service.prices.catalog import PriceBook, PriceCatalog
 from service.queue import Queue
-from service.store import Store
+
+if TYPE_CHECKING:
+    from service.store import Store
 
 
 @dataclass(frozen=True, slots=True)

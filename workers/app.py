@@ -9,7 +9,7 @@ import tempfile
 from celery import signals
 
 from service.config import load_settings
-from service.container import JOB_KINDS
+from service.job_kinds import JOB_KINDS
 from service.queue import celery_app
 from service.runtime import logs, metrics, process_guard
 from service.runtime.memory_files import memory_dir

@@ -9,8 +9,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from service.config import load_settings
-from service.container import JOB_KINDS, build_context
+from service.container import build_context
 from service.context import AppContext
+from service.job_kinds import JOB_KINDS
 from service.queue import RUN_JOB, publish
 from service.usecases.delivery.deliver import deliver_due
 from service.usecases.jobs import Worker, run_job, sweep

@@ -2,47 +2,85 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from importlib import import_module
 
 import click
 
-COMMANDS = {
-    "accelerators": "prices.catalog:accelerators",
-    "ask": "planning.ask:ask",
-    "audit": "operations.audit:audit",
-    "backup": "operations.backup:backup",
-    "buy-or-rent": "planning.procurement:buy_or_rent",
-    "calibrate": "operations.calibration:calibrate",
-    "check": "planning.check:check",
-    "compare": "planning.compare:compare",
-    "completion": "operations.completion:completion",
-    "diff": "planning.diff:diff",
-    "doctor": "operations.doctor:doctor",
-    "estimate": "planning.estimate:estimate",
-    "fit": "planning.scaling:fit",
-    "keys": "operations.keys:keys",
-    "login": "operations.login:login",
-    "logout": "operations.login:logout",
-    "loss-curve": "planning.scaling:loss_curve",
-    "mcp": "operations.mcp:mcp",
-    "models": "prices.catalog:models",
-    "offers": "prices.catalog:offers",
-    "openapi": "operations.serve:openapi",
-    "optimal": "planning.optimum:optimal",
-    "plan": "planning.program:plan",
-    "prices": "prices.prices:prices",
-    "reprice": "planning.repricing:reprice",
-    "restore": "operations.backup:restore",
-    "results": "results:results",
-    "scenario": "planning.scenario:scenario",
-    "secrets": "operations.secrets:secrets",
-    "serve": "operations.serve:serve",
-    "serving": "planning.serving:serving",
-    "slack": "operations.slack:slack",
-    "track": "tracking:track",
-    "verify": "results:verify",
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "accelerators": ("prices.catalog:accelerators", "Known accelerators with their dense peaks."),
+    "ask": ("planning.ask:ask", 'Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june".'),
+    "audit": ("operations.audit:audit", "Show who changed what, and when, the newest first; on a server with a key of scope admin."),
+    "backup": (
+        "operations.backup:backup",
+        "Write a backup of one state of the database and of the signing keys to FILE, while the service runs.",
+    ),
+    "buy-or-rent": (
+        "planning.procurement:buy_or_rent",
+        "Own, reserve or rent a fleet for years, from flags, or from a JSON or YAML FILE as sent to POST /v1/buy-or-rent.",
+    ),
+    "calibrate": ("operations.calibration:calibrate", "Measure your own machine, so that your estimates use its figures."),
+    "check": (
+        "planning.check:check",
+        "Exit 0 where the run or program of REQUEST keeps its limits, 1 where it exceeds one, 2 where that cannot be said.",
+    ),
+    "compare": (
+        "planning.compare:compare",
+        "The same workload on every matching offer, from flags, or from a JSON or YAML FILE as sent to POST /v1/compare.",
+    ),
+    "completion": ("operations.completion:completion", "Print what completes `outlay` in a shell, for its start-up file."),
+    "diff": ("planning.diff:diff", "What changed from A to B and what it costs."),
+    "doctor": (
+        "operations.doctor:doctor",
+        "Check configuration, database, Redis, price sources, clock and disk; exit 1 where something is bad.",
+    ),
+    "estimate": (
+        "planning.estimate:estimate",
+        "Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate.",
+    ),
+    "fit": ("planning.scaling:fit", "A scaling law from FILE."),
+    "keys": ("operations.keys:keys", "API keys of teams. As soon as one exists, every HTTP request needs one."),
+    "login": ("operations.login:login", "Keep the API key of a server, typed or from standard input, once the server has accepted it."),
+    "logout": ("operations.login:logout", "Forget the kept API key of a server. The key stays valid: `outlay keys revoke` there ends it."),
+    "loss-curve": ("planning.scaling:loss_curve", "Where a run will end."),
+    "mcp": (
+        "operations.mcp:mcp",
+        "Serve the Model Context Protocol on standard input and output, for assistants; needs the extra outlay[mcp].",
+    ),
+    "models": ("prices.catalog:models", "Model presets with their published sizes."),
+    "offers": ("prices.catalog:offers", "Known prices, cheapest first."),
+    "openapi": ("operations.serve:openapi", "Print the OpenAPI description in YAML."),
+    "optimal": (
+        "planning.optimum:optimal",
+        "What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal.",
+    ),
+    "plan": ("planning.program:plan", "Plan the whole training program of a JSON or YAML FILE as sent to POST /v1/estimate/program."),
+    "prices": ("prices.prices:prices", "Prices of the clouds, as their own interfaces state them."),
+    "reprice": ("planning.repricing:reprice", "What moved since an earlier estimate of the run in the JSON or YAML file REQUEST."),
+    "restore": (
+        "operations.backup:restore",
+        "Restore the backup in FILE into an empty database, SQLite or PostgreSQL, and check that all of it is there.",
+    ),
+    "results": ("results:results", "Answers that are kept: they do not change, and have a signed record."),
+    "scenario": (
+        "planning.scenario:scenario",
+        "Monte Carlo, sensitivity, sweeps and optimisation, by the background workers, or by this command where none is alive.",
+    ),
+    "secrets": ("operations.secrets:secrets", "The key that secrets in the database (of webhooks, of Slack) are sealed with."),
+    "serve": ("operations.serve:serve", "Serve the API and its background worker in the foreground; settings are OUTLAY_ variables."),
+    "serving": (
+        "planning.serving:serving",
+        "What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving.",
+    ),
+    "slack": ("operations.slack:slack", "Teams that Slack workspaces and channels act for; see docs/slack.md."),
+    "track": ("tracking:track", "Tracked programs: status, reports, and imports from other tools."),
+    "verify": (
+        "results:verify",
+        "Check the signed record in FILE, by default against the keys of the data directory; no network is needed.",
+    ),
 }
-"""By a command's name its module and its function, imported when it is called or listed."""
+"""By a command's name its place, imported when it is called, and the beginning of its help, which the list of commands shows."""
 
 
 class LazyGroup(click.Group):
@@ -54,9 +92,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"{__name__}.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """List the commands without importing them, which takes longer than all else."""
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, textwrap.shorten(COMMANDS[name][1], room, placeholder="...")) for name in sorted(COMMANDS)])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -17,9 +17,9 @@ from datetime import date
 from functools import cached_property, lru_cache
 
 from service.domain.errors import StoreUnavailable, UnknownName
+from service.domain.price_books import EMPTY_MANIFEST, BookManifest, SnapshotRef
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook, make_price_book, matches_filters
 from service.prices.snapshots import END_SEPARATOR, TEAM_SEPARATOR, SnapshotRepository
-from service.store import EMPTY_MANIFEST, BookManifest, SnapshotRef
 
 __all__ = ["BUILT_IN_PROVIDER", "PriceBook", "PriceCatalog", "make_price_book", "matches_filters"]
 

@@ -7,16 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from providers.offer import Fetched, Offer, Provider
 from service.cache import Cache
 from service.domain.errors import StoreUnavailable
+from service.domain.price_books import BookManifest, SnapshotRef
 from service.prices.book import BUILT_IN_PROVIDER, NEVER, PriceBook, extend_book, make_price_book, offer_origin
 from service.prices.freshness import FreshnessPolicy
 from service.prices.precedence import FILE_PROVIDER, BookPart, add_team_prices, merge_parts
 from service.prices.snapshot_codec import FORMAT, pack, unpack
-from service.store import BookManifest, SnapshotRef, Store
+
+if TYPE_CHECKING:
+    from service.store import Store
 
 MANIFEST_KEY = "prices:heads"
 MANIFEST_TTL_S = 1.0

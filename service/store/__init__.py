@@ -10,6 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from service.domain.errors import StoreNotReady, StoreUnavailable
+from service.domain.price_books import EMPTY_MANIFEST, BookManifest
 from service.domain.tracking.feedback import RunOutcome
 from service.store.audit import AuditRows
 from service.store.backup import BackupRows, StoreNotEmpty
@@ -20,7 +21,7 @@ from service.store.jobs import MAX_ATTEMPTS, JobRows
 from service.store.keys import KeyRows
 from service.store.metrics import Backlog, MetricRows
 from service.store.prices.history import HistoryFilter, HistoryRows
-from service.store.prices.price_books import EMPTY_MANIFEST, BookManifest, BookRows, ProviderState, SnapshotRef, StaleWriteError
+from service.store.prices.price_books import BookRows, ProviderState, StaleWriteError
 from service.store.prices.price_files import PriceFileRecord, PriceFileRows
 from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
@@ -36,11 +37,9 @@ from service.store.tracking.programs import TrackRows
 from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
 
 __all__ = [
-    "EMPTY_MANIFEST",
     "MAX_ATTEMPTS",
     "AppendedEvents",
     "Backlog",
-    "BookManifest",
     "ChunkClaim",
     "ClaimedAlert",
     "ClaimedDelivery",
@@ -54,7 +53,6 @@ __all__ = [
     "ProviderState",
     "RollUpHour",
     "RunLog",
-    "SnapshotRef",
     "StaleWriteError",
     "Store",
     "StoreNotEmpty",

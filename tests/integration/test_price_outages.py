@@ -16,9 +16,9 @@ import pytest
 from flask import Flask
 
 from service.config import Settings, load_settings
-from service.container import JOB_KINDS
 from service.context import AppContext
 from service.domain.jobs import ignore_progress
+from service.job_kinds import JOB_KINDS
 from service.prices.catalog import BUILT_IN_PROVIDER, REFRESH_THREAD
 from service.usecases.jobs import Worker, run_job
 from service.usecases.prices.refresh import KIND, refresh_due, refresh_prices

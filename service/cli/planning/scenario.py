@@ -177,7 +177,7 @@ def _local_worker(context: AppContext) -> Iterator[None]:
 
 def _work_until(context: AppContext, over: threading.Event) -> None:
     """Run scenario jobs until `over`. Asks each time whether a worker is alive: one may have stopped, or started, since."""
-    from service.container import JOB_KINDS
+    from service.job_kinds import JOB_KINDS
     from service.usecases.jobs import Worker, run_job
     from service.usecases.scenarios.worker import KIND, WORKER_TIMEOUT, maintain_scenarios
 

@@ -25,7 +25,7 @@ def make_context() -> AppContext:
     from service.container import build_context
 
     try:
-        return build_context(load_settings(os.environ))
+        return build_context(load_settings(os.environ), deferred=True)
     except BadSetting as error:
         raise click.ClickException(str(error)) from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-from service.domain.tracking.feedback import FeedbackRules
 from service.engine.tracking.gate import GateRules
 from service.engine.tracking.loss_monitor import LossRules
 from service.engine.tracking.run_metrics import SilenceRules
@@ -25,9 +24,3 @@ def status_rules() -> StatusRules:
         rows["cadence"]["tolerance"],
         SilenceRules(**rows["silence"]),
     )
-
-
-@functools.cache
-def feedback_rules() -> FeedbackRules:
-    """Weight of finished runs in later estimates."""
-    return FeedbackRules(**load_document("tracking_status")["feedback"])

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, update
 
+from service.domain.price_books import EMPTY_MANIFEST, BookManifest, SnapshotRef
 from service.store.database import insert_into, insert_new, sanitize_text
 from service.store.prices.lock import lock_books
 from service.store.prices.team_prices import TeamPriceChanges, TeamPriceRows, save_team_prices
@@ -60,38 +61,6 @@ class ProviderState:
     suspicious: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[str] = ()
     configuration: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRef:
-    """One provider's part of a book: its snapshot, when that was taken, and the provider's present state."""
-
-    provider: str
-    snapshot: str
-    taken_at: datetime
-    verified_at: datetime | None
-    fresh_for_s: int | None
-    failures: int
-
-
-@dataclass(frozen=True, slots=True)
-class BookManifest:
-    """A book's name and its parts by provider; no name where nothing is stored.
-
-    `teams` are present team prices of operators' price files by the team's name, `quotes` those of the teams' own; no book contains them.
-    """
-
-    book: str | None
-    parts: tuple[SnapshotRef, ...]
-    teams: Mapping[str, SnapshotRef] = field(default_factory=dict)
-    quotes: Mapping[str, SnapshotRef] = field(default_factory=dict)
-
-    def of_team(self, team: str) -> tuple[SnapshotRef, ...]:
-        """What a team has of its own; the later part has precedence."""
-        return tuple(part[team] for part in (self.teams, self.quotes) if team in part)
-
-
-EMPTY_MANIFEST = BookManifest(None, ())
 
 
 class StaleWriteError(Exception):

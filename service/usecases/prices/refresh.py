@@ -13,10 +13,11 @@ from providers.offer import Fetched, Provider, ProviderError
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.jobs import Job, ReportProgress, ignore_progress
+from service.domain.price_books import BookManifest, SnapshotRef
 from service.prices.book import BUILT_IN_PROVIDER
 from service.prices.freshness import is_stale
 from service.prices.precedence import FILE_PROVIDER
-from service.store import BookManifest, ProviderState, SnapshotRef, StaleWriteError, TeamPriceChanges
+from service.store import ProviderState, StaleWriteError, TeamPriceChanges
 from service.usecases.prices.ingest import RefreshAttempt, save_fetched, withdrawal_changes
 from service.usecases.prices.provider_access import (
     NotConfigured,

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
@@ -19,10 +19,12 @@ from service.domain.tracking.feedback import FeedbackFactors, Lessons
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.tracking.feedback import feedback_factors, make_lessons, mean_overhead, scale_throughput
-from service.presets.tracking.status import feedback_rules
+from service.presets.tracking.feedback import feedback_rules
 from service.presets.training.reliability import find_failure_rate
-from service.store import Store
 from service.usecases.resolution.assumption_log import AssumptionLog
+
+if TYPE_CHECKING:
+    from service.store import Store
 
 log = logging.getLogger(__name__)
 

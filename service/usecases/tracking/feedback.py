@@ -6,7 +6,7 @@ from service.context import AppContext
 from service.domain.tracking.feedback import RunOutcome
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import RunStatus
-from service.presets.tracking.status import feedback_rules
+from service.presets.tracking.feedback import feedback_rules
 from service.usecases.tracking.status import program_status
 
 OVERHEADS = ("evaluation", "debugging", "reruns")

@@ -14,8 +14,8 @@ from flask.testing import FlaskClient
 from standardwebhooks import Webhook
 
 from service.api.resources.scenarios import EXAMPLE
-from service.container import JOB_KINDS
 from service.context import AppContext
+from service.job_kinds import JOB_KINDS
 from service.runtime.webhooks import Undelivered
 from service.schemas.scenarios.request import ScenarioEndSchema, ScenarioSchema, SubmittedScenarioSchema
 from service.usecases.delivery.deliver import MAX_ATTEMPTS, deliver_due

@@ -15,7 +15,7 @@ from providers.snapshot import SnapshotProvider
 from service.api.http.blueprint import POLL_AFTER_S
 from service.api.resources import scenarios as resource
 from service.api.resources.scenarios import EXAMPLE, MOST_STREAMS
-from service.container import JOB_KINDS
+from service.job_kinds import JOB_KINDS
 from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.schemas.paging import page_schema

@@ -12,9 +12,9 @@ import pytest
 from service.api.resources.programs import EXAMPLE as PROGRAM_EXAMPLE
 from service.api.resources.serving import EXAMPLE as SERVING_EXAMPLE
 from service.config import Settings
-from service.container import JOB_KINDS
 from service.context import AppContext
 from service.domain.teams import EVERYBODY
+from service.job_kinds import JOB_KINDS
 from service.runtime.webhooks import Undelivered
 from service.usecases.delivery.deliver import deliver_due
 from service.usecases.jobs import Worker, run_job

@@ -14,8 +14,9 @@ from sqlalchemy import event, text
 
 from providers.offer import Fetched, Offer
 from service.domain.errors import StoreUnavailable
+from service.domain.price_books import EMPTY_MANIFEST
 from service.domain.prices import PriceChange
-from service.store import EMPTY_MANIFEST, HistoryFilter, ProviderState, StaleWriteError, Store, TeamPriceChanges, TeamPrices
+from service.store import HistoryFilter, ProviderState, StaleWriteError, Store, TeamPriceChanges, TeamPrices
 from service.store.prices.history import IDENTITY_COLUMNS
 from service.store.tables import price_history, provider_states, team_price_history, team_prices
 from tests.support.snapshots import stored_snapshots

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from service import create_app
-from service.container import JOB_KINDS
 from service.context import AppContext
 from service.domain.jobs import ignore_progress
 from service.domain.teams import SCOPES
+from service.job_kinds import JOB_KINDS
 from service.usecases.jobs import Worker, run_job
 from service.usecases.keys import make_key
 from service.usecases.prices.refresh import refresh_prices

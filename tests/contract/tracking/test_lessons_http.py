@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 
 from service.api.resources.comparison import APPROACHES
 from service.api.resources.scaling import LOSS_CURVE, OPTIMUM
-from service.container import JOB_KINDS
 from service.domain.teams import DEFAULT_TEAM, Principal
 from service.domain.tracking.feedback import RunOutcome
+from service.job_kinds import JOB_KINDS
 from service.usecases.jobs import Worker, run_job
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.scenarios.worker import KIND, maintain_scenarios

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,15 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Usage:" in done.stdout
     assert set(done.stderr.split()).isdisjoint(HEAVY)
+
+
+def test_an_estimate_without_a_database_imports_no_library_of_databases(tmp_path: Path) -> None:
+    """Nor what tracks programs: it answers within a second."""
+    arguments = ["estimate", *FLAGS]
+    script = f"import sys; from service.cli import main; main({arguments!r}, standalone_mode=False); print(*sys.modules, file=sys.stderr)"
+    environment = {**os.environ, "OUTLAY_DATA_DIR": str(tmp_path / "none"), "OUTLAY_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert {"sqlalchemy", "service.store", "service.engine.tracking.status"}.isdisjoint(done.stderr.split())
 
 
 class TestEstimate:

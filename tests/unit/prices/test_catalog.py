@@ -15,12 +15,13 @@ import pytest
 from providers.offer import Fetched, Offer, Provider
 from service.cache import MemoryCache
 from service.domain.errors import StoreUnavailable, UnknownName
+from service.domain.price_books import BookManifest, SnapshotRef
 from service.domain.prices import offer_key
 from service.prices.book import PriceBook
 from service.prices.catalog import FIRST_MAX_WAIT_S, IDLE_AFTER_S, REFRESH_INTERVAL_S, REFRESH_THREAD, PriceCatalog, make_price_book
 from service.prices.freshness import FreshnessPolicy
 from service.prices.snapshots import MANIFEST_KEY, SnapshotRepository
-from service.store import BookManifest, ProviderState, SnapshotRef, Store, TeamPriceChanges, TeamPrices
+from service.store import ProviderState, Store, TeamPriceChanges, TeamPrices
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)

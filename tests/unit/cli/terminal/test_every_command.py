@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from service.cli import main
+from service.cli import COMMANDS, main
 from tests.conftest import find_free_port
 
 ROOT = Path(__file__).parents[4]
@@ -101,6 +101,14 @@ def test_every_command_has_its_place_here() -> None:
     places = [set(ASKING), NO_REQUEST, REFUSING, NO_SERVICE]
     assert {name for name, _ in leaves()} == set().union(*places)
     assert sum(map(len, places)) == len(set().union(*places))
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_list_of_commands_says_what_their_help_says(name: str) -> None:
+    """It does not import them."""
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert " ".join(str(command.help).split()).startswith(COMMANDS[name][1].removesuffix("."))
 
 
 @pytest.mark.parametrize("words", sorted(ASKING))

@@ -15,8 +15,9 @@ from service.config import Settings
 from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.jobs import ignore_progress
+from service.domain.price_books import BookManifest
 from service.domain.prices import PriceChange
-from service.store import BookManifest, HistoryFilter
+from service.store import HistoryFilter
 from service.usecases.prices.provider_access import backoff
 from service.usecases.prices.refresh import RefreshTrigger, refresh_due, refresh_local, refresh_prices, request_refresh
 from tests.support.snapshots import stored_snapshots

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from service.api.resources.programs import EXAMPLE
 from service.config import Settings
-from service.container import JOB_KINDS, build_context
+from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound, StoreUnavailable
 from service.domain.quantities import Range
 from service.domain.scenarios import ScenarioRecord
 from service.domain.teams import Principal
+from service.job_kinds import JOB_KINDS
 from service.schemas.programs.request import ProgramRequestSchema
 from service.store import OpenWork
 from service.store.scenarios.scenarios import LOST_WORKER_ERROR, RETENTION

@@ -1,0 +1,15 @@
+"""Background jobs: what a worker calls for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.usecases.jobs import JobFunction
+from service.usecases.prices import refresh
+from service.usecases.scenarios import worker
+
+JOB_KINDS: Mapping[str, JobFunction] = {
+    refresh.KIND: refresh.refresh_prices,
+    worker.KIND: worker.run_chunks,
+}
+"""Functions of background jobs by kind."""
