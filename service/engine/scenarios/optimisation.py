@@ -1,23 +1,14 @@
-"""Mean and quantiles of a cost, the cheapest mix of capacity for a varying demand, and grid search with its optimality gap.
-
-Capacity: a slice of the fleet, the accelerators from one number to the next, is needed in the share of hours in which the demand is above
-it. A supply option has a fixed cost per hour and a cost per used hour: a line over that share. Each slice takes the option whose line is
-lowest at its share. For a reservation against capacity on demand that is the newsvendor's critical ratio (Arrow, Harris and Marschak 1951):
-commit up to the demand's quantile of 1 - reserved / on demand. For more options it is the screening curve of power generation (Phillips
-et al. 1969). The result is exact, as slices do not depend on one another.
-"""
+"""Mean and quantiles of a cost, and grid search with its optimality gap."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from service.domain.quantities import Range
-from service.domain.scenarios import Floats
 from service.engine.numerics.ranges import P90_Z_SCORE
 
 # Points of a refined grid between the neighbours of the best point, in equal factors.
@@ -26,34 +17,6 @@ REFINED_POINTS = 9
 ROUGHNESS_POINTS = 2
 ROUNDS = 2
 """Number of refinements of a grid."""
-
-
-@dataclass(frozen=True, slots=True)
-class SupplyOption:
-    """A way to get an accelerator: fixed cost [USD/h], used or not, and cost of a used hour [USD/h], interruptions included."""
-
-    name: str
-    fixed_usd_per_hour: float
-    usd_per_used_hour: float
-
-    def usd_per_hour(self, used_share: float) -> float:
-        """Cost of an accelerator that is used in this share of hours [USD/h]."""
-        return self.fixed_usd_per_hour + self.usd_per_used_hour * used_share
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Accelerators `first` to `last` of the fleet, which one supply option serves; `used_share`: mean share of hours in use."""
-
-    option: SupplyOption
-    first: float
-    last: float
-    used_share: float
-
-    @property
-    def usd_per_hour(self) -> float:
-        """Cost of the slice [USD/h]."""
-        return (self.last - self.first) * self.option.usd_per_hour(self.used_share)
 
 
 def lognormal_mean(quantity: Range) -> float:
@@ -96,88 +59,6 @@ def lognormal_quantile(quantity: Range, share: float) -> float:
     low, high = _sigmas(quantity)
     z = NormalDist().inv_cdf(share)
     return quantity.p50 * math.exp((low if z < 0 else high) * z)
-
-
-def cheapest_by_use(options: Sequence[SupplyOption]) -> list[tuple[float, SupplyOption]]:
-    """Lower envelope of supply options over the share of hours in use (screening curve).
-
-    Parameters
-    ----------
-    options : sequence of SupplyOption
-        Options; of equal ones the first is taken.
-
-    Returns
-    -------
-    list of (float, SupplyOption)
-        Share of hours in use up to which each option is cheapest [1], from 1 down; options that are cheapest nowhere are left out.
-
-    References
-    ----------
-    Phillips et al. 1969, screening curves of power generation.
-    """
-    share, best = 1.0, min(options, key=lambda option: option.usd_per_hour(1.0))
-    envelope = [(share, best)]
-    while True:
-        crossings = [(_crossing(best, option), option) for option in options if option.fixed_usd_per_hour < best.fixed_usd_per_hour]
-        below = [(crossing, option) for crossing, option in crossings if crossing <= share]
-        if not below:
-            return envelope
-        share, best = max(below, key=lambda pair: (pair[0], -pair[1].fixed_usd_per_hour))
-        envelope.append((share, best))
-
-
-def critical_ratio(committed: SupplyOption, flexible: SupplyOption) -> float:
-    """Newsvendor's critical ratio: the quantile of the demand up to which committing is cheaper.
-
-    Parameters
-    ----------
-    committed, flexible : SupplyOption
-        Option with a fixed cost, and option on demand [USD/h].
-
-    Returns
-    -------
-    float
-        Probability, 0 to 1 [1].
-
-    References
-    ----------
-    Arrow, Harris and Marschak 1951.
-    """
-    return min(1.0, max(0.0, 1 - _crossing(flexible, committed)))
-
-
-def cheapest_mix(options: Sequence[SupplyOption], demand: Floats, weights: Floats) -> list[Slice]:
-    """Slices of the fleet that serve all of a demand at the least mean cost.
-
-    Parameters
-    ----------
-    options : sequence of SupplyOption
-        Ways to get an accelerator.
-    demand : (values,) float array
-        Values of the demand, ascending [accelerators].
-    weights : (values,) float array
-        Probability of each value, up to a factor [1].
-
-    Returns
-    -------
-    list of Slice
-        From accelerator 0 up.
-
-    References
-    ----------
-    Arrow, Harris and Marschak 1951; Phillips et al. 1969.
-    """
-    used_above = 1 - np.cumsum(weights) / weights.sum()
-    slices, first = [], 0.0
-    envelope = cheapest_by_use(options)
-    for position, (_, option) in enumerate(envelope):
-        until = envelope[position + 1][0] if position + 1 < len(envelope) else 0.0
-        last = _last_accelerator(demand, used_above, until)
-        if last > first:
-            served = np.clip(demand, first, last) - first
-            slices.append(Slice(option, first, last, float(np.average(served, weights=weights)) / (last - first)))
-            first = last
-    return slices
 
 
 def refine_grid(values: Collection[float], best: float) -> list[float]:
@@ -269,15 +150,3 @@ def _lower_bound(points: Sequence[tuple[float, float]], best: int, side: int) ->
 def _sigmas(quantity: Range) -> tuple[float, float]:
     """Standard deviations of the logarithm below and above the median."""
     return math.log(quantity.p50 / quantity.p10) / P90_Z_SCORE, math.log(quantity.p90 / quantity.p50) / P90_Z_SCORE
-
-
-def _crossing(dearer_fixed: SupplyOption, other: SupplyOption) -> float:
-    """Share of hours in use at which both cost the same; infinite where they never do."""
-    fixed = dearer_fixed.fixed_usd_per_hour - other.fixed_usd_per_hour
-    used = other.usd_per_used_hour - dearer_fixed.usd_per_used_hour
-    return fixed / used if used else math.inf
-
-
-def _last_accelerator(demand: Floats, used_above: Floats, until_share: float) -> float:
-    """Number of accelerators up to which each is needed in more than this share of hours: a quantile of the demand."""
-    return float(demand[np.searchsorted(-used_above, -until_share - 1e-12)]) if until_share > 0 else float(demand[-1])

@@ -11,7 +11,7 @@ from providers.offer import BY_THE_HOUR, PRICINGS, TERM_HOURS
 from service.domain.comparison.options import Option, OwnedClusterCost
 from service.domain.errors import InvalidRequest
 from service.domain.scenarios import Body, Discrete, Floats
-from service.engine.scenarios.optimisation import Slice, SupplyOption, cheapest_mix, critical_ratio
+from service.engine.procurement.mix import Slice, SupplyOption, cheapest_mix, critical_ratio
 from service.usecases.comparison.compare import Comparison
 from service.usecases.scenarios.distributions import bounds, parse_distribution, quantiles
 
