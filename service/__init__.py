@@ -20,11 +20,12 @@ def create_app(settings: Settings | None = None) -> Flask:
     from flask import Flask
 
     from service import api
-    from service.config import load_settings
+    from service.config import load_settings, secrets_of
     from service.container import build_context
     from service.runtime import logs
 
     settings = load_settings(os.environ) if settings is None else settings
+    logs.hide(secrets_of(settings, os.environ))
     logs.configure(settings.log_level.upper())
     app = Flask("outlay", static_folder=None, template_folder=None)
     app.extensions["context"] = build_context(settings)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from urllib.parse import unquote
 
 PREFIX = "OUTLAY_"
 ALL = "all"
@@ -16,6 +17,12 @@ BYTES_OF = {"": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
+
+
+MIN_SECRET_CHARS = 8
+"""Shorter texts are no secrets: hiding them would make logs unreadable."""
+_CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+"""Names of environment variables with secret values."""
 
 
 class BadSetting(Exception):
@@ -402,6 +409,16 @@ def _to_text(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     return ",".join(value) if isinstance(value, tuple) else str(value or "")
+
+
+def secrets_of(settings: Settings, env: Mapping[str, str]) -> set[str]:
+    """Every secret in the settings, and the credentials of price sources in the environment, as they may stand in a text."""
+    found = {getattr(settings, row.field) for row in SETTING_SPECS if row.secret}
+    found |= {value for name, value in env.items() if _CREDENTIAL.search(name)}
+    for url in (settings.database_url, settings.redis_url, *settings.mirrors.values()):
+        user, _, password = (url or "").partition("://")[2].rpartition("@")[0].partition(":")
+        found |= {password, unquote(password), user if not password else ""}
+    return {secret for secret in found if secret and len(secret) >= MIN_SECRET_CHARS}
 
 
 def markdown_table() -> str:

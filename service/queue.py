@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from service.config import Settings
+from service.runtime import logs
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -16,6 +17,8 @@ log = logging.getLogger(__name__)
 
 RUN_JOB = "outlay.run_job"
 JOBS_QUEUE = "jobs"
+REQUEST_ID = "request_id"
+"""Header of messages, and field of log lines."""
 HARD_TIME_LIMIT_S = 3600
 POLL_S = 0.05
 PING_S = 0.2
@@ -94,13 +97,16 @@ def _files(settings: Settings) -> dict[str, Any]:
     }
 
 
-def publish(app: Celery, job_id: str) -> bool:
-    """Send one message and wait for the broker; False, logged, where that failed."""
+def publish(app: Celery, job_id: str, request_id: str | None = None) -> bool:
+    """Send one message and wait for the broker; False, logged, where that failed.
+
+    `request_id` is of the request that made the job, for the worker's log.
+    """
     from kombu.exceptions import ChannelError, KombuError
     from redis.exceptions import RedisError
 
     try:
-        app.send_task(RUN_JOB, args=[job_id], queue=JOBS_QUEUE, retry=False, ignore_result=True)
+        app.send_task(RUN_JOB, args=[job_id], queue=JOBS_QUEUE, retry=False, ignore_result=True, headers={REQUEST_ID: request_id})
     except (KombuError, ChannelError, RedisError, OSError) as error:
         log.warning("job %s not sent, the sweeper will: %s", job_id, error)
         return False
@@ -112,14 +118,14 @@ class CeleryQueue:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._waiting: queue.Queue[str] = queue.Queue(_BACKLOG)
+        self._waiting: queue.Queue[tuple[str, str | None]] = queue.Queue(_BACKLOG)
         self._lock = threading.Lock()
         self._sender: threading.Thread | None = None
 
     def send(self, job_id: str) -> None:
         """Pass the job to the sending thread; with a full backlog it is left to the sweeper."""
         try:
-            self._waiting.put_nowait(job_id)
+            self._waiting.put_nowait((job_id, logs.bound_fields().get(REQUEST_ID)))
         except queue.Full:
             log.warning("job %s not sent, the broker is too far behind; the sweeper will", job_id)
             return
@@ -150,6 +156,5 @@ class CeleryQueue:
     def _send_all(self) -> None:
         app = celery_app(self._settings)
         while True:
-            job_id = self._waiting.get()
-            publish(app, job_id)
+            publish(app, *self._waiting.get())
             self._waiting.task_done()

@@ -8,7 +8,7 @@ import tempfile
 
 from celery import signals
 
-from service.config import load_settings
+from service.config import load_settings, secrets_of
 from service.job_kinds import JOB_KINDS
 from service.queue import celery_app
 from service.runtime import logs, metrics, process_guard
@@ -17,8 +17,6 @@ from workers import shutdown, tasks
 
 NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 """Celery's loggers with several lines for every sweep; silent at level `info`, not at `debug`."""
-REDACTED_LOGGERS = "urllib3.connectionpool"
-"""At `debug` it logs whole addresses, which hold secrets for webhooks."""
 
 PERIODIC_TASKS = {
     "sweep": (tasks.SWEEP, 2),
@@ -45,7 +43,7 @@ app.conf.beat_schedule = {
 
 def _set_up_logging(**_signal: object) -> None:
     logging.config.dictConfig(logs.config(settings.log_level.upper()))
-    logging.getLogger(REDACTED_LOGGERS).setLevel(logging.INFO)
+    logs.hide(secrets_of(settings, os.environ))
     if settings.log_level == "info":
         for name in NOISY_LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)

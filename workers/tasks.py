@@ -12,7 +12,8 @@ from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
 from service.job_kinds import JOB_KINDS
-from service.queue import RUN_JOB, publish
+from service.queue import REQUEST_ID, RUN_JOB, publish
+from service.runtime import logs
 from service.usecases.delivery.deliver import deliver_due
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.monitoring.program_figures import compute_due_figures
@@ -25,7 +26,7 @@ from service.usecases.tracking.projection import project_all
 from workers.shutdown import stopping
 
 if TYPE_CHECKING:
-    from celery import Celery
+    from celery import Celery, Task
 
 SWEEP = "outlay.sweep"
 REFRESH = "outlay.refresh_due"
@@ -69,7 +70,7 @@ def register(app: Celery) -> None:
             sweep(context(), WORKER, partial(publish, app))
             maintain_scenarios(context())
 
-    app.task(_run, name=RUN_JOB)
+    app.task(_run, name=RUN_JOB, bind=True)
     app.task(_refresh, name=REFRESH)
     app.task(_fold, name=FOLD)
     app.task(_forget, name=FORGET)
@@ -79,8 +80,9 @@ def register(app: Celery) -> None:
     app.task(sweep_once, name=SWEEP)
 
 
-def _run(job_id: str) -> None:
-    run_job(context(), job_id, JOB_KINDS, this_process())
+def _run(task: Task, job_id: str) -> None:
+    with logs.bound(request_id=task.request.get(REQUEST_ID)):
+        run_job(context(), job_id, JOB_KINDS, this_process())
 
 
 def _refresh() -> None:

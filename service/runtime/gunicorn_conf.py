@@ -11,13 +11,14 @@ import tempfile
 from typing import Any
 
 from service.cache import COUNTERS_DIR
-from service.config import load_settings
+from service.config import load_settings, secrets_of
 from service.domain.errors import StoreUnavailable
 from service.runtime import bind_guard, logs, process_guard
 from service.runtime.memory_files import memory_dir
 from service.store import Store
 
 _settings = load_settings(os.environ)
+logs.hide(secrets_of(_settings, os.environ))
 
 bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 workers = _settings.web_workers

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +15,7 @@ from service.context import AppContext
 from service.domain.errors import StoreUnavailable
 from service.domain.jobs import Job, ReportProgress
 from service.domain.metrics import JOB_ATTEMPTS, JOB_DURATION
-from service.runtime import metrics
+from service.runtime import logs, metrics
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,11 @@ def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], 
     A killed worker loses the work since the last thing its job stored (a scenario: its unfinished chunks). Its lease expires after
     `LEASE_S`; then another worker claims the job and runs it again.
     """
+    with logs.bound(job=job_id):
+        _run_job(context, job_id, kinds, worker)
+
+
+def _run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], worker: Worker) -> None:
     if worker.stopping():
         context.store.unsend(job_id, context.clock())
         return
@@ -83,6 +89,7 @@ def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], 
     job = context.store.claim_job(job_id, worker.owner, context.clock(), LEASE_S)
     if job is None:
         return
+    log.info("job begins", extra={"fields": {"kind": job.kind, "attempt": job.attempt}})
     with JobLease(context, job, worker) as held:
         result = _job_function(kinds, job.kind)(context, job.payload, held.step)
         held.finish(result)
@@ -130,7 +137,8 @@ class JobLease:
         self._cancel = self._lost = False
         self._began_s = time.monotonic()
         self._done = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="lease-keeper", daemon=True)
+        # the thread's lines belong to the job too
+        self._keeper = threading.Thread(target=copy_context().run, args=(self._keep,), name="lease-keeper", daemon=True)
 
     def __enter__(self) -> Self:
         self._keeper.start()
@@ -155,8 +163,10 @@ class JobLease:
         self._done.set()
         self._keeper.join()
         outcome = "succeeded" if error is None else self._settle(error)
+        duration_s = time.monotonic() - self._began_s
         metrics.count(JOB_ATTEMPTS, self._job.kind, outcome)
-        metrics.observe(JOB_DURATION, time.monotonic() - self._began_s, self._job.kind)
+        metrics.observe(JOB_DURATION, duration_s, self._job.kind)
+        log.info("job ends", extra={"fields": {"kind": self._job.kind, "outcome": outcome, "duration_ms": round(duration_s * 1e3, 3)}})
         return error is None or isinstance(error, Exception)
 
     def _settle(self, error: BaseException) -> str:

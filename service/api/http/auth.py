@@ -20,7 +20,7 @@ from service.domain.budgets import BudgetUsedUp
 from service.domain.errors import DomainError
 from service.domain.metrics import KEYS_REFUSED, RATE_LIMITED
 from service.domain.teams import Principal, Scope
-from service.runtime import metrics
+from service.runtime import logs, metrics
 from service.usecases import audit
 from service.usecases.keys import AuthenticationError, Authenticator
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
@@ -117,6 +117,7 @@ def authenticate() -> None:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
         metrics.count(KEYS_REFUSED, "invalid" if error.shown else "missing")
         raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
+    logs.bind(key=g.principal.key, team=g.principal.team)
     audit.act_as(Actor("http", g.principal.key, address=request.remote_addr, request=g.request_id))
     if g.principal.key is None:
         browser_guard.check(request, app_context().settings)

@@ -18,6 +18,9 @@ PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"
 _ACCEPTED = re.compile(PATTERN[1:-1])
 _log = logging.getLogger("service.requests")
 
+LOGGED_IDS = frozenset({"program_id", "run_id", "rule_id", "scenario_id", "result_id", "link_id"})
+MAX_ID_CHARACTERS = 64
+
 SECURITY_HEADERS = (
     ("Cache-Control", "no-store"),
     ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
@@ -37,6 +40,7 @@ def register(app: Flask) -> None:
     """Give every request of `app` its id and its log line; register before anything else that reads a request."""
     app.before_request(_begin)
     app.after_request(_finish)
+    app.teardown_request(_forget)
 
 
 def _begin() -> None:
@@ -44,9 +48,19 @@ def _begin() -> None:
     wanted = request.environ.get("HTTP_X_REQUEST_ID")
     accepted = wanted is not None and _ACCEPTED.fullmatch(wanted) is not None
     g.request_id = wanted if accepted else new_request_id()
-    logs.request_id.set(g.request_id)
+    logs.begin(request_id=g.request_id, address=request.remote_addr or "", **_object_ids())
     if wanted is not None and not accepted:
         raise HttpError(400, f"{HEADER} takes 1 to 64 letters, digits and ._:- and starts with a letter or a digit.")
+
+
+def _forget(_error: BaseException | None) -> None:
+    """What the thread writes next does not belong to this request."""
+    logs.begin()
+
+
+def _object_ids() -> dict[str, str]:
+    """Ids of what the address names; the rest of an address may be secret."""
+    return {name: str(value)[:MAX_ID_CHARACTERS] for name, value in (request.view_args or {}).items() if name in LOGGED_IDS}
 
 
 def _finish(response: Response) -> Response:

@@ -9,6 +9,7 @@ import pytest
 
 from service.config import Settings
 from service.queue import JOBS_QUEUE, RUN_JOB, CeleryQueue, celery_app, publish
+from service.runtime import logs
 
 
 @pytest.fixture(params=["embedded", "redis"])
@@ -43,6 +44,17 @@ class TestEveryTransport:
             assert conf.broker_transport_options["visibility_timeout"] > conf.task_time_limit
         assert (conf.worker_prefetch_multiplier, conf.task_acks_late, conf.task_reject_on_worker_lost) == (1, True, True)
         assert (conf.task_publish_retry, conf.task_ignore_result, conf.result_backend) == (False, True, None)
+
+    def test_a_message_carries_the_request_that_made_the_job(self, on: Settings) -> None:
+        """For the worker's log; a worker that knows nothing of it runs the job as well."""
+        queue = CeleryQueue(on)
+        with logs.bound(request_id="mine"):
+            queue.send("a")
+        queue.send("b")
+        queue.flush()
+        with celery_app(on).connection_for_read() as connection, connection.channel() as channel:
+            messages = [channel.basic_get(JOBS_QUEUE, no_ack=True) for _ in range(2)]
+        assert [message.headers.get("request_id") for message in messages] == ["mine", None]
 
 
 class TestEmbedded:

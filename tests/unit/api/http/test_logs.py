@@ -7,6 +7,8 @@ import logging
 
 import pytest
 from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.runtime import logs
 
@@ -34,9 +36,8 @@ def test_a_request_leaves_one_line_with_its_id_and_template(client: FlaskClient,
     client.get("/v1/probe/errors/invalid?secret=1", headers={"X-Request-Id": "mine-1"})
     records = [record for record in caplog.records if record.name == "service.requests"]
     assert len(records) == 1
-    token = logs.request_id.set("mine-1")
-    found = line(records[0])
-    logs.request_id.reset(token)
+    with logs.bound(request_id="mine-1"):
+        found = line(records[0])
     assert {name: found[name] for name in ("request_id", "method", "route", "status")} == {
         "request_id": "mine-1",
         "method": "GET",
@@ -57,3 +58,33 @@ def test_the_configuration_is_one_the_standard_library_takes() -> None:
     configured = logs.config("WARNING")
     assert configured["root"]["level"] == "WARNING"
     assert isinstance(logging.config.DictConfigurator(configured).configure_formatter(configured["formatters"]["json"]), logs.JsonFormatter)
+
+
+def test_a_line_has_the_fields_of_what_it_belongs_to() -> None:
+    """Added, nested and given back; None adds nothing."""
+    record = logging.LogRecord("x", logging.INFO, "f", 1, "m", (), None)
+    with logs.bound(job="1", request_id=None):
+        with logs.bound(team="t"):
+            assert {"job": "1", "team": "t"}.items() <= line(record).items()
+        assert "team" not in line(record)
+        assert "request_id" not in line(record)
+    assert "job" not in line(record)
+
+
+@pytest.mark.parametrize("level", ["DEBUG", "INFO", "ERROR"])
+def test_addresses_of_webhooks_are_not_logged_at_any_level(level: str) -> None:
+    """urllib3 writes whole addresses at debug."""
+    assert logs.config(level)["loggers"]["urllib3.connectionpool"]["level"] != "DEBUG"
+
+
+@given(secret=st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=8, max_size=60))
+def test_hidden_texts_stand_in_no_line(secret: str) -> None:
+    """In the message, in a field, in a traceback, escaped as JSON or not."""
+    logs.hide([secret])
+    error = RuntimeError(f"refused {secret}")
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "sent %s", (secret,), (RuntimeError, error, None))
+    record.fields = {"url": f"https://user:{secret}@host/"}
+    found = logs.JsonFormatter().format(record)
+    logs._secrets.clear()
+    assert secret not in found
+    assert json.dumps(secret)[1:-1] not in found
