@@ -22,6 +22,7 @@ PERIODIC_TASKS = {
     "sweep": (tasks.SWEEP, 2),
     "fold": (tasks.FOLD, 5),
     "forget": (tasks.FORGET, 3600),
+    "prune": (tasks.PRUNE, 6 * 3600),
     "judge": (tasks.JUDGE, 30),
     "deliver": (tasks.DELIVER, 5),
     "refresh": (tasks.REFRESH, 60),

@@ -17,6 +17,7 @@ from service.runtime import logs
 from service.usecases.delivery.deliver import deliver_due
 from service.usecases.jobs import Worker, run_job, sweep
 from service.usecases.monitoring.program_figures import compute_due_figures
+from service.usecases.prices.prune import prune_prices
 from service.usecases.prices.refresh import refresh_due
 from service.usecases.results.keep import forget_results
 from service.usecases.scenarios.scenarios import forget_scenarios
@@ -32,6 +33,7 @@ SWEEP = "outlay.sweep"
 REFRESH = "outlay.refresh_due"
 FOLD = "outlay.fold_log"
 FORGET = "outlay.delete_old_responses"
+PRUNE = "outlay.prune_prices"
 JUDGE = "outlay.judge_programs"
 DELIVER = "outlay.deliver_messages"
 FIGURES = "outlay.compute_figures"
@@ -74,6 +76,7 @@ def register(app: Celery) -> None:
     app.task(_refresh, name=REFRESH)
     app.task(_fold, name=FOLD)
     app.task(_forget, name=FORGET)
+    app.task(_prune, name=PRUNE)
     app.task(_judge, name=JUDGE)
     app.task(_deliver, name=DELIVER)
     app.task(_figures, name=FIGURES)
@@ -91,6 +94,10 @@ def _refresh() -> None:
 
 def _fold() -> None:
     project_all(context(), stopping)
+
+
+def _prune() -> None:
+    prune_prices(context())
 
 
 def _forget() -> None:

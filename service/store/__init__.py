@@ -23,6 +23,7 @@ from service.store.metrics import Backlog, MetricRows
 from service.store.prices.history import HistoryFilter, HistoryRows
 from service.store.prices.price_books import BookRows, ProviderState, StaleWriteError
 from service.store.prices.price_files import PriceFileRecord, PriceFileRows
+from service.store.prices.pruning import PrunedPrices, PruneRows
 from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
 from service.store.results.results import ResultRows
@@ -51,6 +52,7 @@ __all__ = [
     "OpenWork",
     "PriceFileRecord",
     "ProviderState",
+    "PrunedPrices",
     "RollUpHour",
     "RunLog",
     "StaleWriteError",
@@ -71,6 +73,7 @@ class Store(
     BookRows,
     PriceFileRows,
     HistoryRows,
+    PruneRows,
     KeyRows,
     IdempotencyRows,
     TrackRows,

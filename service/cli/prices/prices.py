@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from service.cli.prices.price_files import delete_file, import_file, list_files
+from service.cli.prices.prune import prune
 from service.cli.prices.refresh import refresh
 from service.cli.prices.tables import source_table
 from service.cli.terminal.context import make_context, report_errors
@@ -26,7 +27,7 @@ def prices() -> None:
     """Prices of the clouds, as their own interfaces state them."""
 
 
-for _command in (refresh, import_file, list_files, delete_file):
+for _command in (refresh, prune, import_file, list_files, delete_file):
     prices.add_command(_command)
 
 

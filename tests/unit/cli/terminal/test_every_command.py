@@ -69,6 +69,7 @@ REFUSING = {
     "keys revoke",
     "keys rotate",
     "keys rotate-signing",
+    "prices prune",
     "restore",
     "secrets rotate",
     "slack list",
