@@ -20,6 +20,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     from flask import Flask
 
     from service import api
+    from service.api.http.client_address import trust_proxies
     from service.config import load_settings, secrets_of
     from service.container import build_context
     from service.runtime import logs
@@ -30,4 +31,5 @@ def create_app(settings: Settings | None = None) -> Flask:
     app = Flask("outlay", static_folder=None, template_folder=None)
     app.extensions["context"] = build_context(settings)
     api.register(app)
+    app.wsgi_app = trust_proxies(app.wsgi_app, settings.trusted_proxies)  # type: ignore[assignment, method-assign]
     return app

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -43,6 +44,7 @@ class Settings:
     provider_urls: tuple[str, ...]
     price_files: tuple[str, ...]
     web_workers: int
+    drain_seconds: int
     worker_concurrency: int
     log_level: str
     rate_limit: str
@@ -54,6 +56,7 @@ class Settings:
     team_stored_bytes: int
     allow_private_webhooks: bool
     allowed_hosts: tuple[str, ...]
+    trusted_proxies: tuple[str, ...]
     slack_signing_secret: str | None = field(repr=False)
     metrics_key: str | None = field(repr=False)
     worker_metrics_port: int | None
@@ -197,6 +200,16 @@ def _host_names(text: str) -> tuple[str, ...]:
     return tuple(_host(name).lower() for name in _parts(text, ","))
 
 
+def _networks(text: str) -> tuple[str, ...]:
+    entries = _parts(text, ",")
+    for entry in entries:
+        try:
+            ip_network(entry)
+        except ValueError as error:
+            raise ValueError("addresses or networks such as 127.0.0.1 or 10.0.0.0/8, with commas between them") from error
+    return entries
+
+
 def _files(text: str) -> tuple[str, ...]:
     """Absolute paths, separated by commas or the separator of PATH: child processes may run in another folder."""
     return tuple(str(_path(part)) for part in _parts(text.replace(os.pathsep, ","), ","))
@@ -265,6 +278,13 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         lambda: str(2 * _cores()),
     ),
     SettingSpec(
+        "OUTLAY_DRAIN_SECONDS",
+        "drain_seconds",
+        "2",
+        "How long the web server takes connections after SIGTERM while /readyz answers 503: as long as a load balancer needs to see it.",
+        _whole(0, 300),
+    ),
+    SettingSpec(
         "OUTLAY_WORKER_CONCURRENCY",
         "worker_concurrency",
         "cores, at most 2",
@@ -321,6 +341,13 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "",
         "Names besides localhost under which the service without API keys may be addressed, with commas between them.",
         _host_names,
+    ),
+    SettingSpec(
+        "OUTLAY_TRUSTED_PROXIES",
+        "trusted_proxies",
+        "",
+        "Addresses or networks of proxies whose X-Forwarded-For is believed, with commas between them.",
+        _networks,
     ),
     SettingSpec(
         "OUTLAY_SLACK_SIGNING_SECRET",
@@ -380,7 +407,7 @@ def _refuse_unknown(env: Mapping[str, str]) -> None:
             raise BadSetting(f"{name} is not a setting; the nearest is {near[0]}. Known: {', '.join(known)}")
 
 
-_LISTS = (_mirrors, _files, _fernet_keys)
+_LISTS = (_mirrors, _files, _networks, _host_names, _fernet_keys)
 """Settings that are empty, not None, by default."""
 
 
@@ -408,7 +435,7 @@ def to_env(settings: Settings) -> dict[str, str]:
 def _to_text(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
-    return ",".join(value) if isinstance(value, tuple) else str(value or "")
+    return ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
 
 
 def secrets_of(settings: Settings, env: Mapping[str, str]) -> set[str]:

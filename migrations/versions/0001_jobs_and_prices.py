@@ -69,3 +69,9 @@ def _prices() -> None:
         sa.Column("availability", sa.String(32), nullable=False),
         sa.Column("extras", sa.JSON, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop the first tables."""
+    for table in ("offers", "price_snapshots", "heartbeats", "jobs"):
+        op.drop_table(table)

@@ -80,3 +80,13 @@ def _price_history() -> None:
     op.create_index("price_history_by_time", "price_history", ["observed_at", "id"])
     op.create_index("price_history_by_accelerator", "price_history", ["accelerator", "observed_at", "id"])
     op.create_index("price_history_by_thing", "price_history", ["instance_type", "provider", "region", "pricing", "id"])
+
+
+def downgrade() -> None:
+    """Drop live prices; price books and the history of prices are lost."""
+    for table in ("price_history", "price_book_parts", "price_books", "provider_states"):
+        op.drop_table(table)
+    op.drop_column("offers", "available_since")
+    op.drop_column("price_snapshots", "discounts")
+    op.drop_index("jobs_single", table_name="jobs")
+    op.drop_column("jobs", "single")

@@ -19,3 +19,11 @@ def upgrade() -> None:
     op.add_column("provider_states", sa.Column("configuration", sa.String(64)))
     for name in FILTERS:
         op.create_index(f"price_history_by_{name}", "price_history", [name, "observed_at", "id"])
+
+
+def downgrade() -> None:
+    """Drop the columns and indexes."""
+    for name in FILTERS:
+        op.drop_index(f"price_history_by_{name}", table_name="price_history")
+    for column in ("configuration", "warnings", "doubted", "doubted_count"):
+        op.drop_column("provider_states", column)

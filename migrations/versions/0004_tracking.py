@@ -187,3 +187,14 @@ def _lessons() -> None:
         sa.Column("at", MOMENT, nullable=False),
     )
     op.create_index("track_lessons_by_team", "track_lessons", ["team", "at"])
+
+
+def downgrade() -> None:
+    """Drop tracking: all teams, keys, programs and events are lost."""
+    _drop_tables("track_lessons", "alert_deliveries", "alerts", "alert_rules", "track_hours", "track_events", "track_revisions")
+    _drop_tables("track_runs", "track_programs", "idempotency_keys", "api_keys", "teams")
+
+
+def _drop_tables(*names: str) -> None:
+    for name in names:
+        op.drop_table(name)

@@ -58,3 +58,9 @@ def _chunks() -> None:
         sa.Column("tally", sa.Text),
     )
     op.create_index("scenario_chunks_open", "scenario_chunks", ["scenario"], sqlite_where=UNDONE, postgresql_where=UNDONE)
+
+
+def downgrade() -> None:
+    """Drop scenarios with their results."""
+    op.drop_table("scenario_chunks")
+    op.drop_table("scenarios")

@@ -52,3 +52,10 @@ def _history() -> None:
     )
     op.create_index("team_price_history_by_time", "team_price_history", ["team", "observed_at", "id"])
     op.create_index("team_price_history_by_thing", "team_price_history", ["team", "instance_type", "provider", "region", "pricing", "id"])
+
+
+def downgrade() -> None:
+    """Drop the prices of teams."""
+    op.drop_table("team_price_history")
+    op.drop_table("team_prices")
+    op.drop_column("price_snapshots", "team")

@@ -21,3 +21,14 @@ def upgrade() -> None:
 
 def _rename(table: str, old: str, new: str) -> None:
     op.execute(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")
+
+
+def downgrade() -> None:
+    """Rename the columns back."""
+    op.drop_index("jobs_dedup_key", table_name="jobs")
+    _rename("jobs", "dedup_key", "single")
+    op.create_index("jobs_single", "jobs", ["single"], unique=True)
+    _rename("provider_states", "skipped", "left_out")
+    for table in ("provider_states", "team_prices"):
+        _rename(table, "suspicious", "doubted")
+        _rename(table, "suspicious_count", "doubted_count")

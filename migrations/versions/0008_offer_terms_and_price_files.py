@@ -32,3 +32,12 @@ def upgrade() -> None:
         sa.Column("team", sa.String(200), primary_key=True),
         sa.Column("snapshot", sa.String(200), sa.ForeignKey("price_snapshots.name"), nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop price files and the terms of offers."""
+    op.drop_table("team_quotes")
+    op.drop_table("price_files")
+    for table in ("team_price_history", "price_history"):
+        op.drop_column(table, "terms_key")
+    op.drop_column("offers", "terms")

@@ -50,3 +50,9 @@ def _links() -> None:
         sa.Column("expires_at", MOMENT),
     )
     op.create_index("result_links_by_result", "result_links", ["result", "created_at"])
+
+
+def downgrade() -> None:
+    """Drop kept results and their links."""
+    op.drop_table("result_links")
+    op.drop_table("results")

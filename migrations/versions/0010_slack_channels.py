@@ -20,3 +20,8 @@ def upgrade() -> None:
         sa.Column("webhook", sa.String(2000)),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop the channels: each has to be connected again."""
+    op.drop_table("slack_channels")

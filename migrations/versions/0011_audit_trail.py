@@ -61,3 +61,11 @@ def _refuse_in_postgres() -> None:
         "CREATE TRIGGER audit_entries_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entries "
         "FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()"
     )
+
+
+def downgrade() -> None:
+    """Drop the trail: `outlay backup` keeps a copy of it."""
+    op.drop_table("audit_entries")
+    op.drop_table("audit_heads")
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("DROP FUNCTION refuse_audit_change()")

@@ -37,3 +37,25 @@ def upgrade() -> None:
         " FROM alert_deliveries AS moved JOIN alerts ON alerts.id = moved.alert JOIN alert_rules ON alert_rules.id = alerts.rule"
     )
     op.drop_table("alert_deliveries")
+
+
+def downgrade() -> None:
+    """Move the deliveries of alerts back; those of scenarios are lost."""
+    op.create_table(
+        "alert_deliveries",
+        sa.Column("id", sa.String(36), primary_key=True),
+        sa.Column("alert", sa.String(36), sa.ForeignKey("alerts.id"), nullable=False),
+        sa.Column("target", sa.Integer, nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("due_at", TIME, nullable=False),
+        sa.Column("claimed_until", TIME),
+        sa.Column("last_error", sa.String(2000)),
+        sa.Column("sent_at", TIME),
+        sa.UniqueConstraint("alert", "target", name="alert_deliveries_once"),
+    )
+    op.create_index("alert_deliveries_due", "alert_deliveries", ["state", "due_at"])
+    columns = "id, alert, target, state, attempts, due_at, claimed_until, last_error, sent_at"
+    op.execute(f"INSERT INTO alert_deliveries ({columns}) SELECT {columns} FROM deliveries WHERE alert IS NOT NULL")  # noqa: S608
+    op.drop_table("deliveries")
+    op.drop_column("scenarios", "notify")

@@ -18,3 +18,8 @@ def upgrade() -> None:
         sa.Column("body", sa.JSON, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop the figures: they follow from the events."""
+    op.drop_table("track_figures")

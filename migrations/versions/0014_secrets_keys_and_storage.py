@@ -26,3 +26,11 @@ def upgrade() -> None:
     op.add_column("api_keys", sa.Column("successor", sa.String(16)))
     op.add_column("track_runs", sa.Column("bytes", sa.BigInteger, nullable=False, server_default="0"))
     op.execute(f"UPDATE track_runs SET bytes = {BYTES_OF_AN_EVENT} * position")  # noqa: S608 - a number of ours
+
+
+def downgrade() -> None:
+    """Drop the columns and the check. What is sealed stays so: the release before cannot read it."""
+    op.drop_column("track_runs", "bytes")
+    op.drop_column("api_keys", "successor")
+    op.drop_column("api_keys", "last_used_at")
+    op.drop_table("secrets_check")

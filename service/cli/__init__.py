@@ -48,6 +48,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "operations.mcp:mcp",
         "Serve the Model Context Protocol on standard input and output, for assistants; needs the extra outlay[mcp].",
     ),
+    "migrate": (
+        "operations.migration:migrate",
+        "Create the database or migrate it to this release; with --to, to the schema of an older release.",
+    ),
     "models": ("prices.catalog:models", "Model presets with their published sizes."),
     "offers": ("prices.catalog:offers", "Known prices, cheapest first."),
     "openapi": ("operations.serve:openapi", "Print the OpenAPI description in YAML."),

@@ -35,4 +35,4 @@ class Assumption:
 
     field: Annotated[str, Doc("Path of the field in the request")]
     value: Annotated[object, Doc("Value that was taken")]
-    source: Annotated[str, Doc("Why this value, with its source", max_length=5000)]
+    source: Annotated[str, Doc("Why this value, with its source", max_length=50_000)]

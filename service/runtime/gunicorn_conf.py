@@ -26,7 +26,7 @@ worker_class = "service.api.http.gunicorn_worker.ProblemWorker"  # gthread, with
 threads = 4
 worker_connections = 1000  # most of them kept alive or still sending, which takes no thread
 timeout = 30
-graceful_timeout = 25
+graceful_timeout = 25 + _settings.drain_seconds
 max_requests = 5000
 max_requests_jitter = 500
 preload_app = False  # no connection exists before the fork, so none has to be given up after it
@@ -56,6 +56,11 @@ def on_exit(server: Any) -> None:
     """Remove the counters that `on_starting` made."""
     if directory := getattr(server, "own_counters", None):
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def post_fork(_server: Any, worker: Any) -> None:
+    """Tell the worker how long it takes connections after SIGTERM."""
+    worker.drain_s = _settings.drain_seconds
 
 
 def post_worker_init(worker: Any) -> None:

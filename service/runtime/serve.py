@@ -30,7 +30,7 @@ from service.usecases.secrets import seal_plain
 log = logging.getLogger(__name__)
 
 STOP_S = 30.0
-"""Time for the children to end [s]: gunicorn drains for 25 s, jobs are released within 10 s."""
+"""Time for the children to end after the drain [s]: gunicorn finishes requests for 25 s, jobs are released within 10 s."""
 HEALTHY_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 OWNER_ONLY = 0o077
@@ -153,6 +153,7 @@ class _Children:
             self._env[variable] = str(shared / name)
         self.worker_command = worker_command(settings)
         self._pause_s = FIRST_PAUSE_S
+        self._stop_s = STOP_S + settings.drain_seconds
         self._address = f"http://{settings.host}:{settings.port}"
 
     def run(self) -> int:
@@ -198,11 +199,11 @@ class _Children:
             self._start_worker()
 
     def _stop_all(self) -> None:
-        """Terminate both; kill after `STOP_S`, or at once at a second signal."""
+        """Terminate both; kill after `STOP_S` and the drain, or at once at a second signal."""
         children = (self._web, self._worker)
         for child in children:
             child.terminate()
-        deadline, asked_before = time.monotonic() + STOP_S, self._asked.stops
+        deadline, asked_before = time.monotonic() + self._stop_s, self._asked.stops
         while any(child.poll() is None for child in children) and time.monotonic() < deadline and self._asked.stops == asked_before:
             self._asked.wait(0.1)
         for child in children:

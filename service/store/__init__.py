@@ -99,6 +99,13 @@ class Store(
         with translate_db_errors():
             upgrade(self.engine)
 
+    def migrate_to(self, revision: str) -> None:
+        """Migrate the schema to a revision, an older release's too. Raises LookupError for a schema of a later release."""
+        from service.store.migration import migrate_to
+
+        with translate_db_errors():
+            migrate_to(self.engine, revision)
+
     def current_manifest(self) -> BookManifest:
         """The newest book with its parts; an empty manifest where there are no tables yet."""
         return self._read_unless_empty("prices", super().current_manifest, EMPTY_MANIFEST)

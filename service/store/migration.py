@@ -9,6 +9,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from filelock import FileLock
 from sqlalchemy import Connection, Engine, text
 
@@ -22,13 +24,34 @@ def alembic_config() -> Config:
     return config
 
 
+def revisions() -> tuple[str, ...]:
+    """Names of all migrations of this release, oldest first."""
+    script = ScriptDirectory.from_config(alembic_config())
+    return tuple(reversed([found.revision for found in script.walk_revisions()]))
+
+
 def upgrade(engine: Engine) -> None:
     """Apply every missing migration. Several processes may call it at once."""
-    config = alembic_config()
+    migrate_to(engine, revisions()[-1])
+
+
+def migrate_to(engine: Engine, revision: str) -> None:
+    """Apply every missing migration up to `revision`, or take back those after it, with what only they can store.
+
+    `revision` is one of `revisions()`. Raises LookupError for a database that a later release has migrated.
+    """
+    config, known = alembic_config(), revisions()
     with _migration_lock(engine), engine.connect().execution_options(outlay_write=True) as connection:
         _allow_long_statements(connection)
+        current = MigrationContext.configure(connection).get_current_revision()
+        connection.rollback()
+        if current not in (None, *known):
+            raise LookupError(
+                f"the database has revision {current}, which this release does not know: take it back with the release it is of"
+            )
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        is_later = current is not None and known.index(current) > known.index(revision)
+        (command.downgrade if is_later else command.upgrade)(config, revision)
 
 
 @contextmanager

@@ -10,7 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -29,7 +31,7 @@ Start = Callable[..., "Server"]
 class Server:
     """A gunicorn process on a loopback port of its own."""
 
-    def __init__(self, folder: Path, workers: int, threads: int) -> None:
+    def __init__(self, folder: Path, workers: int, threads: int, drain_s: float) -> None:
         self.port = free_port()
         self.folder = folder
         metrics = folder / "metrics"
@@ -38,7 +40,8 @@ class Server:
         self.command = [sys.executable, "-m", "gunicorn", "tests.support.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
         self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.http.gunicorn_worker.ProblemWorker"]
         self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
-        self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}"]
+        self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}", f"--config={folder / 'hooks.py'}"]
+        (folder / "hooks.py").write_text(f"def post_fork(server, worker):\n    worker.drain_s = {drain_s}\n")
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -102,8 +105,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers and stops them at the end."""
     servers: list[Server] = []
 
-    def begin(workers: int = 1, threads: int = 2) -> Server:
-        servers.append(Server(tmp_path, workers, threads))
+    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0) -> Server:
+        servers.append(Server(tmp_path, workers, threads, drain_s))
         return servers[-1]
 
     yield begin
@@ -206,6 +209,17 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators_and_slack(sta
         assert [answer_on(connection)[0] for connection in held] == [200] * len(held)
 
 
+def test_clients_that_keep_answered_connections_open_hold_nobody_up(start: Start) -> None:
+    """The end of a connection is waited for beside other work: one after the other, these would take longer than the patience here."""
+    server = start(workers=1)
+    with ExitStack() as open_connections:
+        for _ in range(PATIENCE_S):
+            connection = open_connections.enter_context(server.connect())
+            connection.sendall(head("GET", "/healthz", "Connection: close"))
+            assert answer_on(connection)[0] == 200
+        assert server.get("/healthz")[0] == 200
+
+
 def test_sums_are_right_over_processes_kills_and_restarts(start: Start) -> None:
     """Every request counts once, though workers are killed and the whole server comes back; the files do not grow in number."""
     server = start(workers=2)
@@ -263,3 +277,55 @@ def test_sigterm_lets_a_request_in_flight_finish(start: Start) -> None:
         status, _, body = answer_on(connection)
     assert (status, body) == (200, {"released": "go"})
     assert server.process.wait(PATIENCE_S) == 0
+
+
+def test_readiness_goes_before_connections_do(start: Start) -> None:
+    """After SIGTERM new connections are still taken: they learn that this process is not ready, and get no kept-alive connection."""
+    server = start(workers=2, drain_s=2.0)
+    with server.connect() as before, server.connect() as during:
+        before.sendall(head("GET", "/v1/probe/items"))
+        assert answer_on(before)[1]["Connection"] == "keep-alive"
+        server.process.send_signal(signal.SIGTERM)
+        eventually(lambda: server.get("/readyz")[0] == 503)
+        for connection in (before, during):
+            connection.sendall(head("GET", "/v1/probe/items"))
+            status, headers, _ = answer_on(connection)
+            assert (status, headers["Connection"]) == (200, "close")
+    assert server.process.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.soak
+def test_sigterm_resets_no_connection(start: Start) -> None:
+    """Under clients that connect anew and clients that keep their connections: each request is answered whole, or no connection is made."""
+    outcomes: Counter[str] = Counter()
+    server = start(workers=2, drain_s=1.0)
+    for round_number in range(4):
+        if round_number:
+            server.process = server.start()
+        stopped = threading.Event()
+        clients = [threading.Thread(target=_ask_on, args=(server, outcomes, stopped, number % 2 == 0), daemon=True) for number in range(8)]
+        for client in clients:
+            client.start()
+        eventually(lambda done=100 * (round_number + 1): outcomes["answered"] >= done)
+        assert server.stop() == 0
+        stopped.set()
+        for client in clients:
+            client.join(PATIENCE_S)
+    assert set(outcomes) <= {"answered", "refused"}, outcomes
+
+
+def _ask_on(server: Server, outcomes: Counter[str], stopped: threading.Event, keep: bool) -> None:
+    """Ask until the server is gone; count what happens by its kind."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    while not stopped.is_set():
+        try:
+            connection.request("GET", "/healthz", headers={} if keep else {"Connection": "close"})
+            outcomes["answered" if connection.getresponse().read() else "empty"] += 1
+        except ConnectionRefusedError:
+            outcomes["refused"] += 1
+            connection.close()
+            stopped.wait(POLL_S)
+        except (OSError, http.client.HTTPException) as error:
+            outcomes[type(error).__name__] += 1
+            connection.close()
+    connection.close()

@@ -6,6 +6,7 @@ request id is refused by the application, with its reasons. TLS is a proxy's wor
 
 from __future__ import annotations
 
+import select
 import selectors
 import socket
 import time
@@ -20,6 +21,7 @@ from gunicorn.http import errors  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from service.api.http.arriving_requests import ARRIVED_S, ArrivingRequest
+from service.api.http.draining import IS_DRAINING
 from service.api.http.errors import CONTENT_TYPE, problem_body
 from service.api.http.fair_queue import FairQueue
 from service.api.http.request_ids import HEADER, SECURITY_HEADERS, new_request_id
@@ -53,17 +55,26 @@ LEAVE_TO_OTHERS_S = 0.002
 """A worker whose threads are all busy waits this long before it accepts, so that an idle worker accepts instead."""
 STOP_S = 2.0
 """How long a stopping worker waits for a connection's first byte [s], as gunicorn does for kept-alive ones."""
+LINGER_S = 2.0
+"""How long a connection that is done waits for its client to close it, so that the answer is not lost to a reset [s]."""
 READ_BYTES = 64 * 1024
 
 
 class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """ThreadWorker that gives a request to a thread once all of it has arrived, and refuses what it cannot serve in time.
 
-    All methods but `handle` and `handle_error` run in the worker's main thread.
+    All methods but `handle` and `handle_error` run in the worker's main thread. `drain_s`: how long connections are still taken after
+    SIGTERM [s].
     """
+
+    alive: bool
+    sockets: list[Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.drain_s = 0.0
+        self._stops_at_s: float | None = None
+        self._lingering: dict[Any, float] = {}
         self._arriving: set[ArrivingRequest] = set()
         self._arriving_of: Counter[str] = Counter()
         self._queue: FairQueue[Any] = FairQueue(self.cfg.threads, self.cfg.threads * QUEUED_PER_THREAD)
@@ -73,6 +84,14 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         metrics.set_gauge(THREADS, self.cfg.threads)
         self._own_threads = {path: ThreadPoolExecutor(max_workers=1) for path in OWN_THREAD_PATHS}
         super().init_process()
+
+    def handle_exit(self, _signal: int, _frame: Any) -> None:
+        """SIGTERM: not ready from now on; answers end their connections, and new connections are taken until `drain_s` has passed."""
+        if self._stops_at_s is None:
+            IS_DRAINING.set()
+            self.max_keepalived = 0
+            self._stops_at_s = time.monotonic() + self.drain_s
+            self.method_queue.defer(self._stop_accepting_when_drained)
 
     def accept(self, listener: Any) -> None:
         """Accept a connection, unless a worker with an idle thread is there first."""
@@ -102,7 +121,10 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
     def murder_pending(self) -> None:
         """Give up requests that arrive too slowly; gunicorn calls it every second."""
         super().murder_pending()
+        self._stop_accepting_when_drained()
         now_s = time.monotonic()
+        for connection in [connection for connection, until_s in self._lingering.items() if now_s > until_s]:
+            self._end(connection)
         for arriving in [arriving for arriving in self._arriving if self._gives_up(arriving, now_s)]:
             self._stop_reading(arriving)
             if arriving.data:
@@ -114,6 +136,13 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         """Serve a complete request; its time counts from its arrival, the wait for a thread included."""
         ARRIVED_S.set(conn.arrived_s)
         return super().handle(conn)
+
+    def finish_request(self, conn: Any, fs: Future[Any]) -> None:
+        """Keep the connection for its next request, or end it without waiting for its client as gunicorn does."""
+        if fs.cancelled() or fs.exception() or not fs.result():
+            self._linger(conn)
+        else:
+            super().finish_request(conn, fs)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:  # noqa: ARG002 - gunicorn's signature
         """Answer a request that could not be parsed."""
@@ -193,6 +222,49 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         request_id = new_request_id()
         self.log.warning("request refused", extra={"fields": {"request_id": request_id, "status": status, "address": _address(connection)}})
         self._write(connection.sock, answer(status, request_id))
+        self._linger(connection)
+
+    def _stop_accepting_when_drained(self) -> None:
+        """Accept what the kernel has accepted already, and close the listening sockets: what would wait there for longer would be reset.
+
+        gunicorn then ends the worker with its last connection.
+        """
+        if not self.alive or self._stops_at_s is None or time.monotonic() < self._stops_at_s:
+            return
+        self.set_accept_enabled(False)
+        for listener in self.sockets:
+            waiting = select.poll()
+            waiting.register(listener, select.POLLIN)
+            while waiting.poll(0):
+                super().accept(listener)
+            listener.close()
+        self.sockets = []
+        self.alive = False
+
+    def _linger(self, connection: Any) -> None:
+        """Send the end of our side, and read on until the client closes its own: closing with unread data would reset the connection."""
+        try:
+            connection.sock.settimeout(0)
+            connection.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._close(connection)
+            return
+        self._lingering[connection] = time.monotonic() + LINGER_S
+        self.poller.register(connection.sock, selectors.EVENT_READ, partial(self._drop_input, connection))
+
+    def _drop_input(self, connection: Any, _fileobj: Any) -> None:
+        try:
+            data = connection.sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._end(connection)
+
+    def _end(self, connection: Any) -> None:
+        del self._lingering[connection]
+        self.poller.unregister(connection.sock)
         self._close(connection)
 
     def _close(self, connection: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ from service.usecases.resolution.price import OLD_AFTER
 
 Request = Mapping[str, Any]
 STOCKED = ("offered", "live")
+MOST_NAMED = 3
+"""Instance types of a provider that an assumption names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +160,18 @@ def note_networks(columns: OfferColumns, rows: Ints, notes: AssumptionLog) -> No
         (provider, instance_type): find_network(provider, instance_type, accelerator) for provider, instance_type, accelerator in instances
     }
     sources = [f"{provider}: {network.source}" for (provider, _), network in networks.items() if network]
-    sources += [f"not known of {provider} {instance_type}" for (provider, instance_type), network in networks.items() if network is None]
+    unknown: dict[str, list[str]] = defaultdict(list)
+    for provider, instance_type in (instance for instance, network in networks.items() if network is None):
+        unknown[provider].append(instance_type)
+    sources += [f"not known of {provider} {_first_names(types)}" for provider, types in unknown.items()]
     rule = "that of its instance type; of owned hardware, of instances smaller than a node and where none is known that of the data sheet"
     notes.assume("hardware.inter_node_gbps", "each option's own", "; ".join(dict.fromkeys((rule, *sources))))
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """Names with commas between them, cut off with the number of the rest: there may be hundreds."""
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def check_unique_names(entries: Sequence[Request], pointer: str) -> None:

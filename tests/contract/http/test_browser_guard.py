@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service import create_app
-from service.config import Settings
+from service.config import Settings, load_settings, to_env
 from service.usecases.keys import Authenticator, make_key
 
 PROGRAMS = "/v1/track/programs"
@@ -25,6 +25,14 @@ def client(settings: Settings) -> Iterator[FlaskClient]:
     with closing(app.extensions["context"].store) as store:
         store.migrate()
         yield app.test_client()
+
+
+def test_without_allowed_names_a_foreign_name_is_refused_all_the_same(settings: Settings) -> None:
+    """421, not an error, with OUTLAY_ALLOWED_HOSTS unset."""
+    app = create_app(load_settings(to_env(settings) | {"OUTLAY_ALLOWED_HOSTS": ""}))
+    with closing(app.extensions["context"].store) as store:
+        store.migrate()
+        assert app.test_client().get("/v1/offers", headers={"Host": "rebound.example"}).status_code == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "outlay.localhost", "plan.internal:8080"])

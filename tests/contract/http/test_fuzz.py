@@ -6,7 +6,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
+from schemathesis.core.errors import SerializationNotPossible
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
 from service import create_app
@@ -43,6 +46,7 @@ def described_operations() -> Iterator[str]:
             yield f"{match[2].upper()} {path}"
 
 
+COVERED_AT_ONCE = 10
 OPERATIONS = tuple(described_operations())
 VALID: dict[str, Any] = {
     "model": {"params": "7B"},
@@ -109,6 +113,35 @@ def test_an_operation_answers_as_it_is_described(specification: Any, operation: 
         case.call_and_validate(checks=CHECKS)
 
     answers_as_described()
+
+
+def coverage_cases(specification: Any, operation: str) -> Iterator[schemathesis.Case]:
+    """Requests of schemathesis' coverage phase: every field at, within and beyond its bounds, left out, doubled or of another type."""
+    method, path = operation.split()
+    return specification.iter_coverage_cases(
+        specification[path][method], generation_modes=list(GenerationMode), generation_config=specification.config.generation
+    )
+
+
+def answer_as_described(case: schemathesis.Case) -> None:
+    """Send it, unless schemathesis cannot make a body of its kind: a Parquet file, a workbook."""
+    with suppress(SerializationNotPossible):
+        case.call_and_validate(checks=CHECKS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_the_first_coverage_cases_are_answered_as_described(specification: Any, operation: str) -> None:
+    """A few of each operation, which include its parameters, its content types and methods that it does not have."""
+    for case in islice(coverage_cases(specification, operation), COVERED_AT_ONCE):
+        answer_as_described(case)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_coverage_case_is_answered_as_described(specification: Any, operation: str) -> None:
+    """All of them, some hundred thousand requests."""
+    for case in coverage_cases(specification, operation):
+        answer_as_described(case)
 
 
 def test_every_operation_is_tried(specification: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from flask import Response, current_app, request
 
+from service.api.http import draining
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import CONTENT_TYPE, RETRY_AFTER_S, problem, response_name
 from service.api.http.metrics import MetricsPage
@@ -121,17 +122,22 @@ def check_health() -> Response:
 
 @blueprint.route("/readyz")
 @blueprint.response(200, ReadinessSchema)
-@blueprint.alt_response(503, schema=NotReadySchema, content_type=CONTENT_TYPE, description="The database is away")
+@blueprint.alt_response(
+    503, schema=NotReadySchema, content_type=CONTENT_TYPE, description="The database is away, or the process is about to end"
+)
 def check_readiness() -> Response:
     """Whether the service can work
 
-    503 only when the database is away; what else is away stands in `degraded`. Answers within 250 ms whatever hangs.
+    503 only when the database is away, or once the process was asked to end; what else is away stands in `degraded`. Answers within 250 ms
+    whatever hangs.
     """
+    retry = {"Retry-After": str(RETRY_AFTER_S)}
+    if draining.IS_DRAINING.is_set():
+        return problem(503, "This process ends; others take its place.", headers=retry, degraded=[], checks={})
     probes: tuple[Probe, ...] = current_app.extensions["probes"]
     checks = run_probes(probes)
     degraded = [name for name, outcome in checks.items() if outcome != "ok"]
     if any(probe.required and checks[probe.name] != "ok" for probe in probes):
-        retry = {"Retry-After": str(RETRY_AFTER_S)}
         return problem(503, "The database is away.", headers=retry, degraded=degraded, checks=checks)
     return json_response({"status": "degraded" if degraded else "ok", "degraded": degraded, "checks": checks})
 

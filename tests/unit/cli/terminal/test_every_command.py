@@ -69,6 +69,7 @@ REFUSING = {
     "keys revoke",
     "keys rotate",
     "keys rotate-signing",
+    "migrate",
     "prices prune",
     "restore",
     "secrets rotate",

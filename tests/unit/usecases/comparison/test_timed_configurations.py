@@ -87,6 +87,13 @@ def test_it_is_said_whose_networks_are_modelled(settings: Settings) -> None:
     assert "not known of somewhere eight" in note.source
 
 
+def test_many_unknown_networks_are_counted(settings: Settings) -> None:
+    """An assumption has room for some thousand characters: of a provider with hundreds of unknown instance types the first are named."""
+    offers = [offer("3.00", "somewhere", instance_type=f"kind-{number:03}") for number in range(300)]
+    (note,) = (each for each in compared(market(settings, *offers)).assumptions if each.field == "hardware.inter_node_gbps")
+    assert "not known of somewhere kind-000, kind-001, kind-002 and 297 more" in note.source
+
+
 def test_instances_smaller_than_a_node_are_modelled_as_the_data_sheets(settings: Settings) -> None:
     """Their links are not known, so they are ruled out."""
     small = offer("3.00", "azure", instance_type="Standard_NC80adis_H100_v5", accelerator_count=2)
