@@ -440,7 +440,8 @@ def _to_text(value: object) -> str:
 
 def secrets_of(settings: Settings, env: Mapping[str, str]) -> set[str]:
     """Every secret in the settings, and the credentials of price sources in the environment, as they may stand in a text."""
-    found = {getattr(settings, row.field) for row in SETTING_SPECS if row.secret}
+    found: set[str | None] = set(settings.secrets_key)
+    found |= {value for row in SETTING_SPECS if row.secret and isinstance(value := getattr(settings, row.field), str)}
     found |= {value for name, value in env.items() if _CREDENTIAL.search(name)}
     for url in (settings.database_url, settings.redis_url, *settings.mirrors.values()):
         user, _, password = (url or "").partition("://")[2].rpartition("@")[0].partition(":")

@@ -20,13 +20,14 @@ from service.runtime import logs
 from service.usecases.keys import make_key
 from tests.conftest import wait_for
 
-SECRET = st.text("abcdefghijkmnpqrstuvwxyzABCDEFGH0123456789", min_size=24, max_size=40)
+SECRET = st.text("abcdefghijkmnpqrstuvwxyzABCDEFGH0123456789", min_size=32, max_size=32)
 HIDING_PLACES = {
     "OUTLAY_DATABASE_URL": "postgresql://outlay:{}@127.0.0.1:1/outlay",
     "OUTLAY_REDIS_URL": "redis://:{}@127.0.0.1:1/0",
     "OUTLAY_PROVIDER_URLS": "vast=https://user:{}@127.0.0.1:1/offers",
     "OUTLAY_SLACK_SIGNING_SECRET": "{}",
     "OUTLAY_METRICS_KEY": "{}",
+    "OUTLAY_SECRETS_KEY": f"{'B' * 43}=,{{}}{'A' * 11}=",
     "LAMBDA_API_KEY": "{}",
     "AWS_SECRET_ACCESS_KEY": "{}",
 }
