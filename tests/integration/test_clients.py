@@ -22,6 +22,8 @@ pytestmark = pytest.mark.clients
 
 CLIENTS = ROOT / "clients"
 PYTHON = CLIENTS / "python"
+LONGEST_S = 300.0
+"""A command that takes longer hangs."""
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +51,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+def documented(language: str) -> str:
+    """The example of a language in docs/clients.md."""
+    return (ROOT / "docs" / "clients.md").read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]
+
+
 def run(folder: Path, *command: str | Path, env: Mapping[str, str] | None = None) -> str:
     """What a command prints; a failure shows all of it."""
-    ended = subprocess.run(list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True, check=False)
+    ended = subprocess.run(list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=LONGEST_S)
     assert ended.returncode == 0, f"{' '.join(map(str, command))}\n{ended.stdout}\n{ended.stderr}"
     return ended.stdout
 
@@ -70,6 +77,7 @@ def test_the_python_client_asks_a_running_service(installed: Path, reached: Mapp
     """Questions, lists, a tracked program, errors and a scenario that is waited for."""
     printed = run(tmp_path, installed, PYTHON / "tests" / "end_to_end.py", env=reached)
     assert printed.count("\n") >= 10
+    assert "$" in run(tmp_path, installed, "-c", documented("python"), env=reached)
 
 
 def test_the_python_client_bears_a_service_in_trouble(installed: Path, tmp_path: Path) -> None:
@@ -85,9 +93,12 @@ def test_the_python_client_and_its_users_are_typed(installed: Path) -> None:
 
 def test_the_typescript_client_compiles_and_asks_a_running_service(reached: Mapping[str, str]) -> None:
     """Types of the specification, TypeScript's strictest, and a program that runs."""
-    npm(CLIENTS / "typescript", "generate")
-    npm(CLIENTS / "typescript", "build")
-    assert npm(CLIENTS / "typescript", "end-to-end", env=reached).count("\n") >= 5
+    folder = CLIENTS / "typescript"
+    (folder / "src" / "documented.ts").write_text(documented("ts"), encoding="utf-8")
+    npm(folder, "generate")
+    npm(folder, "build")
+    assert npm(folder, "end-to-end", env=reached).count("\n") >= 5
+    assert "$" in npm(folder, "documented", env=reached)
 
 
 def test_linters_find_no_error_in_the_specification() -> None:

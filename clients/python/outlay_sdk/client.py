@@ -50,6 +50,7 @@ from outlay_sdk.generated.models import (
     ScenarioRequest,
     ServingAnswer,
     ServingRequest,
+    SubmittedScenario,
     TrackedProgram,
     TrackedRun,
 )
@@ -131,7 +132,7 @@ class Outlay:
         """Start a scenario and wait for its result. Raises ScenarioFailed, and ScenarioRunning after `timeout_s`."""
         return self.wait(self.start_scenario(request).id, timeout_s=timeout_s)
 
-    def start_scenario(self, request: ScenarioRequest | Body) -> ScenarioEntry:
+    def start_scenario(self, request: ScenarioRequest | Body) -> SubmittedScenario:
         """Start a scenario, which a worker of the service evaluates."""
         return _answer(start_scenario.sync(client=self.connection, body=_body(request)))
 

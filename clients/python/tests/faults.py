@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, TypeVar
 
 from outlay_sdk import Outlay, OutlayError, Refused, ScenarioFailed, Unavailable, Unreachable
@@ -18,20 +19,11 @@ Raised = TypeVar("Raised", bound=OutlayError)
 
 AWAY = {"type": "/problems/unavailable", "title": "Unavailable", "status": 503, "detail": "the database is away", "request_id": "r1"}
 SOON = {"Retry-After": "0"}
-MOMENT = "2027-01-01T00:00:00Z"
-FAILED: dict[str, Any] = {
-    "id": "s1",
-    "kind": "monte_carlo",
+EXAMPLES = Path(__file__).parents[3] / "service" / "api" / "http" / "data" / "examples.json"
+FAILED = json.loads(EXAMPLES.read_text(encoding="utf-8"))["getScenario"]["200"] | {
     "state": "failed",
-    "price_snapshot": "p1",
-    "engine_version": "1",
     "error": "out of memory",
-    "created_at": MOMENT,
-    "updated_at": MOMENT,
-    "expires_at": None,
-    "request": {},
     "result": None,
-    "progress": {"done": 0, "total": 100},
 }
 ADDED: dict[str, Any] = {"accepted": 1, "duplicates": 0, "rejected": []}
 
@@ -82,9 +74,11 @@ def service_of(*answers: Answer) -> Iterator[Service]:
         service = Service(f"http://127.0.0.1:{server.server_port}", list(answers))
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield service
-        server.shutdown()
-        thread.join()
+        try:
+            yield service
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def add_event(service: Service, key: str | None = "secret") -> AppendResult:
@@ -138,8 +132,8 @@ def does_not_repeat_what_is_wrong() -> None:
 def raises_what_ended_a_scenario() -> None:
     """A scenario that failed says why."""
     with service_of(Answer(200, FAILED)) as service:
-        error = error_of(lambda: Outlay(service.url).wait("s1"), ScenarioFailed)
-        assert str(error) == "scenario s1 ended as failed: out of memory"
+        error = error_of(lambda: Outlay(service.url).wait(FAILED["id"]), ScenarioFailed)
+        assert str(error) == f"scenario {FAILED['id']} ended as failed: out of memory"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import createClient from "openapi-fetch";
-import type { components, paths } from "./generated/outlay.js";
+import type { components, paths } from "./outlay.js";
 
 type Schemas = components["schemas"];
 

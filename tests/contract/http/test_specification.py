@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from pathlib import Path
@@ -22,7 +23,7 @@ from tools.record_examples import NOT_ASKED, record
 from tools.released_specification import breaks, facts_of, read_released
 
 Document = dict[str, Any]
-GENERATOR_OPTIONS = Path(__file__).parents[3] / "clients" / "python" / "generator.yaml"
+PYTHON_CLIENT = Path(__file__).parents[3] / "clients" / "python"
 ACKNOWLEDGED = {"takeSlackInteraction"}
 """Operations whose answer is empty."""
 VERB_NOUN = re.compile(r"[a-z]+([A-Z][a-z]*)+")
@@ -80,14 +81,36 @@ def test_every_operation_says_whether_it_needs_a_key(document: Document) -> None
     assert all(keys is not None for keys in needed.values())
 
 
-def test_the_generator_of_the_python_client_reads_all_of_it(document: Document) -> None:
-    """Without leaving out a schema, an operation or an answer; `make clients` generates, installs and runs it."""
-    options = ConfigFile.load_from_path(GENERATOR_OPTIONS)
+@pytest.fixture(scope="module")
+def generated(document: Document) -> GeneratorData:
+    """What the generator of the Python client reads."""
+    options = ConfigFile.load_from_path(PYTHON_CLIENT / "generator.yaml")
     config = Config.from_sources(options, MetaType.NONE, Path("openapi.yaml"), "utf-8", overwrite=False, output_path=None)
     read = GeneratorData.from_dict(document, config=config)
     assert isinstance(read, GeneratorData)
-    left_out = [error for operations in read.endpoint_collections_by_tag.values() for error in operations.parse_errors]
-    assert [f"{error.header} {error.detail}" for error in [*read.errors, *left_out]] == []
+    return read
+
+
+def test_the_generator_of_the_python_client_reads_all_of_it(generated: GeneratorData) -> None:
+    """Without leaving out a schema, an operation or an answer; `make clients` generates, installs and runs it."""
+    left_out = [error for operations in generated.endpoint_collections_by_tag.values() for error in operations.parse_errors]
+    assert [f"{error.header} {error.detail}" for error in [*generated.errors, *left_out]] == []
+
+
+def test_what_the_python_client_imports_is_generated(generated: GeneratorData) -> None:
+    """Classes and operations of the hand-written part; `make clients` checks their types."""
+    made = {f"api.{tag}": {end.name for end in group.endpoints} for tag, group in generated.endpoint_collections_by_tag.items()}
+    made["models"] = {str(model.class_info.name) for model in generated.models}
+    imports = [
+        node
+        for file in (PYTHON_CLIENT / "outlay_sdk").glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+    ]
+    wanted = [((node.module or "").removeprefix("outlay_sdk.generated."), name.name) for node in imports for name in node.names]
+    checked = [(room, name) for room, name in wanted if room.startswith(("api.", "models"))]
+    assert checked
+    assert [(room, name) for room, name in checked if name not in made.get(room, ())] == []
 
 
 def test_parameters_are_described(document: Document) -> None:
