@@ -129,18 +129,31 @@ class RunModel:
 
 @dataclass(frozen=True, slots=True)
 class RiskModel:
-    """An event that costs a share of its tier's run cost and an amount; `tier` None: of every tier that is reached."""
+    """An event that costs a share of its tier's run cost and an amount; `tier` None: of every tier that is reached.
+
+    `activity`: of the network, that takes place where it happens; None: it takes no time.
+    """
 
     probability: float
     cost_share: float
     usd: float
     tier: int | None
     field_path: str | None = None
+    activity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnOverhead:
+    """An overhead's activity, its planned share of the run cost [1], and the field whose value takes the share's place in a trial."""
+
+    activity: str
+    planned_share: float
+    field_path: str
 
 
 @dataclass(frozen=True, slots=True)
 class TierModel:
-    """A tier's runs and the costs on top of them.
+    """A tier's runs and the costs on top of them. `drawn_overheads`: activities whose planned share of the run cost has a value per trial.
 
     `overhead_share`: overheads with a fixed share of the run cost; `overhead_field_paths`: fields whose values are further shares.
     `other_lines_usd`: the tier's own cost lines. `accruing_share`: its part of the program's costs that belong to no tier.
@@ -155,6 +168,7 @@ class TierModel:
     pass_probability: float
     gate_field_path: str | None = None
     overhead_field_paths: tuple[str, ...] = ()
+    drawn_overheads: tuple[DrawnOverhead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

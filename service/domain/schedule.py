@@ -56,6 +56,9 @@ class Activity:
     `common_share`: share of the variance of the duration's logarithm that it has in common with all activities that state one, such as an
     error of planning that affects every run. The correlation of two activities is the square root of their shares' product.
     `queue_hours`: waiting time before it [open h], independent of everything. `pointer`: its place in the request.
+    `proportional_to`: activities whose durations without queues it follows, with the factor of each; `duration` then gives the same by
+    percentiles. `probability`: that it takes place at all. `pool`: the accelerators that it occupies `accelerators` of; of those that wait
+    for a pool the lowest `priority` number goes first.
     """
 
     name: str
@@ -67,6 +70,11 @@ class Activity:
     common_share: float = 0.0
     queue_hours: Range = ZERO_HOURS
     pointer: str = ""
+    proportional_to: tuple[tuple[str, float], ...] = ()
+    probability: float = 1.0
+    pool: str = ""
+    accelerators: int = 0
+    priority: int = 0
 
     @property
     def hours(self) -> Range:
@@ -74,9 +82,46 @@ class Activity:
         return self.duration.scaled(24.0) if self.unit == "days" else self.duration
 
     @property
+    def median_hours(self) -> float:
+        """Median of the duration without the queue [open h]: 0 where it rather does not take place."""
+        return self.hours.p50 if self.probability > 0.5 else 0.0
+
+    @property
     def is_event(self) -> bool:
         """Whether it takes no time."""
         return self.duration.p90 == self.queue_hours.p90 == 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolShare:
+    """Part of a pool of accelerators: `count` of them from the beginning of `first` to the end of `last` (None: without limit)."""
+
+    count: int
+    first: date | None = None
+    last: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorPool:
+    """Accelerators that activities share. `node`: how many of them are added at a time."""
+
+    name: str
+    shares: tuple[PoolShare, ...]
+    node: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PoolWait:
+    """An activity that starts `hours` later, by medians, because others occupy its pool.
+
+    `waits_for` are those whose accelerators it takes over, `missing` how many it lacked to start at once.
+    """
+
+    activity: str
+    waits_for: tuple[str, ...]
+    pool: str
+    hours: float
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)

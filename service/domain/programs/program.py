@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from service.domain.answer_fields import HIDDEN, Doc, share
 from service.domain.programs.runs import PlannedRun
+from service.domain.quantities import Range
+from service.domain.schedule import AcceleratorPool
 
 TierName = Literal["prototype", "validation", "production"]
 TIERS: tuple[TierName, ...] = ("prototype", "validation", "production")
@@ -41,13 +43,19 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOverhead:
-    """Work around the runs: a share of the cost of each tier's runs, or an amount. `tier` None means all tiers."""
+    """Work around the runs: a share of the cost of each tier's runs, or an amount. `tier` None means all tiers.
+
+    `before_runs`: the tier's runs wait for it; otherwise it waits for them, and the tier's gate for it. Only what is `blocking` takes time
+    of the calendar: as long as its cost buys of the tier's machine.
+    """
 
     line: str
     basis: str
     share: float | None = None
     usd: Decimal | None = None
     tier: TierName | None = None
+    before_runs: bool = False
+    blocking: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,8 @@ class OtherLine:
 class Risk:
     """An event that costs a share of its tier's runs (`tier` None: of all runs) plus `cost_usd`.
 
-    `addressed_by`: the spend choice that makes it less likely.
+    It delays the tier's gate by `days`, or (None) by that share of the runs' time. `addressed_by`: the spend choice that makes it less
+    likely.
     """
 
     name: Annotated[str, Doc("Name of the risk")]
@@ -72,6 +81,7 @@ class Risk:
     tier: Annotated[TierName | None, Doc("Tier whose runs it makes more expensive; null: all tiers")] = None
     cost_share_of_tier: Annotated[float, share("Cost where it happens, as part of what the tier's runs cost")] = 0.0
     cost_usd: Annotated[Decimal, Doc("Cost where it happens, in addition to that share", "USD")] = Decimal(0)
+    days: Annotated[Range | None, Doc("Time that it takes where it happens; null: cost_share_of_tier of the runs' time", "days")] = None
     addressed_by: Annotated[str | None, Doc("Spend choice that makes it less likely; null: none")] = None
 
 
@@ -135,3 +145,4 @@ class Program:
     overheads: tuple[ProgramOverhead, ...] = ()
     other_lines: tuple[OtherLine, ...] = ()
     risks: tuple[Risk, ...] = ()
+    pools: tuple[AcceleratorPool, ...] = ()

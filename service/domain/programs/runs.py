@@ -90,6 +90,7 @@ class RunReliability:
 class PlannedRun:
     """A run as it is estimated, made once, and how often it is repeated. `lines` add up to `use.usd.p50`, to the cent.
 
+    It occupies `accelerators` of its `pool`; of runs that wait for a pool the lowest `priority` number goes first.
     One that is not `priced`, as nobody sells its accelerator, has the lines that need no price.
     """
 
@@ -100,6 +101,14 @@ class PlannedRun:
     reliability: RunReliability
     repetition: RunRepetition = RunRepetition()
     priced: bool = True
+    accelerators: int = 1
+    pool: str = ""
+    priority: int = 0
+
+    @property
+    def occupied(self) -> int:
+        """Accelerators that it needs at once, runs side by side included."""
+        return self.accelerators * min(self.repetition.concurrency, self.repetition.runs)
 
     @property
     def compute_usd(self) -> Decimal:

@@ -9,10 +9,30 @@ from typing import Annotated, Literal
 
 from service.domain.answer_fields import Doc, share
 from service.domain.programs.program import TierName
+from service.domain.quantities import Range
 from service.domain.schedule import DeadlineOption, LatestStart
 from service.domain.training.estimate import FinishDates
 
-ActivityKind = Literal["run", "gate", "milestone", "release"]
+ActivityKind = Literal["run", "overhead", "risk", "gate", "milestone", "release"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWork:
+    """Work of a tier beside its runs, one piece after another: before all of them, or after all of them and before the gate.
+
+    `duration` in hours on the machine's calendar; `proportional_to`: activities whose durations it follows, with the factor of each.
+    `cost_share`: what it is planned to cost relative to the tier's runs. `probability`: that it has to be done.
+    """
+
+    name: str
+    kind: ActivityKind
+    tier: TierName
+    before_runs: bool
+    duration: Range
+    proportional_to: tuple[tuple[str, float], ...] = ()
+    cost_share: float = 0.0
+    probability: float = 1.0
+    pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +42,7 @@ class CalendarEntry:
     `float_hours`: how much later it may end without moving the program's end. `criticality`: probability that the end waits for it.
     """
 
-    what: Annotated[str, Doc("Name of the run, gate or milestone")]
+    what: Annotated[str, Doc("Name of the run, work, risk, gate or milestone")]
     kind: Annotated[ActivityKind, Doc("What it is")]
     tier: Annotated[TierName | None, Doc("Tier it belongs to; null: the whole program")]
     start: Annotated[date, Doc("First day, median")]
@@ -41,13 +61,42 @@ class GateDates:
 
 
 @dataclass(frozen=True, slots=True)
+class RunWait:
+    """A run that waits for others because they occupy the accelerators it needs."""
+
+    run: Annotated[str, Doc("Run that waits")]
+    waits_for: Annotated[tuple[str, ...], Doc("Runs whose accelerators it takes over", max_items=1000)]
+    days: Annotated[float, Doc("How much later it starts, median", "days", maximum=1e40)]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEffect:
+    """What more accelerators in a pool do to the program's end."""
+
+    added: Annotated[int, Doc("Accelerators added to the pool", minimum=1)]
+    days_saved: Annotated[float, Doc("How much earlier the program ends, median", "days", minimum=-1e40, maximum=1e40)]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUse:
+    """A pool of accelerators that runs share. `one_more_node` and `least_useful` are computed where a run waits."""
+
+    pool: Annotated[str, Doc("Name of the pool")]
+    accelerators: Annotated[int, Doc("Accelerators it holds at most at a time", minimum=1)]
+    waits: Annotated[tuple[RunWait, ...], Doc("Runs that wait for others", max_items=1000)]
+    one_more_node: Annotated[PoolEffect | None, Doc("Effect of one more node; null where no run waits")]
+    least_useful: Annotated[PoolEffect | None, Doc("Effect of the fewest accelerators that let a run wait no more; null where none waits")]
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramSchedule:
     """The program in time. `latest_start` is computed where there is a deadline, `deadline_options` where it is at risk."""
 
     start: Annotated[date, Doc("First day of the program")]
     deadline: Annotated[date | None, Doc("Deadline; null: none is stated")]
     critical_path: Annotated[tuple[str, ...], Doc("Names of the activities that decide the end, in their order", max_length=1000)]
-    calendar: Annotated[tuple[CalendarEntry, ...], Doc("Runs, gates and milestones in time")]
+    calendar: Annotated[tuple[CalendarEntry, ...], Doc("Runs, work around them, risks, gates and milestones in time")]
+    pools: Annotated[tuple[PoolUse, ...], Doc("Accelerators that runs share, and who waits for whom", max_items=100)]
     finish: Annotated[FinishDates, Doc("Day on which everything is done")]
     deadline_probability: Annotated[
         float | None, share("Probability that it ends by the end of the deadline's day; null without a deadline")

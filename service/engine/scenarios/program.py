@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.scenarios import Floats, Ints, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
+from service.domain.scenarios import DrawnOverhead, Floats, Ints, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
 from service.domain.schedule import ALWAYS_OPEN
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
@@ -22,6 +22,7 @@ from service.engine.scenarios.run import RUN_SCORES, SHARED_SCORES, RunTrials, V
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
 from service.engine.scheduling.calendar import start_clock
 from service.engine.scheduling.critical_path import forward_pass, network_end
+from service.engine.scheduling.durations import add_proportional_hours
 from service.engine.training.cost import HOURS_PER_MONTH
 
 Flags = NDArray[np.bool_]
@@ -56,12 +57,18 @@ class RandomInputs:
 
 @dataclass(frozen=True, slots=True)
 class OrderedProgram:
-    """A program with its network in topological order, the rows of its runs, and those of other uncertain activities (reviews)."""
+    """A program with its network in topological order, the rows of its runs, and those of other uncertain activities (reviews).
+
+    `drawn_rows`: overheads by row whose share has a value per trial. `risk_rows`: rows that take place where a risk happens, with the
+    risk's place.
+    """
 
     model: ProgramModel
     net: OrderedNetwork
     run_rows: tuple[int, ...]
     review_rows: tuple[int, ...]
+    drawn_rows: tuple[tuple[int, DrawnOverhead], ...]
+    risk_rows: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +108,15 @@ def order_program(model: ProgramModel) -> OrderedProgram:
     net = replace(net, clocks=tuple(always if activity.is_event else own for activity, own in zip(net.activities, net.clocks, strict=True)))
     rows = {activity.name: row for row, activity in enumerate(net.activities)}
     runs = tuple(rows[name] for tier in model.tiers for name in tier.activities)
-    uncertain_rows = (row for row, activity in enumerate(net.activities) if activity.hours.p10 < activity.hours.p90)
-    return OrderedProgram(model, net, runs, tuple(row for row in uncertain_rows if row not in runs))
+    own = (row for row, activity in enumerate(net.activities) if activity.hours.p10 < activity.hours.p90 and not activity.proportional_to)
+    return OrderedProgram(
+        model=model,
+        net=net,
+        run_rows=runs,
+        review_rows=tuple(row for row in own if row not in runs),
+        drawn_rows=tuple((rows[drawn.activity], drawn) for tier in model.tiers for drawn in tier.drawn_overheads),
+        risk_rows=tuple((rows[risk.activity], place) for place, risk in enumerate(model.risks) if risk.activity is not None),
+    )
 
 
 def random_spec(model: RunModel | OrderedProgram) -> RandomSpec:
@@ -194,10 +208,10 @@ def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Valu
     model = program.model
     scores = zip(list_runs(model), _run_scores(model, inputs), strict=True)
     runs = [simulate_run(run, own, values, rng, causes=causes) for run, own in scores]
-    end, reviews = _simulate_calendar(program, runs, inputs.reviews)
-    tiers = list(_simulate_tiers(model, runs, values, end))
     probabilities = (risk.probability if risk.field_path is None else values[risk.field_path] for risk in model.risks)
     occurred = [uniform < probability for uniform, probability in zip(inputs.risks, probabilities, strict=True)]
+    end, delays = _simulate_calendar(program, runs, inputs.reviews, occurred, values)
+    tiers = list(_simulate_tiers(model, runs, values, end))
     passed = [_gate_passed(tier, uniform, values) for tier, uniform in zip(model.tiers, inputs.gates, strict=True)]
     reached = _reached(passed, end.size)
     tiers_usd = [tier.usd if loss is None else tier.usd + loss for tier, loss in zip(tiers, _losses(model, tiers, occurred), strict=True)]
@@ -207,7 +221,7 @@ def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Valu
         hours=end,
         accelerator_hours=_sum([tier.accelerator_hours * here for tier, here in zip(tiers, reached[:-1], strict=True)]),
         completed=reached[-1],
-        time_scores=_time_scores(model, runs, reviews) if causes else {},
+        time_scores=_time_scores(model, runs, delays) if causes else {},
         cost_scores=_cost_scores(model, runs, occurred, reached) if causes else {},
     )
 
@@ -222,19 +236,34 @@ def _run_scores(model: ProgramModel, inputs: RandomInputs) -> Iterator[dict[str,
         }
 
 
-def _simulate_calendar(program: OrderedProgram, runs: list[RunTrials], reviews: Mapping[str, Singles]) -> tuple[Floats, Floats]:
-    """End of the program [h since the start], and hours that reviews take beyond their medians [h]."""
+def _simulate_calendar(
+    program: OrderedProgram, runs: list[RunTrials], reviews: Mapping[str, Singles], occurred: Sequence[Flags], values: Values
+) -> tuple[Floats, dict[str, Floats]]:
+    """End of the program [h since the start], and hours beyond the median by cause: of reviews and of risks [h]."""
     activities, trials = program.net.activities, runs[0].elapsed_hours.size
     hours = np.empty((len(activities), trials))
     for row, activity in enumerate(activities):
         hours[row] = activity.hours.p50
     for row, run in zip(program.run_rows, runs, strict=True):
-        np.add(run.elapsed_hours, np.maximum(run.queue_hours, 0.0), out=hours[row])
-    beyond = np.zeros(trials)
+        hours[row] = run.elapsed_hours
     for row in program.review_rows:
         hours[row] = range_quantiles(activities[row].hours, reviews[activities[row].name])
-        beyond += hours[row] - activities[row].hours.p50
-    return network_end(forward_pass(program.net, hours)), beyond
+    add_proportional_hours(program.net, hours)
+    for row, drawn in program.drawn_rows:
+        hours[row] *= values[drawn.field_path] / drawn.planned_share
+    at_risk = np.zeros(trials)
+    for row, place in program.risk_rows:
+        hours[row] *= occurred[place]
+        at_risk += hours[row]
+    risky = {row for row, _ in program.risk_rows}
+    beyond = np.zeros(trials)
+    for row in program.review_rows:
+        if row not in risky:
+            beyond += hours[row] - activities[row].hours.p50
+    for row, run in zip(program.run_rows, runs, strict=True):
+        hours[row] += np.maximum(run.queue_hours, 0.0)
+    delays = {name: rows for name, rows in (("reviews", beyond), ("risks", at_risk)) if np.any(rows)}
+    return network_end(forward_pass(program.net, hours)), delays
 
 
 def _simulate_tiers(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierTrials]:
@@ -281,13 +310,13 @@ def _reached(passed: list[Flags | None], trials: int) -> list[Flags]:
     return reached
 
 
-def _time_scores(model: ProgramModel, runs: list[RunTrials], reviews: Floats) -> dict[str, Floats]:
+def _time_scores(model: ProgramModel, runs: list[RunTrials], delays: Mapping[str, Floats]) -> dict[str, Floats]:
     scores = _combined_scores(model, runs, lambda run: 1 / run.concurrency)
     queued = [(run, trials.queue_hours) for run, trials in zip(list_runs(model), runs, strict=True)]
     waits = [hours for run, hours in queued if run.queue_hours.p10 < run.queue_hours.p90]
     if waits:
         scores["queue"] = _sum(waits)
-    return scores | ({"reviews": reviews} if np.any(reviews) else {})
+    return {**scores, **delays}
 
 
 def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flags], reached: list[Flags]) -> dict[str, Floats]:

@@ -26,6 +26,8 @@ Singles = NDArray[np.float32]
 DRAWS = 10_000
 # Activities whose draws are cached for a seed, in powers of two: 20 MB at most.
 MIN_CACHED, MAX_CACHED = 64, 512
+# The inverse of the normal distribution is not defined at 0; no draw is as rare.
+MIN_PROBABILITY = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,23 @@ def sample_durations(net: OrderedNetwork, draws: DurationDraws) -> Floats:
     """
     hours = np.empty((len(net.activities), draws.common.size))
     for row, activity in enumerate(net.activities):
-        np.add(_sample_queue(activity, draws), _sample_duration(activity, draws), out=hours[row])
+        if not activity.proportional_to:
+            hours[row] = _sample_duration(activity, draws)
+    add_proportional_hours(net, hours)
+    for row, activity in enumerate(net.activities):
+        if activity.probability < 1:
+            hours[row] *= draws.own[_occurrence_name(activity)] < NormalDist().inv_cdf(max(activity.probability, MIN_PROBABILITY))
+        hours[row] += _sample_queue(activity, draws)
     return hours
+
+
+def add_proportional_hours(net: OrderedNetwork, hours: Floats) -> None:
+    """Set the rows of activities that follow others' durations, by those durations; (activities, draws), without queues [open h]."""
+    rows = {activity.name: row for row, activity in enumerate(net.activities)}
+    for row, activity in enumerate(net.activities):
+        if activity.proportional_to:
+            hours[row] = sum(factor * hours[rows[name]] for name, factor in activity.proportional_to)
+            np.minimum(hours[row], MAX_DURATION_HOURS, out=hours[row])
 
 
 def _antithetic(names: Sequence[str], half: Singles) -> DurationDraws:
@@ -110,6 +127,8 @@ def _draw_names(activities: Iterable[Activity]) -> list[str]:
         names.add(activity.name)
         if not _is_certain(activity.queue_hours):
             names.add(_queue_name(activity))
+        if activity.probability < 1:
+            names.add(_occurrence_name(activity))
     return sorted(names)
 
 
@@ -140,6 +159,11 @@ def _is_certain(hours: Range) -> bool:
 def _queue_name(activity: Activity) -> str:
     """Name of a queue's draws; no activity's name has two lines."""
     return f"{activity.name}\nqueue"
+
+
+def _occurrence_name(activity: Activity) -> str:
+    """Name of the draws that decide whether it takes place."""
+    return f"{activity.name}\noccurrence"
 
 
 def _sample_queue(activity: Activity, draws: DurationDraws) -> Floats | float:

@@ -9,7 +9,7 @@ from marshmallow import ValidationError
 from service.domain.programs.program import TIERS
 from service.domain.quantities import Range
 from service.schemas.base import RangeSchema
-from service.schemas.fields import Choice, Decimal, Items, Number, OwnField, Schema, Share, Text
+from service.schemas.fields import Choice, Decimal, Flag, Items, Number, OwnField, Schema, Share, Text
 
 MAX_AXES = 20
 MAX_NAMES = 100
@@ -83,6 +83,7 @@ class OverheadEntrySchema(Schema):
     usd = usd_amount(description="Fixed amount [USD]")
     tier = Choice(TIERS, description="Left out: around the runs of all tiers")
     basis = Text(max_length=500, description="Where the figure comes from")
+    blocking = Flag(description="Whether it takes the tier's machine, before or after the runs, and so time; left out: true")
 
 
 class OverheadField(OwnField):

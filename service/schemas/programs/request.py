@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
-from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, OverheadField, short_name, usd_amount
+from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, DaysField, OverheadField, short_name, usd_amount
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.scaling.optimum_request import LawField
-from service.schemas.training.request import MAX_HOURS, MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
+from service.schemas.training.request import MAX_ACCELERATORS, MAX_HOURS, MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
 
 
 class OutcomeSchema(Schema):
@@ -107,7 +107,18 @@ class ProgramRiskSchema(Schema):
     tier = Choice(TIERS, description="Tier whose runs it makes more expensive; left out: all tiers")
     cost_share_of_tier = Share(description="Cost where it happens, as part of what the tier's runs cost [1]")
     cost_usd = usd_amount(description="Cost where it happens, in addition to that share [USD]")
+    days = DaysField(description="Time that it takes where it happens, or its percentiles; left out: that share of the runs' time [days]")
     addressed_by = Text(max_length=MAX_NAME_LENGTH, description="The spend choice that makes it less likely")
+
+
+class PoolSchema(Schema):
+    """Accelerators that runs share. Entries of one name add up."""
+
+    name = short_name(description="Name of the pool; left out: the accelerator's")
+    accelerator = Text(required=True, description="A name of GET /v1/accelerators, or any usual alias, case-blind")
+    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
+    from_day = Day(data_key="from", description="First day on which they are there; left out: the program's first")
+    to_day = Day(data_key="to", description="Last day on which they are there; left out: no end")
 
 
 class SpendCurveSchema(Schema):
@@ -150,6 +161,7 @@ class ProgramRequestSchema(Schema):
     labelling = Part(LabellingSchema, description="Labelling of data")
     data = Part(ProgramDataSchema, description="Where the data comes from")
     schedule = Part(ProgramScheduleSchema, description="Calendar of the program")
+    pools = Items(Part(PoolSchema), min_items=1, max_items=50, description="Accelerators that runs share; left out: the largest machine")
     risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES, description="What may happen and cost more")
     spend_choices = Part(SpendChoicesSchema, description="What more money may be spent on")
     correlation = Share(description="Correlation of the errors of the runs' estimates")

@@ -53,6 +53,8 @@ class ProgramRunSchema(Schema):
     seeds = Count(maximum=1000, suffixes=False, description="Runs of each candidate with another seed")
     early_stopping = Part(EarlyStoppingSchema, description="Stops candidates early")
     concurrency = Count(maximum=MAX_REPEATS, suffixes=False, description="Runs side by side; left out: as the accelerators allow")
+    pool = short_name(description="Pool whose accelerators it takes; left out: the one of its accelerator")
+    priority = Count(minimum=0, maximum=1000, suffixes=False, description="Of runs that wait for a pool the lowest goes first; left out: 0")
     after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
 
 

@@ -10,7 +10,7 @@ from service.domain.programs.plan import ProgramPlan
 from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, Outcome, ProgramOverhead, Reserves, Risk, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
-from service.presets.programs import development_shares, overhead_shares
+from service.presets.programs import development_shares, find_program_default, overhead_shares
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import Request
 from service.usecases.programs.runs import EstimatedRun
@@ -19,7 +19,11 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 
 def resolve_overheads(request: Request, notes: AssumptionLog) -> tuple[ProgramOverhead, ...]:
     """The stated overheads, with a published share where one is requested."""
-    return tuple(_overhead(line, entry, notes) for line, entry in request.get("overhead", {}).items())
+    section = request.get("overhead", {})
+    if any("blocking" not in entry for entry in section.values()):
+        blocking = find_program_default("blocking")
+        notes.assume("overhead.blocking", blocking.value, blocking.source)
+    return tuple(_overhead(line, entry, notes) for line, entry in section.items())
 
 
 def resolve_reserves(request: Request, notes: AssumptionLog) -> Reserves:
@@ -84,11 +88,14 @@ def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> No
 
 
 def _overhead(line: str, entry: Request, notes: AssumptionLog) -> ProgramOverhead:
+    before = line in find_program_default("overheads_before_runs").value
+    blocking = entry.get("blocking", find_program_default("blocking").value)
     if "published" in entry:
         published = overhead_shares()[line]
         basis = f"{published.source}, {published.date}"
-        return ProgramOverhead(line, basis, share=notes.assume(f"overhead.{line}", published.share, basis))
-    return ProgramOverhead(line, entry.get("basis", "stated"), entry.get("share"), entry.get("usd"), entry.get("tier"))
+        share = notes.assume(f"overhead.{line}", published.share, basis)
+        return ProgramOverhead(line, basis, share=share, before_runs=before, blocking=blocking)
+    return ProgramOverhead(line, entry.get("basis", "stated"), entry.get("share"), entry.get("usd"), entry.get("tier"), before, blocking)
 
 
 def _storage(section: Request, runs: Sequence[EstimatedRun], months: float, notes: AssumptionLog) -> list[OtherLine]:

@@ -11,24 +11,28 @@ from difflib import get_close_matches
 import numpy as np
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.programs.program import Tier, TierName
+from service.domain.programs.program import Program, Tier, TierName
 from service.domain.programs.runs import PlannedRun
-from service.domain.programs.schedule import ActivityKind, ReportingPlan
+from service.domain.programs.schedule import ActivityKind, ReportingPlan, TimedWork
 from service.domain.quantities import Range
 from service.domain.schedule import Activity, ActivityNetwork, Closure, WeeklyWindow, WorkCalendar
 from service.engine.programs.budget import repeated_wall_clock_hours
 from service.engine.scheduling.activity_network import OrderedNetwork
 from service.engine.scheduling.calendar import HOURS_PER_DAY, business_calendar, finish_day, start_clock
 from service.engine.scheduling.critical_path import forward_pass
+from service.engine.scheduling.resource_levelling import LevelledNetwork, level_resources
 from service.presets.programs import find_program_default
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import Request
 from service.usecases.programs.runs import EstimatedRun
+from service.usecases.programs.timed_work import activity_name, plan_timed_work
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 RELEASE = "release"
 MAX_NAME_LENGTH = 80
+CERTAIN_FROM = 0.9
+"""What is less likely takes no time at the p10 of the calendar."""
 
 ActivityKinds = Mapping[str, tuple[ActivityKind, TierName | None]]
 """Kind and tier of each activity, by its name."""
@@ -54,31 +58,29 @@ class SchedulingContext:
 
     schedule: Request
     groups: Mapping[str, ActivityGroup]
+    work: Sequence[TimedWork]
     machine: WorkCalendar
     people: WorkCalendar
     common_share: float
 
 
 def build_network(
-    request: Request, tiers: Sequence[Tier], runs: Mapping[tuple[str, str], EstimatedRun], start: date, notes: AssumptionLog
-) -> tuple[ActivityNetwork, ActivityKinds]:
-    """The program's network from a start on. Raises InvalidRequest and UnknownName, with pointers."""
-    schedule = request.get("schedule", {})
-    groups = _index_names(request, tiers)
+    request: Request, program: Program, runs: Mapping[tuple[str, str], EstimatedRun], start: date, notes: AssumptionLog
+) -> tuple[LevelledNetwork, ActivityKinds]:
+    """The program's network from a start on, levelled to its pools. Raises InvalidRequest and UnknownName, with pointers."""
+    schedule, tiers = request.get("schedule", {}), program.tiers
+    work = plan_timed_work(program)
+    groups = _index_names(request, tiers, work)
     blockers = _blocking_milestones(schedule, groups)
     common = find_program_default("common_share")
     share = notes.assume("schedule.common_share", common.value, common.source)
     people = business_calendar(schedule.get("holidays", ()))
-    context = SchedulingContext(schedule, groups, _machine_calendar(schedule), people, share)
-    entries = (*_runs_and_gates(request, tiers, runs, context, notes), *_milestones(context), *_release(context, tiers[-1]))
+    context = SchedulingContext(schedule, groups, work, _machine_calendar(schedule), people, share)
+    entries = (*_tiers(request, tiers, runs, context, notes), *_milestones(context), *_release(context, tiers[-1]))
     activities = [activity for activity, _, _ in entries]
     blocked = (replace(activity, predecessors=_unique((*activity.predecessors, *blockers[activity.name]))) for activity in activities)
-    return ActivityNetwork(start, tuple(blocked)), {activity.name: (kind, tier) for activity, kind, tier in entries}
-
-
-def activity_name(tier: str, run: str) -> str:
-    """A run's name on the calendar."""
-    return f"{tier}: {run}"
+    network = ActivityNetwork(start, tuple(blocked))
+    return level_resources(network, program.pools), {activity.name: (kind, tier) for activity, kind, tier in entries}
 
 
 def gate_name(tier: str) -> str:
@@ -88,8 +90,13 @@ def gate_name(tier: str) -> str:
 
 def earliest_finishes(net: OrderedNetwork) -> dict[str, date]:
     """Day on which each activity is over with every duration and queue at its p10."""
-    times = forward_pass(net, np.array([[activity.queue_hours.p10 + activity.hours.p10] for activity in net.activities]))
+    times = forward_pass(net, np.array([[_least_hours(activity)] for activity in net.activities]))
     return {activity.name: finish_day(net.start, float(times.finishes[row, 0])) for row, activity in enumerate(net.activities)}
+
+
+def _least_hours(activity: Activity) -> float:
+    """Queue and duration at their p10 [open h]; what may not take place takes no time."""
+    return activity.queue_hours.p10 + (activity.hours.p10 if activity.probability > CERTAIN_FROM else 0.0)
 
 
 def plan_reports(request: Request, start: date, finish: date, notes: AssumptionLog) -> ReportingPlan:
@@ -98,24 +105,49 @@ def plan_reports(request: Request, start: date, finish: date, notes: AssumptionL
     return ReportingPlan(days, start + timedelta(days=days), max(1, -(-(finish - start).days // days)))
 
 
-def _runs_and_gates(
+def _tiers(
     request: Request,
     tiers: Sequence[Tier],
     runs: Mapping[tuple[str, str], EstimatedRun],
     context: SchedulingContext,
     notes: AssumptionLog,
 ) -> Iterator[Entry]:
-    """Tier by tier the runs, then the gate that waits for them."""
+    """Tier by tier the work before the runs, the runs, the work after them, and the gate that waits for all of it."""
     before: tuple[str, ...] = ()
     for index, tier in enumerate(tiers):
+        first, then = (tuple(_tier_work(context, tier, before_runs)) for before_runs in (True, False))
+        yield from _chain(first, before, context)
+        ready = (first[-1].name,) if first else before
         for place, run in enumerate(tier.runs):
             estimated = runs[tier.tier, run.name]
-            predecessors = _run_predecessors(request["tiers"][index]["runs"], place, tier, before, context.groups, estimated.pointer)
+            predecessors = _run_predecessors(request["tiers"][index]["runs"], place, tier, ready, context.groups, estimated.pointer)
             yield _run_activity(tier, run, estimated, predecessors, context, notes), "run", tier.tier
+        done = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
+        yield from _chain(then, done, context)
         if tier.gate is not None:
-            name, days, waits_for = gate_name(tier.tier), Range.exactly(tier.gate.sign_off_days), context.groups[tier.tier].first
+            name, days, waits_for = gate_name(tier.tier), Range.exactly(tier.gate.sign_off_days), (then[-1].name,) if then else done
             yield _office_activity(name, days, waits_for, context, f"/tiers/{index}/gate"), "gate", tier.tier
         before = context.groups[tier.tier].last
+
+
+def _tier_work(context: SchedulingContext, tier: Tier, before_runs: bool) -> Iterator[TimedWork]:
+    return (work for work in context.work if work.tier == tier.tier and work.before_runs is before_runs)
+
+
+def _chain(work: Iterable[TimedWork], predecessors: tuple[str, ...], context: SchedulingContext) -> Iterator[Entry]:
+    """One piece of work after the other: each takes the tier's machine."""
+    for piece in work:
+        activity = Activity(
+            name=piece.name,
+            duration=piece.duration,
+            predecessors=predecessors,
+            calendar=context.machine,
+            proportional_to=piece.proportional_to,
+            probability=piece.probability,
+            pointer=piece.pointer,
+        )
+        yield activity, piece.kind, piece.tier
+        predecessors = (piece.name,)
 
 
 def _run_activity(
@@ -130,6 +162,9 @@ def _run_activity(
         common_share=context.common_share,
         queue_hours=_queue(context.schedule, estimated),
         pointer=estimated.pointer,
+        pool=run.pool,
+        accelerators=run.occupied,
+        priority=run.priority,
     )
 
 
@@ -156,7 +191,7 @@ def _release(context: SchedulingContext, last: Tier) -> Iterator[Entry]:
         yield _office_activity(RELEASE, days, predecessors, context, "/schedule/release_days"), "release", None
 
 
-def _index_names(request: Request, tiers: Sequence[Tier]) -> dict[str, ActivityGroup]:
+def _index_names(request: Request, tiers: Sequence[Tier], work: Sequence[TimedWork]) -> dict[str, ActivityGroup]:
     """Groups by name: tiers, runs (by name where it is unique, and by tier/run), gates, milestones and the release."""
     groups: dict[str, ActivityGroup] = {}
     by_run: dict[str, list[str]] = defaultdict(list)
@@ -164,7 +199,8 @@ def _index_names(request: Request, tiers: Sequence[Tier]) -> dict[str, ActivityG
         runs = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
         gate = (gate_name(tier.tier),) if tier.gate else ()
         groups |= {name: ActivityGroup.single(name) for name in (*runs, *gate)}
-        groups[tier.tier] = ActivityGroup(runs, gate or runs)
+        before, then = (tuple(one.name for one in work if one.tier == tier.tier and one.before_runs is first) for first in (True, False))
+        groups[tier.tier] = ActivityGroup((*before[:1], *runs), gate or then[-1:] or runs)
         for run, name in zip(tier.runs, runs, strict=True):
             groups[f"{tier.tier}/{run.name}"] = ActivityGroup.single(name)
             by_run[run.name].append(name)

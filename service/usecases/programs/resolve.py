@@ -15,12 +15,14 @@ from service.engine.programs.validation import check_program
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, latest_network_start, median_durations, network_end
 from service.engine.scheduling.durations import DurationDraws, draw_deviations
+from service.engine.scheduling.resource_levelling import LevelledNetwork
 from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import find_program_default
 from service.usecases.programs import lines
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.programs.network import ActivityKinds, build_network
+from service.usecases.programs.pools import resolve_pools
 from service.usecases.programs.runs import EstimatedRun, resolve_tiers
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -33,15 +35,20 @@ DRAWS_SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProgram:
-    """A program with its estimated runs, its network, the kind and tier of each activity, and its budget plan."""
+    """A program with its estimated runs, its levelled network, the kind and tier of each activity, and its budget plan."""
 
     request: Request
     runs: Runs
     program: Program
-    network: ActivityNetwork
+    levelled: LevelledNetwork
     kinds: ActivityKinds
     ordered: OrderedNetwork
     plan: ProgramPlan
+
+    @property
+    def network(self) -> ActivityNetwork:
+        """The activities, each with all that it waits for."""
+        return self.levelled.network
 
 
 def resolve_program(estimates: EstimateCache, request: Request, today: date, notes: AssumptionLog) -> ResolvedProgram:
@@ -49,19 +56,19 @@ def resolve_program(estimates: EstimateCache, request: Request, today: date, not
     tiers, runs = resolve_tiers(estimates, request, notes)
     program = _program(request, tiers, notes)
     check_program(program)
-    start = resolve_start(request, today, lambda day: build_network(request, tiers, runs, day, AssumptionLog())[0], notes)
+    start = resolve_start(request, today, lambda day: build_network(request, program, runs, day, AssumptionLog())[0].network, notes)
     return assemble_program(request, program, runs, start, notes)
 
 
 def assemble_program(request: Request, program: Program, runs: Runs, start: date, notes: AssumptionLog) -> ResolvedProgram:
     """A program's network from a start on, with the lines that depend on its duration, and its plan."""
-    network, kinds = build_network(request, program.tiers, runs, start, notes)
-    ordered = order_network(network)
+    levelled, kinds = build_network(request, program, runs, start, notes)
+    ordered = order_network(levelled.network)
     months = float(network_end(forward_pass(ordered, median_durations(ordered)))[0]) / HOURS_PER_MONTH
     if months > MAX_MONTHS:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
     whole = replace(program, other_lines=lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes))
-    return ResolvedProgram(request, runs, whole, network, kinds, ordered, plan_budget(whole))
+    return ResolvedProgram(request, runs, whole, levelled, kinds, ordered, plan_budget(whole))
 
 
 def draw_durations(network: ActivityNetwork) -> DurationDraws:
@@ -111,4 +118,5 @@ def _program(request: Request, tiers: tuple[Tier, ...], notes: AssumptionLog) ->
         midpoint_gate=lines.resolve_midpoint_gate(request, notes),
         overheads=lines.resolve_overheads(request, notes),
         risks=lines.resolve_risks(request),
+        pools=resolve_pools(request, tiers, notes),
     )

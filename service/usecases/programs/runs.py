@@ -137,7 +137,9 @@ def _estimate_run(estimates: EstimateCache, request: Request, run: Request, poin
     except DomainError as problem:
         raise problem.below(locate_problem(problem, request, run["estimate"], f"{pointer}/estimate")) from problem
     repetition = _repetition(request, run, whole["hardware"]["count"], pointer, notes)
-    return EstimatedRun(_planned_run(run["name"], answer, whole, repetition), whole, answer, pointer)
+    planned = _planned_run(run["name"], answer, whole, repetition)
+    shared = replace(planned, pool=run.get("pool", planned.accelerator), priority=run.get("priority", 0))
+    return EstimatedRun(shared, whole, answer, pointer)
 
 
 def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition: RunRepetition) -> PlannedRun:
@@ -164,6 +166,7 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
         ),
         repetition=repetition,
         priced=answer.price is not None,
+        accelerators=request["hardware"]["count"],
     )
 
 

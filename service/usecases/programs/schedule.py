@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 
 from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.programs.plan import RunBlock
 from service.domain.programs.program import Program, Tier, TierName
 from service.domain.programs.runs import PlannedRun, RunCostLine
 from service.domain.programs.schedule import CalendarEntry, GateDates, MidpointDate, ProgramSchedule
-from service.domain.schedule import BurnWeek, DeadlineOption, NetworkSchedule, PlannedSpending, ScheduleAlternative
+from service.domain.schedule import BurnWeek, DeadlineOption, NetworkSchedule, PlannedSpending, ScheduleAlternative, ScheduledActivity
 from service.engine.numerics.money import allocate, share_usd, sum_usd
 from service.engine.programs.gates import spending_by_tier
 from service.engine.scheduling.calendar import next_working_day
@@ -23,9 +25,11 @@ from service.engine.scheduling.durations import DurationDraws
 from service.presets.programs import find_program_default
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache
-from service.usecases.programs.network import activity_name, earliest_finishes, gate_name
+from service.usecases.programs.network import earliest_finishes, gate_name
+from service.usecases.programs.pools import pool_uses
 from service.usecases.programs.resolve import ResolvedProgram, assemble_program, resolve_program, resolve_target_probability
 from service.usecases.programs.runs import merge_requests
+from service.usecases.programs.timed_work import activity_name, plan_timed_work
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 
@@ -39,6 +43,7 @@ def plan_schedule(
         deadline=deadline,
         critical_path=timed.critical_path,
         calendar=_calendar(resolved, timed),
+        pools=pool_uses(resolved.program, resolved.levelled, notes),
         finish=timed.finish,
         deadline_probability=timed.deadline_probability,
         target_probability=None,
@@ -69,24 +74,32 @@ def plan_spending(resolved: ResolvedProgram, timed: NetworkSchedule) -> Iterator
     """
     times = {activity.name: activity for activity in timed.activities}
     queues = {activity.name: activity.queue_hours.p50 for activity in resolved.network.activities}
-    plan = resolved.plan
+    plan, works = resolved.plan, [work for work in plan_timed_work(resolved.program) if work.cost_share]
     for spending, tier in zip(spending_by_tier(resolved.program, plan.tiers, plan.envelope.reserve_usd), plan.tiers, strict=True):
-        shares = allocate(spending.own_usd + spending.reserve_usd, [block.cost_usd for block in tier.runs])
-        for block, usd in zip(tier.runs, shares, strict=True):
-            name = activity_name(tier.tier, block.run.name)
-            start, finish = times[name].start_hours, times[name].finish_hours
-            checkpoints = block.run.use.wall_clock_hours.p50 * 60 / block.run.reliability.checkpoint_interval_minutes
-            yield PlannedSpending(
-                start_hours=min(start + queues[name], finish),
-                finish_hours=finish,
-                usd=usd,
-                accelerator_hours=block.use.accelerator_hours.p50,
-                tokens=round(block.use.tokens),
-                checkpoints=round(checkpoints * block.run_equivalents),
-            )
+        beside = [work for work in works if work.tier == tier.tier]
+        costs = [*(block.cost_usd for block in tier.runs), *(share_usd(work.cost_share, tier.cost_usd) for work in beside)]
+        shares = allocate(spending.own_usd + spending.reserve_usd, costs)
+        for block, usd in zip(tier.runs, shares, strict=False):
+            timing = times[activity_name(tier.tier, block.run.name)]
+            yield _run_spending(block, timing, queues[timing.name], usd)
+        for work, usd in zip(beside, shares[len(tier.runs) :], strict=True):
+            yield PlannedSpending(times[work.name].start_hours, times[work.name].finish_hours, usd)
     common = sum_usd(line.usd for line in resolved.program.other_lines if line.tier is None)
     if common:
         yield PlannedSpending(0.0, max(activity.finish_hours for activity in timed.activities), common)
+
+
+def _run_spending(block: RunBlock, timing: ScheduledActivity, queue_hours: float, usd: Decimal) -> PlannedSpending:
+    """A run's spending from the end of its queue on."""
+    checkpoints = block.run.use.wall_clock_hours.p50 * 60 / block.run.reliability.checkpoint_interval_minutes
+    return PlannedSpending(
+        start_hours=min(timing.start_hours + queue_hours, timing.finish_hours),
+        finish_hours=timing.finish_hours,
+        usd=usd,
+        accelerator_hours=block.use.accelerator_hours.p50,
+        tokens=round(block.use.tokens),
+        checkpoints=round(checkpoints * block.run_equivalents),
+    )
 
 
 def date_midpoint(resolved: ResolvedProgram, timed: NetworkSchedule, weeks: Sequence[BurnWeek]) -> MidpointDate | None:

@@ -10,7 +10,7 @@ from service.context import AppContext
 from service.domain.programs.program import Program
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
-from service.domain.scenarios import ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
+from service.domain.scenarios import DrawnOverhead, ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
 from service.engine.numerics.money import sum_usd
 from service.engine.numerics.ranges import inverse, product
 from service.engine.programs.budget import relative_duration, run_equivalents
@@ -27,9 +27,9 @@ from service.engine.training.run_time import loss_spread, predict_run_time
 from service.presets.training.utilisation import plan_calibration
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
-from service.usecases.programs.network import activity_name
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, collect_run_warnings
+from service.usecases.programs.timed_work import activity_name, overhead_name, plan_timed_work, risk_name
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.scenarios.registry import Body, Shape
@@ -172,6 +172,11 @@ def _tier_models(
             pass_probability=tier.pass_probability,
             gate_field_path=gate if gate in trial_paths else None,
             overhead_field_paths=drawn,
+            drawn_overheads=tuple(
+                DrawnOverhead(overhead_name(tier.tier, overhead.line), overhead.share, path)
+                for overhead in overheads
+                if overhead.share and overhead.blocking and (path := f"overhead.{overhead.line}") in drawn
+            ),
         )
 
 
@@ -219,7 +224,14 @@ def _accruing_usd(resolved: ResolvedProgram, planned_hours: float) -> tuple[floa
 
 def _risk_models(program: Program, trial_paths: Sequence[str]) -> Iterator[RiskModel]:
     names = [tier.tier for tier in program.tiers]
+    timed = {work.name for work in plan_timed_work(program)}
     for index, risk in enumerate(program.risks):
-        path = f"risks.{index}.probability"
-        tier = None if risk.tier is None else names.index(risk.tier)
-        yield RiskModel(risk.probability, risk.cost_share_of_tier, float(risk.cost_usd), tier, path if path in trial_paths else None)
+        path, activity = f"risks.{index}.probability", risk_name(risk.name)
+        yield RiskModel(
+            probability=risk.probability,
+            cost_share=risk.cost_share_of_tier,
+            usd=float(risk.cost_usd),
+            tier=None if risk.tier is None else names.index(risk.tier),
+            field_path=path if path in trial_paths else None,
+            activity=activity if activity in timed else None,
+        )

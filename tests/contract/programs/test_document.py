@@ -26,7 +26,7 @@ FIELD = re.compile(r"`(\w+)`(?: \(([^)]*)\))?")
 ASSUMED = "no field; always assumed"
 PROGRAM_DEFAULTS = tomllib.loads(resources.files("service.presets").joinpath("data", "program.toml").read_text(encoding="utf-8"))["default"]
 # A default that is a word in the table: twice as many accelerators.
-IN_WORDS = {"accelerators_factor"}
+IN_WORDS = {"blocking", "overheads_before_runs", "accelerators_factor"}
 OWN = {"data.filter_yield": filter_yield()[0].p50, "tiers.runs.repeat": RunRepetition().repeat, "tiers.runs.seeds": RunRepetition().seeds}
 
 
@@ -59,8 +59,7 @@ def fields_of(path: str) -> dict[str, Any]:
     for name in filter(None, path.split(".")):
         field = schema.fields[name]
         schema = getattr(field, "inner", field).schema
-    found: dict[str, Any] = schema.fields
-    return found
+    return {field.data_key or name: field for name, field in schema.fields.items()}
 
 
 def stated(path: str, name: str) -> float:

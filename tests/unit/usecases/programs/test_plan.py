@@ -295,7 +295,7 @@ def test_tiers_gates_and_milestones_follow_each_other(context: AppContext) -> No
 
 
 def test_runs_of_a_tier_share_its_machine_unless_they_say_otherwise(context: AppContext) -> None:
-    """One after the other in the order stated; with an empty `after` beside each other."""
+    """One after the other in the order stated; with an empty `after` and accelerators for both beside each other."""
 
     def two(**fields: Any) -> dict[str, Any]:
         request = changed()
@@ -303,7 +303,7 @@ def test_runs_of_a_tier_share_its_machine_unless_they_say_otherwise(context: App
         request["tiers"][2]["runs"].append(first | {"name": "long context"} | fields)
         return request
 
-    row, beside = planned(context, two()), planned(context, two(after=[]))
+    row, beside = planned(context, two()), planned(context, two(after=[]) | {"pools": [{"accelerator": "H100", "count": 512}]})
     assert entry(row, "production: long context").start >= entry(row, "production: main").finish
     assert entry(beside, "production: long context").start == entry(beside, "production: main").start
     assert beside.schedule.finish.p50 < row.schedule.finish.p50
@@ -330,7 +330,11 @@ def test_the_release_is_the_end(context: AppContext) -> None:
 
 
 def test_the_deadlines_probability_is_that_of_plain_draws(context: AppContext) -> None:
-    """Runs one after another without calendars, drawn by hand with half of the variance in common: within a point."""
+    """Runs one after another without calendars, drawn by hand with half of the variance in common: within a point.
+
+    Each tier's overheads of 33 % take that part of its runs' time, on 192 of 256 accelerators where twelve runs of 32 go eight at a time.
+    The risk takes a tenth of production, three times in ten.
+    """
     request = changed("deadline", schedule={"queue_days": 0})
     for tier in request["tiers"]:
         tier["gate"] |= {"sign_off_days": 0}
@@ -341,7 +345,9 @@ def test_the_deadlines_probability_is_that_of_plain_draws(context: AppContext) -
         time = block.use.wall_clock_hours
         z = np.sqrt(0.5) * common + np.sqrt(0.5) * generator.standard_normal(draws)
         ratio = np.where(z > 0, np.log(time.p90 / time.p50), np.log(time.p50 / time.p10))
-        hours += time.p50 * np.exp(ratio * z / 1.2815515655446004)
+        machine = 0.75 if block.run.name == "ablations" else 1.0
+        risk = 0.1 * (generator.random(draws) < 0.3) if block.run.name == "main" else 0.0
+        hours += time.p50 * np.exp(ratio * z / 1.2815515655446004) * (1 + 0.33 * machine + risk)
     for days in (int(hour // 24) for hour in np.quantile(hours, (0.3, 0.6, 0.85))):
         deadline = date.fromordinal(START.toordinal() + days)
         found = planned(context, request | {"deadline": deadline.isoformat()}).schedule.deadline_probability

@@ -1,0 +1,216 @@
+"""Resource levelling: activities that share accelerators wait for each other where there are too few.
+
+The parallel schedule generation scheme (Kelley 1963; Kolisch 1996) with every duration at its median decides who goes first: what can start
+earliest, of equals the lowest priority number, then the order of the request. Each accelerator then goes from one activity to the next,
+and every such hand-over becomes a predecessor (resource flow network, Artigues et al. 2003). The predecessors hold in every draw, an
+earliest-start policy (Igelmund and Radermacher 1983): no draw uses more accelerators than there are, and the plan's order is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from service.domain.errors import InvalidRequest
+from service.domain.schedule import AcceleratorPool, Activity, ActivityNetwork, PoolWait
+from service.engine.scheduling.activity_network import OrderedNetwork, order_network
+from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS, add_open_hours, hours_until
+
+
+@dataclass(frozen=True, slots=True)
+class LevelledNetwork:
+    """A network whose activities never need more than the pools hold, with its waits. `stated`: the network without the hand-overs.
+
+    `after_end`: names of activities that, by medians, use accelerators after the end of their share of a pool, with the pool of each.
+    """
+
+    network: ActivityNetwork
+    stated: ActivityNetwork
+    waits: tuple[PoolWait, ...]
+    after_end: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Units:
+    """Accelerators that were last used by one activity (`owner`, None: by none yet), free from `free_hours` to `until_hours`."""
+
+    count: int
+    free_hours: float
+    until_hours: float
+    owner: int | None = None
+    first: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """An activity's start [h] and the units it takes; `in_time`: whether these last until it is over."""
+
+    hours: float
+    taken: tuple[tuple[_Units, int], ...]
+    in_time: bool = True
+
+
+def level_resources(network: ActivityNetwork, pools: Sequence[AcceleratorPool]) -> LevelledNetwork:
+    """The network with a predecessor more for every hand-over of accelerators.
+
+    Parameters
+    ----------
+    network : ActivityNetwork
+        Activities that name a pool occupy `accelerators` of it from their start, with the queue before it, to their end.
+    pools : sequence of AcceleratorPool
+        With the accelerators that they hold, and from when to when.
+
+    Returns
+    -------
+    LevelledNetwork
+        Waits are by medians [h].
+
+    Raises
+    ------
+    InvalidRequest
+        For an activity that needs more than its pool ever holds; as `order_network`.
+    UnknownName
+        As `order_network`.
+    """
+    if not any(activity.pool for activity in network.activities):
+        return LevelledNetwork(network, network, (), ())
+    return _Levelling(order_network(network), network, pools).level()
+
+
+class _Levelling:
+    """One pass of the schedule generation scheme. Activities are rows of the ordered network."""
+
+    def __init__(self, net: OrderedNetwork, network: ActivityNetwork, pools: Sequence[AcceleratorPool]) -> None:
+        self._net, self._network = net, network
+        self._order = {activity.name: place for place, activity in enumerate(network.activities)}
+        self._rows = {activity.name: row for row, activity in enumerate(net.activities)}
+        self._units = {pool.name: list(_pool_units(pool, network.start)) for pool in pools}
+        self._finishes: dict[int, float] = {}
+        self._before: list[int] = [0] * len(net.activities)
+        self._added: dict[int, tuple[int, ...]] = {}
+        self._first_days: dict[int, date] = {}
+        self._waits: list[PoolWait] = []
+        self._after_end: list[tuple[str, str]] = []
+
+    def level(self) -> LevelledNetwork:
+        """Start what can start earliest until everything is started."""
+        eligible = {row for row, predecessors in enumerate(self._net.predecessors) if not predecessors}
+        followers = _followers(self._net)
+        while eligible:
+            starts = {row: self._earliest_start(row) for row in eligible}
+            row = min(eligible, key=lambda row: (starts[row].hours, self._net.activities[row].priority, self._place(row)))
+            self._begin(row, starts[row])
+            eligible.discard(row)
+            eligible |= {other for other in followers[row] if all(before in self._finishes for before in self._net.predecessors[other])}
+        activities = tuple(self._levelled(activity) for activity in self._network.activities)
+        levelled = replace(self._network, activities=activities)
+        return LevelledNetwork(levelled, self._network, tuple(self._waits), tuple(self._after_end))
+
+    def _place(self, row: int) -> int:
+        return self._order[self._net.activities[row].name]
+
+    def _ready_hours(self, row: int) -> float:
+        """When nothing but accelerators is waited for."""
+        return max([self._net.earliest_hours[row], *(self._finishes[before] for before in self._net.predecessors[row])])
+
+    def _finish_hours(self, row: int, start_hours: float) -> float:
+        activity = self._net.activities[row]
+        open_hours = activity.queue_hours.p50 + activity.median_hours
+        return float(add_open_hours(self._net.clocks[row], np.array([start_hours]), np.array([open_hours]))[0])
+
+    def _earliest_start(self, row: int) -> _Start:
+        activity, ready = self._net.activities[row], self._ready_hours(row)
+        if not activity.pool:
+            return _Start(ready, ())
+        units = self._units[activity.pool]
+        for until_counts in (True, False):
+            for hours in sorted({ready, *(unit.free_hours for unit in units if unit.free_hours > ready)}):
+                needed_until = self._finish_hours(row, hours) if until_counts else -math.inf
+                free = [u for u in units if u.free_hours <= hours and u.until_hours >= needed_until - TIME_TOLERANCE_HOURS]
+                if sum(unit.count for unit in free) >= activity.accelerators:
+                    return _Start(hours, tuple(self._take(row, free, activity.accelerators)), until_counts)
+        held = sum(unit.count for unit in units)
+        raise InvalidRequest(
+            f"{activity.name!r} needs {activity.accelerators:,} accelerators at once, the pool {activity.pool} holds {held:,}:"
+            " enlarge the pool, or run fewer side by side",
+            activity.pointer,
+        )
+
+    def _take(self, row: int, free: Sequence[_Units], needed: int) -> Iterator[tuple[_Units, int]]:
+        """Units of those that the activity follows anyway first, then the ones that became free last."""
+        earlier = self._earlier(row)
+        for unit in sorted(free, key=lambda unit: (unit.owner is not None and not earlier >> unit.owner & 1, -unit.free_hours)):
+            if needed <= 0:
+                return
+            taken = min(unit.count, needed)
+            needed -= taken
+            yield unit, taken
+
+    def _earlier(self, row: int) -> int:
+        """Bits of the activities that one follows."""
+        bits = 0
+        for before in self._net.predecessors[row]:
+            bits |= self._before[before] | 1 << before
+        return bits
+
+    def _begin(self, row: int, start: _Start) -> None:
+        activity, ready, earlier = self._net.activities[row], self._ready_hours(row), self._earlier(row)
+        self._finishes[row] = self._finish_hours(row, start.hours)
+        owners = {unit.owner for unit, _ in start.taken if unit.owner is not None and not earlier >> unit.owner & 1}
+        self._added[row] = tuple(sorted(owners))
+        self._before[row] = earlier
+        for owner in owners:
+            self._before[row] |= self._before[owner] | 1 << owner
+        days = [unit.first for unit, _ in start.taken if unit.first is not None]
+        if days:
+            self._first_days[row] = max(days)
+        if start.hours > ready + TIME_TOLERANCE_HOURS:
+            self._note_wait(activity, start, ready)
+        if not start.in_time:
+            self._after_end.append((activity.name, activity.pool))
+        if activity.pool:
+            self._hand_over(row, start)
+
+    def _note_wait(self, activity: Activity, start: _Start, ready: float) -> None:
+        others = {unit.owner for unit, _ in start.taken if unit.owner is not None and unit.free_hours > ready}
+        names = tuple(self._net.activities[owner].name for owner in sorted(others))
+        free = sum(unit.count for unit in self._units[activity.pool] if unit.free_hours <= ready)
+        self._waits.append(PoolWait(activity.name, names, activity.pool, start.hours - ready, max(1, activity.accelerators - free)))
+
+    def _hand_over(self, row: int, start: _Start) -> None:
+        """The taken units become free again when the activity is over."""
+        units = self._units[self._net.activities[row].pool]
+        by_end: dict[float, int] = {}
+        for unit, taken in start.taken:
+            unit.count -= taken
+            by_end[unit.until_hours] = by_end.get(unit.until_hours, 0) + taken
+        units[:] = [unit for unit in units if unit.count]
+        units += [_Units(count, self._finishes[row], until, row) for until, count in by_end.items()]
+
+    def _levelled(self, activity: Activity) -> Activity:
+        row = self._rows[activity.name]
+        added = tuple(self._net.activities[owner].name for owner in self._added[row])
+        day = self._first_days.get(row)
+        if day is not None:
+            activity = replace(activity, not_before=day if activity.not_before is None else max(day, activity.not_before))
+        return replace(activity, predecessors=(*activity.predecessors, *added)) if added else activity
+
+
+def _followers(net: OrderedNetwork) -> Mapping[int, list[int]]:
+    followers: dict[int, list[int]] = {row: [] for row in range(len(net.activities))}
+    for row, predecessors in enumerate(net.predecessors):
+        for before in predecessors:
+            followers[before].append(row)
+    return followers
+
+
+def _pool_units(pool: AcceleratorPool, start: date) -> Iterator[_Units]:
+    for share in pool.shares:
+        first = None if share.first is None or share.first <= start else share.first
+        free = 0.0 if first is None else hours_until(start, first)
+        until = math.inf if share.last is None else hours_until(start, share.last) + HOURS_PER_DAY
+        yield _Units(share.count, free, until, first=first)
