@@ -395,8 +395,9 @@ def load_settings(env: Mapping[str, str]) -> Settings:
     return Settings(**values)  # type: ignore[arg-type]  # each field's type is its row's parse function
 
 
-CLIENT_VARIABLES = ("OUTLAY_SERVER", "OUTLAY_API_KEY")
-"""Read by `service.remote`: which server commands ask, with which key. A service does not heed them."""
+CLIENT_VARIABLES = ("OUTLAY_SERVER", "OUTLAY_API_KEY", "OUTLAY_MCP_KEY")
+"""Read by `service.remote` and `outlay mcp`: which server commands ask, and with which key; whom they answer.
+A service does not heed them."""
 
 
 def _refuse_unknown(env: Mapping[str, str]) -> None:

@@ -9,17 +9,49 @@ WARNINGS = 3
 """Warnings in the short text; the structured answer has all."""
 
 
+_OBJECTS: Body = {"type": "array", "items": {"type": "object"}}
+_TEXT: Body = {"type": ["string", "null"]}
+EXPLANATION: Body = {
+    "type": "object",
+    "properties": {
+        "result": {
+            "type": "object",
+            "description": "The kept result",
+            "properties": {name: {"type": "string"} for name in ("id", "kind", "title", "created_at")},
+        },
+        "summary": {"type": "object", "description": "The result in a sentence and few figures"},
+        "drivers": _OBJECTS | {"description": "What moves it most, the strongest first"},
+        "cost_lines": _OBJECTS | {"description": "What it costs, line by line, with the sum each line is made of [USD]"},
+        "price": {"type": ["object", "null"], "description": "The price of an accelerator-hour with its source; null: none, or several"},
+        "assumptions": _OBJECTS | {"description": "Values that nobody stated: field, value, source"},
+        "warnings": {"type": "array", "items": {"type": "string"}, "description": "What to mind"},
+        "price_snapshot": _TEXT | {"description": "Name of the prices used"},
+        "engine_version": _TEXT | {"description": "Version of the engine and its data"},
+    },
+    "required": ["result", "summary", "drivers", "cost_lines", "price", "assumptions", "warnings", "price_snapshot", "engine_version"],
+}
+"""The JSON schema of `explained`."""
+
+
 def short_text(answer: Body) -> str:
     """The answer's sentence with its first warnings; of a question in words what was read, and what is asked back."""
     understood = answer.get("understood")
     lines = [understood["echo"]] if understood else []
-    lines += [entry["question"] for entry in answer.get("unclear", ())]
+    lines += [_question(entry) for entry in answer.get("unclear", ())]
     summary = answer.get("summary") or {}
     lines += [summary["text"]] if summary.get("text") else []
     if answer.get("problem"):
         lines.append(answer["problem"]["detail"])
-    lines += [f"warning: {warning}" for warning in answer.get("warnings", ())[:WARNINGS]]
+    warned = (answer.get("answer") or {}) if understood else answer
+    lines += [f"warning: {warning}" for warning in (warned.get("warnings") or ())[:WARNINGS]]
     return "\n".join(lines)
+
+
+def _question(entry: Body) -> str:
+    """What is asked back, with the words it is about and what may be meant."""
+    named = f"'{entry['text']}': " if entry["text"] else ""
+    candidates = f" ({', '.join(entry['candidates'])})" if entry["candidates"] else ""
+    return f"{named}{entry['question']}{candidates}"
 
 
 def explained(kept: Body) -> Body:

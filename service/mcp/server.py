@@ -1,7 +1,8 @@
-"""The server of the Model Context Protocol over standard input and output, with the official SDK."""
+"""The server of the Model Context Protocol, over standard input and output or HTTP, with the official SDK."""
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import Any
 
@@ -10,10 +11,12 @@ import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.mcp.backends import Backend, ToolError
 from service.mcp.explanations import explained, explanation_text, short_text
-from service.mcp.tools import OPTIONS, TOOLS, Body, full_schema, input_schema
+from service.mcp.tools import OPTIONS, TOOLS, Body, full_schema, input_schema, output_schema
 
 JSON = "application/json"
 ACCELERATORS, RESULTS, SCHEMAS = "outlay://accelerators", "outlay://results", "outlay://schemas"
@@ -28,6 +31,29 @@ Context = ServerRequestContext[Any]
 def serve(backend: Backend, version: str) -> None:
     """Serve until standard input ends."""
     anyio.run(_run, make_server(backend, version))
+
+
+def serve_http(backend: Backend, version: str, host: str, port: int, key: str | None) -> None:
+    """Serve at http://HOST:PORT/mcp until the process is stopped; with a key only requests that have it as their bearer token."""
+    import uvicorn
+
+    app = make_server(backend, version).streamable_http_app(host=host, stateless_http=True, json_response=True)
+    uvicorn.run(app if key is None else guarded(app, key), host=host, port=port, log_level="warning")
+
+
+def guarded(app: ASGIApp, key: str) -> ASGIApp:
+    """The application behind a key; other requests are answered 401 before anything of them is read."""
+    expected = f"Bearer {key}".encode()
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        sent = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "http" and not hmac.compare_digest(sent, expected):
+            refusal = Response("the key of OUTLAY_MCP_KEY is required, as Authorization: Bearer", 401, {"WWW-Authenticate": "Bearer"})
+            await refusal(scope, receive, send)
+            return
+        await app(scope, receive, send)
+
+    return checked
 
 
 async def _run(server: Server[Any]) -> None:
@@ -128,7 +154,9 @@ def _result(text: str, structured: Body, *, is_error: bool = False) -> types.Cal
 def _tools() -> list[types.Tool]:
     reads = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, destructive_hint=False)
     return [
-        types.Tool(name=name, description=tool.description, input_schema=input_schema(name), annotations=reads)
+        types.Tool(
+            name=name, description=tool.description, input_schema=input_schema(name), output_schema=output_schema(name), annotations=reads
+        )
         for name, tool in TOOLS.items()
     ]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from service.schemas.fields import Schema
 
 Body = dict[str, Any]
 OPTIONS = 10
@@ -16,6 +19,12 @@ UNTYPED = frozenset(
     }
 )
 """Parts of requests whose fields the list of tools does not state. They are checked all the same; `outlay://schemas/{kind}` states them."""
+BOUNDS = frozenset(
+    {"minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"}
+)
+"""Keywords that an answer's schema does without: nobody makes answers by it."""
+TYPED_BELOW = frozenset({"Range", "RangeWithMean"})
+"""Parts of parts of an answer whose fields the list of tools states."""
 ID = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
@@ -84,6 +93,59 @@ def input_schema(name: str) -> Body:
     return {"type": "object", "properties": dict(properties), "required": [next(iter(properties))], "additionalProperties": False}
 
 
+def output_schema(name: str) -> Body:
+    """The JSON schema of a tool's answer: its parts with their fields, and what is below those as any object."""
+    from service.mcp.explanations import EXPLANATION
+    from service.schemas.json_schema import json_schema
+
+    return EXPLANATION if name == "explain" else summarised(json_schema(_answer_schema(name)))
+
+
+def _answer_schema(name: str) -> Schema:
+    from service.schemas.ask import AskAnswerSchema
+    from service.schemas.comparison.answer import CompareAnswerSchema
+    from service.schemas.procurement.answer import BuyOrRentAnswerSchema
+    from service.schemas.scaling.optimum_answer import OptimalAnswerSchema
+    from service.schemas.tracking.status import ProgramStatusSchema
+    from service.schemas.training.answer import EstimateAnswerSchema
+
+    schemas: Mapping[str, type[Schema]] = {
+        "estimate": EstimateAnswerSchema,
+        "compare": CompareAnswerSchema,
+        "buy_or_rent": BuyOrRentAnswerSchema,
+        "optimal": OptimalAnswerSchema,
+        "program_status": ProgramStatusSchema,
+        "ask": AskAnswerSchema,
+    }
+    return schemas[name]()
+
+
+def summarised(schema: Body) -> Body:
+    """An answer's schema with the parts of its parts as any object: an assistant reads the list of tools in every conversation."""
+    every = schema.get("$defs", {})
+    kept = _reached(schema["properties"], {name: {} for name in every}, set()) | (TYPED_BELOW & set(every))
+    below = {name: _described({**every[name]}, frozenset(every) - TYPED_BELOW) for name in sorted(kept)}
+    properties = _described(schema["properties"], frozenset())
+    found = {**schema, "properties": properties, **({"$defs": below} if below else {})}
+    plain: Body = _without_bounds(found)
+    return plain
+
+
+def _without_bounds(node: Any) -> Any:
+    """The schema without limits of values, and open to more fields."""
+    if isinstance(node, list):
+        return [_without_bounds(below) for below in node]
+    if not isinstance(node, dict):
+        return node
+    closed = node.get("additionalProperties") is False
+    return {
+        name: _without_bounds(below)
+        for name, below in node.items()
+        if name not in BOUNDS or isinstance(below, dict)
+        if not (closed and name == "additionalProperties")
+    }
+
+
 def full_schema(kind: str) -> Body:
     """The JSON schema of a kind's request. Raises KeyError for an unknown kind."""
     from service.schemas.json_schema import json_schema
@@ -95,22 +157,22 @@ def full_schema(kind: str) -> Body:
 def shortened(schema: Body) -> Body:
     """The schema with the parts of `UNTYPED` described alone: an assistant reads the list of tools in every conversation."""
     every = schema.get("$defs", {})
-    definitions = {name: _described(part) for name, part in every.items() if name not in UNTYPED}
-    properties = _described(schema["properties"])
+    definitions = {name: _described(part, UNTYPED) for name, part in every.items() if name not in UNTYPED}
+    properties = _described(schema["properties"], UNTYPED)
     reached = _reached(properties, definitions, set())
     kept = {name: part for name, part in definitions.items() if name in reached}
     return {**schema, "properties": properties, **({"$defs": kept} if "$defs" in schema else {})}
 
 
-def _described(node: Any) -> Any:
+def _described(node: Any, untyped: Set[str]) -> Any:
     """A part of a schema in which references to untyped parts are any object."""
     if isinstance(node, list):
-        return [_described(below) for below in node]
+        return [_described(below, untyped) for below in node]
     if not isinstance(node, dict):
         return node
-    if _name_of(node) in UNTYPED:
+    if _name_of(node) in untyped:
         return {"type": "object", **{name: node[name] for name in ("description",) if name in node}}
-    return {name: _described(below) for name, below in node.items()}
+    return {name: _described(below, untyped) for name, below in node.items()}
 
 
 def _name_of(node: Mapping[str, Any]) -> str:

@@ -119,7 +119,7 @@ def _buttons(chat: Conversation, found: Answered, *, shared: bool) -> list[Butto
     if found.kind == "estimate":
         buttons = [button("Cheaper ways", CHEAPER, value), button("Compare", COMPARE, value)]
     if found.kind == "chance" and "base" in found.request and found.reference.question is not None and chat.who.may("write"):
-        buttons = [button("All trials", TRIALS, value)]
+        buttons = [button("More trials", TRIALS, value)]
     if found.kind == "status":
         buttons = program_buttons(found.request["id"])
     if result is not None:

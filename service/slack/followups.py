@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.records import ProgramRecord
-from service.formats.headline import money
+from service.formats.headline import count, money
 from service.formats.slack.blocks import Message, text_message
 from service.formats.slack.references import GATE, PROGRESS, REPORT, SHARE, WHY, BadReference, read_reference
 from service.schemas.results.kinds import KINDS
@@ -24,6 +24,8 @@ CHANGED = "This button is of an earlier version; ask again."
 MOST_LEVERS = 5
 LEAST_DAYS = 0.01
 """Shorter savings of time are not named."""
+LEAST_SHORT = 10**8
+"""Counts from this on are shown with three figures and a suffix."""
 OF_THE_RUN_ALONE = ("hardware", "price", "levers")
 """Parts of an estimate's request that a comparison's workload does not have."""
 
@@ -56,10 +58,19 @@ def _cheaper(chat: Conversation, found: Answered) -> Message:
 
 
 def _lever(lever: Body) -> str:
-    change = ", ".join(f"{path} = {value}" for path, value in lever["change"].items() if value is not None)
+    change = ", ".join(f"{path} = {value}" for path, value in _changed("", lever["change"]))
     title = f"{lever['title']} ({change})" if change else lever["title"]
     days = f" and {lever['saves_days']:.3g} days" if lever["saves_days"] >= LEAST_DAYS else ""
     return f"• {title}: saves {money(lever['saves_usd'])}{days}. Risk: {lever['risk']}"
+
+
+def _changed(path: str, change: Any) -> Iterator[tuple[str, str]]:
+    """Each changed field with its value, large counts with a suffix."""
+    if isinstance(change, Mapping):
+        for name, below in change.items():
+            yield from _changed(f"{path}.{name}" if path else name, below)
+    elif change is not None:
+        yield path, count(change) if isinstance(change, int) and change >= LEAST_SHORT else str(change)
 
 
 def _compare(chat: Conversation, found: Answered) -> Message:

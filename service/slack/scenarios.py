@@ -1,4 +1,4 @@
-"""Scenarios asked from Slack: all trials of a chance, by workers, whose end changes the message."""
+"""Scenarios asked from Slack: more trials of a chance, by workers, whose end changes the message."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from service.usecases.ask.read import read_question
 from service.usecases.scenarios.scenarios import find_scenario, submit
 from service.usecases.slack.addresses import picture_address
 
+TRIALS = 1_000_000
+"""Ten times as many as a chance is answered by in the request itself."""
+
 
 def start_trials(chat: Conversation, found: Answered) -> Message:
-    """Start a scenario of all trials; its end replaces this message. Raises DomainErrors."""
+    """Start a scenario of more trials; its end replaces this message. Raises DomainErrors."""
     if not chat.who.may("write"):
         raise InvalidRequest("This channel may only read, and a scenario is kept: `outlay slack map` with --scope read,write lets it.")
     reading = read_question(chat.context, chat.who, found.reference.question or "").understood.echo
-    request = {**found.request, "early_stop": False}
+    request = {**found.request, "trials": TRIALS, "early_stop": False}
     notify = DeliveryTarget("slack_response", chat.response_url, server=chat.server, reading=reading)
     row = submit(chat.context, chat.who, build_request(SCHEMAS["chance"].load(request)), request, notify=notify)
     return running_message(row, reading)

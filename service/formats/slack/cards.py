@@ -13,6 +13,7 @@ from service.formats.headline import count, duration_range, money, money_range, 
 Answer = Mapping[str, Any]
 Field = tuple[str, str]
 NOT_KNOWN = "not known"
+MOST_OFFERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,8 @@ def _chance(_: Answer, answer: Answer) -> tuple[Field, ...]:
 
 
 def _price(_: Answer, answer: Answer) -> tuple[Field, ...]:
-    return tuple(
-        (_offer_name(offer), f"{money(float(offer['usd_per_accelerator_hour']))} per accelerator-hour") for offer in answer["items"][:3]
-    )
+    prices = (f"{money(float(offer['usd_per_accelerator_hour']))} per accelerator-hour" for offer in answer["items"])
+    return tuple(dict.fromkeys(zip(map(_offer_name, answer["items"]), prices, strict=True)))[:MOST_OFFERS]
 
 
 def _offer_name(offer: Answer) -> str:

@@ -14,6 +14,8 @@ WIDTH, HEIGHT = 300, 60
 """In units of two pixels."""
 GOAL, LINE, LABELS = 5, 17, 33
 """Depths below the upper edge of the drawing, in the same units."""
+ASIDE = {"left": 4, "center": 0, "right": -4}
+"""How far a label is moved off its line, by what is aligned with it."""
 MARGIN_SHARE = 0.15
 LABEL_SHARE = 0.22
 """Parts of the drawing's width: beside what is drawn, and what a label takes."""
@@ -33,7 +35,7 @@ def draw(usd: Range, goal_usd: float | None) -> bytes:
         rule = data([{"goal": goal_usd}]).mark_rule(color=GREY, strokeDash=[4, 3], strokeWidth=2)
         layers.append(rule.encode(x=alt.X("goal:Q", scale=across, axis=None)))
         align = "right" if goal_usd > (low + high) / 2 else "left"
-        layers.append(_label(goal_usd, f" budget {money(goal_usd)} ", across, GOAL, GREY, align))
+        layers.append(_label(goal_usd, f"budget {money(goal_usd)}", across, GOAL, GREY, align))
     size, frame = alt.AutoSizeParams(type="fit", contains="padding"), alt.ViewBackground(stroke=None)
     return png(titled(alt.layer(*layers), width=WIDTH, height=HEIGHT, autosize=size, view=frame))
 
@@ -54,5 +56,5 @@ def _labelled(usd: Range, width: float) -> list[float]:
 
 def _label(value: float, text: str, across: alt.Scale, depth: float, colour: str, align: Any = "center") -> Any:
     row = data([{"at": value, "text": text}])
-    mark = row.mark_text(color=colour, fontSize=10, fontWeight="bold", align=align, baseline="middle")
+    mark = row.mark_text(color=colour, fontSize=10, fontWeight="bold", align=align, dx=ASIDE[align], baseline="middle")
     return mark.encode(x=alt.X("at:Q", scale=across, axis=None), y=alt.value(depth), text="text:N")

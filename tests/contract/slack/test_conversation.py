@@ -47,6 +47,7 @@ def test_the_conversation_from_an_estimate_to_what_the_channel_sees(slack: Slack
     cheaper = slack.press(answered, "Cheaper ways")
     levers = slack.client.post("/v1/estimate", json=direct["understood"]["request"] | {"levers": True}).get_json()["levers"]
     assert levers[0]["title"] in texts(cheaper)
+    assert "{" not in texts(cheaper)
 
     compared = slack.press(answered, "Compare")
     assert compared["blocks"][0]["text"]["text"].startswith("*Cheapest of ")
@@ -120,7 +121,10 @@ def test_every_kind_of_question_has_a_card(slack: Slack) -> None:
     }.items():
         answered = slack.command(question)
         assert [field["text"].partition("\n")[0].strip("*") for field in answered["blocks"][0]["fields"]] == fields
-    assert "an accelerator-hour" in texts(slack.command("price h100 spot"))
+    priced = slack.command("price h100 in germany")
+    assert "an accelerator-hour" in texts(priced)
+    shown = [field["text"] for field in priced["blocks"][0]["fields"]]
+    assert len(set(shown)) == len(shown) == 3
 
 
 def test_nothing_understood_is_answered_with_examples(slack: Slack) -> None:
@@ -183,21 +187,21 @@ def work(context: AppContext) -> None:
             run_job(context, job.id, JOB_KINDS, Worker("tests/1"))
 
 
-def test_all_trials_are_a_scenario_whose_end_changes_the_message(slack: Slack) -> None:
+def test_more_trials_are_a_scenario_whose_end_changes_the_message(slack: Slack) -> None:
     context: AppContext = slack.app.extensions["context"]
     asked = slack.command(CHANCE)
-    assert labels(asked) == ["All trials", "Why", "Share"]
-    running = slack.press(asked, "All trials")
+    assert labels(asked) == ["More trials", "Why", "Share"]
+    running = slack.press(asked, "More trials")
     assert running["replace_original"]
-    assert "100,000 trials are queued; this message changes" in texts(running)
+    assert "1,000,000 trials are queued; this message changes" in texts(running)
     looked = slack.press(running, "Progress")
-    assert "100,000 trials are queued" in texts(looked)
+    assert "1,000,000 trials are queued" in texts(looked)
     work(context)
     assert deliver_due(context) == 1
     ended = slack.received[-1]
     assert ended["replace_original"]
     assert [field["text"].partition("\n")[0] for field in ended["blocks"][0]["fields"]] == ["*Cost*", "*Finish*", "*Chance*"]
-    assert "100,000 trials." in texts(ended)
+    assert "1,000,000 trials." in texts(ended)
     assert "I read: the chance" in texts(ended)
     shared = slack.press(ended, "Share")
     assert (shared["response_type"], shared["blocks"][0]) == ("in_channel", ended["blocks"][0])
@@ -207,7 +211,7 @@ def test_all_trials_are_a_scenario_whose_end_changes_the_message(slack: Slack) -
 def test_a_cancelled_scenario_is_told_as_such_and_an_ended_response_url_is_given_up(slack: Slack) -> None:
     context: AppContext = slack.app.extensions["context"]
     for late in (RESPONSE_URL_VALID - timedelta(seconds=3), timedelta()):
-        slack.press(slack.command(CHANCE), "All trials")
+        slack.press(slack.command(CHANCE), "More trials")
         scenario = slack.client.get("/v1/scenarios").get_json()["items"][0]["id"]
         slack.client.delete(f"/v1/scenarios/{scenario}")
         posted: list[Body] = []

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import jsonschema
 import pytest
+import requests
 
 from service.config import Settings
-from tests.unit.cli.invoke import output_of
+from tests.conftest import DEADLINE_S, wait_for
+from tests.unit.cli.invoke import output_of, run
 from tests.unit.served import guarded_service
 
 if TYPE_CHECKING:
@@ -25,6 +31,11 @@ RUN: dict[str, Any] = {
     "data": {"tokens": "1T"},
     "hardware": {"accelerator": "H100", "count": 256},
     "price": {"usd_per_accelerator_hour": 2.0},
+}
+FLEET: dict[str, Any] = {
+    "demand": {"accelerator": "H100", "count": 64, "years": 3, "utilisation": 0.7},
+    "own": [{"name": "own", "capex_usd_per_accelerator": 32000}],
+    "rent": {"quotes": [{"name": "quote", "pricing": "on_demand", "usd_per_accelerator_hour": 2.0}]},
 }
 TOOLS = {"estimate", "compare", "buy_or_rent", "optimal", "program_status", "ask", "explain"}
 Talk = Callable[["Client"], Awaitable[None]]
@@ -60,6 +71,8 @@ def test_tools_state_what_they_take(settings: Settings) -> None:
             assert len(json.dumps(tool.input_schema)) < 20_000
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint
+            jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+            assert len(json.dumps(tool.output_schema)) < 20_000
         jsonschema.validate(RUN, tools["estimate"].input_schema)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**RUN, "data": {"tokens": -1}}, tools["estimate"].input_schema)
@@ -77,6 +90,11 @@ def test_tools_answer_what_commands_answer(settings: Settings, tmp_path: Path) -
     async def ask(client: Client) -> None:
         estimate = await client.call_tool("estimate", RUN)
         assert not estimate.is_error
+        doubtful = text_of(await client.call_tool("ask", {"text": "llama 70b on 1T tokens, 64 h100"}))
+        assert "'llama 70b': which model: one of these? (llama-2-70b, llama-3-70b, " in doubtful
+        typed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        total = typed["estimate"]["$defs"]["CostBlock"]["properties"]["total_usd"]
+        assert total["anyOf"][0]["$ref"] == "#/$defs/Range"
         assert text_of(estimate).splitlines()[0] == expected["summary"]["text"]
         assert estimate.structured_content["cost"]["total_usd"] == expected["cost"]["total_usd"]
         question = await client.call_tool("ask", {"text": "7B on 1T tokens, 256 h100"})
@@ -87,6 +105,11 @@ def test_tools_answer_what_commands_answer(settings: Settings, tmp_path: Path) -
         explained = await client.call_tool("explain", {"result_id": kept["id"]})
         assert explained.structured_content["cost_lines"] == kept["answer"]["cost"]["lines"]
         assert "values were assumed" in text_of(explained)
+        answers = {"estimate": estimate, "ask": question, "compare": compared, "explain": explained}
+        answers["optimal"] = await client.call_tool("optimal", {"budget": {"flops": 1e21}})
+        answers["buy_or_rent"] = await client.call_tool("buy_or_rent", FLEET)
+        for name, answer in answers.items():
+            jsonschema.validate(answer.structured_content, typed[name])
         uris = [resource.uri for resource in (await client.list_resources()).resources]
         assert uris == ["outlay://accelerators", "outlay://results", f"outlay://results/{kept['id']}"]
         read = json.loads((await client.read_resource(uris[2])).contents[0].text)
@@ -145,3 +168,62 @@ def test_a_server_is_asked_with_the_key_of_the_environment(settings: Settings) -
     with guarded_service(settings) as (url, token):
         talk(settings, ask, "--server", url, OUTLAY_API_KEY=token)
         talk(settings, ask_without, "--server", url, XDG_CONFIG_HOME=str(settings.data_dir))
+
+
+@contextmanager
+def serving_http(settings: Settings, **environment: str) -> Iterator[str]:
+    """The address of a process that serves HTTP."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    variables = {**os.environ, "OUTLAY_DATA_DIR": str(settings.data_dir), "OUTLAY_OFFLINE": "1", "PYTHONPATH": str(ROOT), **environment}
+    process = subprocess.Popen([sys.executable, "-m", "service.cli", "mcp", "--http", str(port)], env=variables, cwd=ROOT)
+    try:
+        wait_for(lambda: listens(port), "the server")
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_S)
+
+
+def listens(port: int) -> bool:
+    with closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_it_is_served_over_http_on_this_machine(settings: Settings) -> None:
+    from mcp import Client
+
+    async def ask(address: str) -> None:
+        async with Client(address, read_timeout_seconds=120) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            question = await client.call_tool("ask", {"text": "7B on 1T tokens, 256 h100"})
+            assert question.structured_content["understood"]["kind"] == "estimate"
+
+    with serving_http(settings) as address:
+        anyio.run(ask, address)
+        foreign = requests.post(address, json={}, headers={"Host": "attacker.example"}, timeout=DEADLINE_S)
+        assert foreign.status_code == 421
+
+
+def test_a_key_is_required_where_one_is_set_and_beyond_this_machine(settings: Settings) -> None:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def ask(address: str) -> None:
+        key = {"Authorization": "Bearer s3cr3t"}
+        async with (
+            httpx2.AsyncClient(headers=key, timeout=DEADLINE_S) as http,
+            Client(streamable_http_client(address, http_client=http), read_timeout_seconds=120) as client,
+        ):
+            assert len((await client.list_tools()).tools) == len(TOOLS)
+
+    with serving_http(settings, OUTLAY_MCP_KEY="s3cr3t") as address:
+        for headers in ({}, {"Authorization": "Bearer s3cr3"}):
+            refused = requests.post(address, json={}, headers=headers, timeout=DEADLINE_S)
+            assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
+        anyio.run(ask, address)
+    for address in ("0.0.0.0:0", "[::]:0"):  # all addresses are what is refused
+        assert "OUTLAY_MCP_KEY" in run(settings, "mcp", "--http", address).output
+    assert "must be a port" in run(settings, "mcp", "--http", "x").output
