@@ -27,7 +27,7 @@ from service.config import Settings, load_settings
 from service.domain.errors import StoreUnavailable
 from service.domain.teams import SCOPES
 from service.usecases.audit import check_trail
-from service.usecases.keys import make_key
+from service.usecases.keys import hash_secret, make_key
 from tests.contract.doors import House, house, is_problem, key_id, secret, shown
 
 OPEN_PATHS = {
@@ -322,6 +322,23 @@ def newest(doors: House) -> Mapping[str, Any]:
     return found
 
 
+class TestSecrets:
+    def test_no_answer_shows_a_secret_again(self, doors: House, ids: Mapping[str, str]) -> None:
+        """Not to their own team either: secrets of webhooks, paths of their addresses, tokens of links, keys, digests."""
+        webhook = {"webhook": "https://example.com/path-of-ours", "secret": f"whsec_{base64.b64encode(b'o' * 32).decode()}"}
+        rule = {"kind": "budget", "shares": [0.5], "targets": [webhook]}
+        made = doors.ask("ours", "POST", address("/v1/track/programs/<program_id>/alert-rules", ids), json=rule)
+        assert made.get_json()["targets"][0]["secret"] == webhook["secret"]
+        opened = doors.ask("ours", "POST", address("/v1/results/<result_id>/links", ids), json={}).get_json()["url"]
+        hidden = [webhook["secret"], "path-of-ours", opened.partition("?token=")[2], *map(secret, doors.tokens.values())]
+        hidden += [hash_secret(secret(token)) for token in doors.tokens.values()]
+        asked = {**ids, "rule_id": made.get_json()["id"]}
+        for method, rule_of in routes(doors.app):
+            if method == "GET":
+                shown_now = doors.ask("ours", "GET", address(rule_of, asked)).text
+                assert not [place for place, text in enumerate(hidden) if text in shown_now], rule_of
+
+
 class TestPagesOfResults:
     def test_only_its_team_opens_one_by_a_key(self, doors: House, ids: Mapping[str, str]) -> None:
         """To others it is as unknown as none; without a key nothing is told of it, nor with one that may not read."""
@@ -355,7 +372,7 @@ class TestTheSpecification:
         for path, methods in document["paths"].items():
             for operation in (methods[method] for method in methods if method != "parameters"):
                 keyed = path.startswith(PREFIX)
-                assert ("security" in operation) == keyed, path
+                assert bool(operation.get("security")) == keyed, path
                 assert ({"401", "403", "429"} <= set(operation["responses"])) == keyed, path
 
     def test_own_parameters_stand_beside_the_others(self, doors: House) -> None:
