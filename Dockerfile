@@ -1,5 +1,7 @@
 # Two stages: build the environment, then copy it to a slim image that runs as nobody in particular.
-FROM python:3.12-slim AS build
+# Pin the base where you build: --build-arg PYTHON_IMAGE=python:3.12-slim@sha256:… (docs/deployment.md says how to find the digest).
+ARG PYTHON_IMAGE=python:3.12-slim
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
 RUN python -m venv /opt/outlay
 COPY requirements.lock pyproject.toml README.md LICENSE ./
@@ -11,7 +13,7 @@ COPY migrations migrations
 COPY outlay_client outlay_client
 RUN /opt/outlay/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
-FROM python:3.12-slim
+FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/outlay outlay
 COPY --from=build /opt/outlay /opt/outlay
 ENV PATH=/opt/outlay/bin:$PATH OUTLAY_HOST=0.0.0.0 OUTLAY_PORT=8080 OUTLAY_DATA_DIR=/var/lib/outlay/data PYTHONUNBUFFERED=1

@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
+CYCLONEDX_VERSION := 7.5.0
+PIP_AUDIT_VERSION := 2.10.1
 
-.PHONY: run test soak clients sdk bench accuracy tests lint openapi readme lock clean
+.PHONY: run test soak clients sdk bench accuracy tests lint openapi readme lock sbom audit clean
 
 run: $(STAMP)
 	@exec $(BIN)/outlay serve
@@ -57,6 +59,22 @@ lock: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build pyproject.toml --output-file requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build --extra dev pyproject.toml --constraints requirements.lock --output-file requirements-dev.lock
+
+# Bill of materials and licences of what the image contains, from an environment of its own.
+sbom: $(STAMP)
+	@rm -rf build/sbom && mkdir -p build/sbom
+	$(PYTHON) -m venv build/sbom/environment
+	build/sbom/environment/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv tool run --from cyclonedx-bom==$(CYCLONEDX_VERSION) cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file build/sbom/outlay.cdx.json build/sbom/environment/bin/python
+	$(BIN)/python -m tools.licences build/sbom/outlay.cdx.json > build/sbom/licences.csv
+	@echo "build/sbom/outlay.cdx.json, build/sbom/licences.csv"
+
+# Known vulnerabilities of the locked versions; asks PyPI's advisories, so it needs a network.
+audit: $(STAMP)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv tool run --from pip-audit==$(PIP_AUDIT_VERSION) pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
