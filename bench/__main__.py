@@ -71,6 +71,7 @@ RUNS_OF_ONE_SHAPE: tuple[dict[str, Any], ...] = tuple(
 def main() -> None:
     """All benchmarks, the baselines in the same run."""
     from bench.ask import reading
+    from bench.command_line import command_line
     from bench.compare import compare
     from bench.procurement import procurement
     from bench.results import results
@@ -228,13 +229,6 @@ def start_up() -> None:
             finally:
                 process.terminate()
                 process.wait(60)
-
-
-def command_line() -> None:
-    """How long `outlay --help` takes: the median of five."""
-    help_command = [sys.executable, "-m", "service.cli", "--help"]
-    times_s = [timed(lambda: subprocess.run(help_command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL))[0] for _ in range(5)]
-    report("outlay_help", statistics.median(times_s), "s")
 
 
 if __name__ == "__main__":
