@@ -29,6 +29,10 @@ HEAD = (
     *("", "USD", "", "days", "p90 days", "finish", "in time", "tCO2e"),
     *("provider", "region", "instances", "pricing", "availability", "read", ""),
 )
+DISPENSABLE = ("availability", "read", "tCO2e", "p90 days", "in time", "finish", "region")
+"""Columns for which a narrow terminal has no room; the first is given up first."""
+SHOWN = 10
+"""Options on a terminal, unless all are asked for."""
 UNINTERRUPTED_PRICINGS = ("on_demand", "reserved_1y", "reserved_3y", "reserved")
 FIGURES = 6
 
@@ -87,11 +91,13 @@ def table(answer: Entry, *, verbose: bool) -> str:
     none_feasible = bool(options) and not any(option["feasible"] for option in options)
     first_warnings, warnings = (warnings[:1], warnings[1:]) if none_feasible else ([], warnings)
     ruled_out = ", ".join(f"{reason} {count}" for reason, count in answer["infeasible"].items()) or "none"
-    count = f"{len(options)} of {answer['considered']} options"
-    rows = [_row(option, clip=sys.stdout.isatty() and not none_feasible) for option in options]
+    shown = options if verbose or not sys.stdout.isatty() else options[:SHOWN]
+    count = f"{len(shown)} of {answer['considered']} options"
+    rows = [_row(option, clip=sys.stdout.isatty() and not none_feasible) for option in shown]
     parts = [
         *first_warnings,
-        tables.columns(_without_empty([HEAD, *rows])) if rows else "no options",
+        tables.columns(tables.narrowed(_without_empty([HEAD, *rows]), DISPENSABLE)) if rows else "no options",
+        *([f"-v shows {len(options)} options, --json all figures"] if len(shown) < len(options) else ()),
         f"{count}, * on the Pareto front of cost, finish and carbon; ruled out, some for several reasons: {ruled_out}",
         f"prices {answer['price_snapshot']}, engine {answer['engine_version']}, the oldest shown of {_day(answer['prices_as_of'])}",
     ]
@@ -137,7 +143,9 @@ def _row(option: Entry, *, clip: bool) -> tuple[str, ...]:
         f"uses {option['commitment']['used_share']:.0%} of what is reserved" if option["commitment"] else "",
         tables.clip(reasons) if clip else reasons,
     )
-    hardware = f"{option['nodes']} x {offer['instance_type']} ({option['count']} {offer['accelerator']})"
+    hardware = (
+        _short_hardware(option) if clip else f"{option['nodes']} x {offer['instance_type']} ({option['count']} {offer['accelerator']})"
+    )
     return (
         f"{option['rank']}" if option["feasible"] else "-",
         tables.figure(cost["p50"]) if cost else "-",
@@ -147,11 +155,19 @@ def _row(option: Entry, *, clip: bool) -> tuple[str, ...]:
         offer["provider"],
         offer["region"],
         f"{option['variant']}: {hardware}" if option["variant"] else hardware,
-        offer["pricing"],
+        "" if clip else offer["pricing"],
         offer["availability"],
         _day(offer["observed_at"]),
         " ".join(mark for mark in marks if mark),
     )
+
+
+def _short_hardware(option: Entry) -> str:
+    """What is rented and how, for a line of a terminal."""
+    offer = option["offer"]
+    pricing = "" if offer["pricing"] == "on_demand" else f" {offer['pricing']}"
+    fleet = f"{option['count']} {tables.shown_accelerator(offer['accelerator'])}{pricing}"
+    return f"{fleet}: {option['nodes']} x {tables.clip(offer['instance_type'], 20)}"
 
 
 def _format_time(time: Entry | None) -> tuple[str, str, str, str]:

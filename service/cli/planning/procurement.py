@@ -82,7 +82,7 @@ def table(answer: Entry, *, verbose: bool) -> str:
     """The verdict in words, the options in order, the mix, what turns the verdict, and warnings."""
     verdict, mix = answer["verdict"], answer["mix"]
     parts = [
-        tables.columns([HEAD, *(_row(option) for option in answer["options"])]),
+        tables.columns(tables.narrowed([HEAD, *(_row(option) for option in answer["options"])], ("USD per used hour", "kind"))),
         f"{len(answer['options'])} of {answer['considered']} options over {answer['demand']['months']} months",
     ]
     parts += [_describe_mix(mix)] if mix else []

@@ -145,7 +145,9 @@ def _quality(loss: Entry | None) -> str:
 def _options(answer: Entry) -> str:
     head = ("", "USD/M tokens", "USD/month", "replica", "tokens/s", "ms/token", "provider", "region", "pricing", "read", "")
     rows = [_row(option) for option in (answer["best"], *answer["alternatives"])]
-    return f"{tables.columns([head, *rows])}\n{len(rows)} of {answer['considered']} options"
+    return (
+        f"{tables.columns(tables.narrowed([head, *rows], ('read', 'region', 'ms/token')))}\n{len(rows)} of {answer['considered']} options"
+    )
 
 
 def _row(option: Entry) -> tuple[str, ...]:
@@ -155,7 +157,7 @@ def _row(option: Entry) -> tuple[str, ...]:
         str(option["rank"]),
         f"{million['p50']:.4g}" if million else "-",
         tables.figure(month["p50"]) if month else "-",
-        f"{configuration['accelerators']} x {configuration['accelerator']} {configuration['format']}",
+        f"{configuration['accelerators']} x {tables.shown_accelerator(configuration['accelerator'])} {configuration['format']}",
         tables.figure(option["throughput"]["output_tokens_per_s"]["p50"]),
         tables.figure(option["latency"]["time_per_output_token_ms"]["p50"]),
         *_price_cells(price),

@@ -11,7 +11,7 @@ from service.cli.terminal.context import make_context, report_errors
 from service.cli.terminal.options import PRICINGS, json_option
 from service.cli.terminal.request_io import show
 from service.cli.terminal.server import report_problems, server_options, stated_server
-from service.cli.terminal.tables import Cells, grid, scaled
+from service.cli.terminal.tables import Cells, grid, scaled, shown_accelerator
 from service.cli.terminal.waiting import waiting
 
 ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "rnn", "other")
@@ -33,7 +33,7 @@ def offers(limit: int, *, as_json: bool, **filters: Any) -> None:
         entries, lines = _cheapest(_stated(filters), limit)
     cells: Cells = {
         "USD/acc-h": "{usd_per_accelerator_hour:.4f}",
-        "accelerator": "{accelerator}",
+        "accelerator": lambda entry: shown_accelerator(entry["accelerator"]),
         "provider": "{provider}",
         "region": "{region}",
         "instance type": "{instance_type}",

@@ -15,7 +15,7 @@ from service.cli.terminal.context import make_context, report_errors
 from service.cli.terminal.options import json_option
 from service.cli.terminal.request_io import show
 from service.cli.terminal.server import report_problems, server_options, stated_server
-from service.cli.terminal.tables import Cells, csv_text, grid
+from service.cli.terminal.tables import Cells, csv_text, grid, shown_accelerator
 from service.domain.errors import StoreUnavailable
 from service.domain.procurement.contract_prices import CONTRACT_TERMS
 
@@ -71,7 +71,7 @@ def contracts(*, as_json: bool, **filters: str | None) -> None:
     with report_errors(), report_problems():
         entries = _bands_here(stated) if server is None else server.items("/v1/contract-prices", stated)
     cells: Cells = {
-        "accelerator": "{accelerator}",
+        "accelerator": lambda entry: shown_accelerator(entry["accelerator"]),
         "term": "{term}",
         "sellers": "{seller}s",
         "low": "{low_usd_per_accelerator_hour:.2f}",

@@ -16,6 +16,8 @@ Entry = Mapping[str, Any]
 Cells = Mapping[str, str | Callable[[Entry], str]]
 """By the head of a column, what its cells show: a format of the entry's fields, or a function of the entry."""
 UNLIMITED_WIDTH = 100_000
+GAP, LEAST_ROOM, FOLDED = 2, 8, 24
+"""Characters between columns, the fewest of one whose cells are folded, and the fewest that read well."""
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
@@ -85,15 +87,48 @@ def columns(rows: Sequence[Sequence[str]], *, fit: bool = True) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
-    for _ in rows[0]:
-        table.add_column(overflow="fold")
+    room, widths = _terminal_width() if fit else UNLIMITED_WIDTH, _widths(rows)
+    whole = _longest_whole(widths, room)
+    table = Table.grid(padding=(0, GAP))
+    for width in widths:
+        table.add_column(overflow="fold", no_wrap=width <= whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console(width=_terminal_width() if fit else UNLIMITED_WIDTH, color_system=None)
+    console = Console(width=room, color_system=None)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def shown_accelerator(name: str) -> str:
+    """The name of an accelerator: in full for scripts, without vendor and form factor on a terminal."""
+    from service.formats.headline import short_name
+
+    return short_name(name) if sys.stdout.isatty() else name
+
+
+def narrowed(rows: Sequence[Sequence[str]], dispensable: Sequence[str]) -> list[Sequence[str]]:
+    """The rows, head first, without the dispensable columns for which the terminal has no room; the first named is the first to go."""
+    found: list[Sequence[str]] = list(rows)
+    for head in dispensable:
+        widths = _widths(found)
+        if sum(min(width, FOLDED) + GAP for width in widths) - GAP <= _terminal_width():
+            break
+        left = [index for index, name in enumerate(found[0]) if name != head]
+        found = [[row[index] for index in left] for row in found]
+    return found
+
+
+def _longest_whole(widths: Sequence[int], room: int) -> int:
+    """Characters up to which columns stay whole, so that figures, dates and names do, and longer texts are folded; 0: none can."""
+    limits = sorted(set(widths), reverse=True)
+    needed = ((limit, sum((width if width <= limit else LEAST_ROOM) + GAP for width in widths)) for limit in limits)
+    return next((limit for limit, characters in needed if characters - GAP <= room), 0)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Characters of each column's longest cell."""
+    return [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
 
 
 def _terminal_width() -> int:

@@ -32,6 +32,25 @@ def test_a_table_fits_the_terminal_and_loses_nothing(width: int, monkeypatch: py
     assert (text.count("x"), *(word in text for word in ROWS[1][1].split())) == (90, *[True] * 13)
 
 
+def test_figures_and_dates_stay_whole_while_texts_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure in pieces is misread."""
+    monkeypatch.setattr(tables, "_terminal_width", lambda: 44)
+    rows = [("USD", "read", "where"), ("1,086,145", "2026-05-20", "8 x gpu-h100-sxm_8gpu-128vcpu-1600gb at eu-north1")]
+    text = tables.columns(rows)
+    assert "1,086,145  2026-05-20  8 x" in text
+    assert max(map(len, text.splitlines())) <= 44
+
+
+def test_dispensable_columns_give_way_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as the width needs."""
+    rows = [("USD", "tCO2e", "region", "read"), ("1,086,145", "3.01", "europe-north1", "2026-05-20")]
+    heads = []
+    for width in (60, 34, 30, 10):
+        monkeypatch.setattr(tables, "_terminal_width", lambda width=width: width)
+        heads.append(tuple(tables.narrowed(rows, ("read", "tCO2e", "region"))[0]))
+    assert heads == [("USD", "tCO2e", "region", "read"), ("USD", "tCO2e", "region"), ("USD", "region"), ("USD",)]
+
+
 def test_help_imports_no_table_code() -> None:
     """Rich is loaded with the first table."""
     lines = (
