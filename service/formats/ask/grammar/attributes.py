@@ -80,6 +80,8 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
 def _share(key: str, figure: Figure) -> tuple[str, object, str] | None:
     if figure.unit == "percent":
         return key, float(figure.value / 100), ""
+    if figure.unit:  # an amount of money is no share
+        return None
     if figure.value <= 1 and figure.scale == 1 and not figure.spoken:
         return key, float(figure.value), ""
     likely = figure.scale == 1 and 1 < figure.value <= 100 and key in ("mfu", "utilisation") and not figure.spoken

@@ -63,7 +63,7 @@ def chance_request(draft: Draft) -> Request:
     draft.rename("span", "limit", "read as a limit")
     draft.rename("date", "deadline", "read as the deadline")
     base = estimate_request(draft)
-    if budget is None and "deadline" not in base.get("schedule", {}) and not draft.doubts:
+    if budget is None and "deadline" not in base.get("schedule", {}) and not draft.asks:
         draft.missing("the chance of what: a deadline (by 2027-06-30) or a budget (under $2M)?")
     return stated(kind="monte_carlo", base=base, budget_usd=budget)
 
@@ -162,7 +162,7 @@ def status_request(draft: Draft) -> Request:
     if as_of is not None and as_of > draft.today:
         as_of = add_months(as_of, -12 * ((as_of - draft.today).days // 366 + 1))
         draft.note("as_of", as_of, "a status is of the past: the last such day")
-    if program is None and not draft.doubts:
+    if program is None and not draft.asks:
         draft.missing("of which program?")
     end = None if as_of is None else f"{as_of.isoformat()}T23:59:59Z"
     return stated(id=program and program.id, as_of=end)

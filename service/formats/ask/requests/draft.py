@@ -24,6 +24,11 @@ class Draft:
     doubts: list[Doubt] = field(default_factory=list)
     notes: list[ReadingNote] = field(default_factory=list)
 
+    @property
+    def asks(self) -> bool:
+        """Whether anything is asked back."""
+        return any(doubt.blocking for doubt in self.doubts)
+
     def one(self, name: str, path: str) -> Any:
         """The value of a name, None where nothing is said; several different ones are asked back."""
         found = self.slots.each(name)
