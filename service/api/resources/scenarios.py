@@ -61,7 +61,11 @@ CALLBACKS: Body = {
                     for name, text in WEBHOOK_HEADERS.items()
                 ],
                 "requestBody": {"required": True, "content": {"application/json": {"schema": ScenarioEndSchema}}},
-                "responses": {"2XX": {"description": "Taken; 410 ends the delivery, and all else is retried for 28 hours"}},
+                "responses": {
+                    "2XX": {"description": "Taken; every other answer but 410 is followed by attempts for 28 hours"},
+                    "410": {"description": "Not wanted: this ends the delivery"},
+                },
+                "security": [],
             }
         }
     }
