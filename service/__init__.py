@@ -23,13 +23,14 @@ def create_app(settings: Settings | None = None) -> Flask:
     from service.api.http.client_address import trust_proxies
     from service.config import load_settings, secrets_of
     from service.container import build_context
-    from service.runtime import logs
+    from service.runtime import logs, traces
 
     settings = load_settings(os.environ) if settings is None else settings
     logs.hide(secrets_of(settings, os.environ))
     logs.configure(settings.log_level.upper())
     app = Flask("outlay", static_folder=None, template_folder=None)
     app.extensions["context"] = build_context(settings)
+    traces.trace_app(app)
     api.register(app)
     app.wsgi_app = trust_proxies(app.wsgi_app, settings.trusted_proxies)  # type: ignore[assignment, method-assign]
     return app

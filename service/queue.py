@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
 from service.config import Settings
@@ -97,16 +98,14 @@ def _files(settings: Settings) -> dict[str, Any]:
     }
 
 
-def publish(app: Celery, job_id: str, request_id: str | None = None) -> bool:
-    """Send one message and wait for the broker; False, logged, where that failed.
-
-    `request_id` is of the request that made the job, for the worker's log.
-    """
+def publish(app: Celery, job_id: str) -> bool:
+    """Send one message, with the id of the present request, and wait for the broker; False, logged, where that failed."""
     from kombu.exceptions import ChannelError, KombuError
     from redis.exceptions import RedisError
 
+    headers = {REQUEST_ID: logs.bound_fields().get(REQUEST_ID)}
     try:
-        app.send_task(RUN_JOB, args=[job_id], queue=JOBS_QUEUE, retry=False, ignore_result=True, headers={REQUEST_ID: request_id})
+        app.send_task(RUN_JOB, args=[job_id], queue=JOBS_QUEUE, retry=False, ignore_result=True, headers=headers)
     except (KombuError, ChannelError, RedisError, OSError) as error:
         log.warning("job %s not sent, the sweeper will: %s", job_id, error)
         return False
@@ -118,14 +117,15 @@ class CeleryQueue:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._waiting: queue.Queue[tuple[str, str | None]] = queue.Queue(_BACKLOG)
+        self._waiting: queue.Queue[tuple[Context, str]] = queue.Queue(_BACKLOG)
         self._lock = threading.Lock()
         self._sender: threading.Thread | None = None
 
     def send(self, job_id: str) -> None:
         """Pass the job to the sending thread; with a full backlog it is left to the sweeper."""
         try:
-            self._waiting.put_nowait((job_id, logs.bound_fields().get(REQUEST_ID)))
+            # the sender's log lines, and its part of a trace, belong to the request
+            self._waiting.put_nowait((copy_context(), job_id))
         except queue.Full:
             log.warning("job %s not sent, the broker is too far behind; the sweeper will", job_id)
             return
@@ -156,5 +156,6 @@ class CeleryQueue:
     def _send_all(self) -> None:
         app = celery_app(self._settings)
         while True:
-            publish(app, *self._waiting.get())
+            context, job_id = self._waiting.get()
+            context.run(publish, app, job_id)
             self._waiting.task_done()

@@ -11,7 +11,7 @@ from celery import signals
 from service.config import load_settings, secrets_of
 from service.job_kinds import JOB_KINDS
 from service.queue import celery_app
-from service.runtime import logs, metrics, process_guard
+from service.runtime import logs, metrics, process_guard, traces
 from service.runtime.memory_files import memory_dir
 from workers import shutdown, tasks
 
@@ -56,6 +56,7 @@ def _start_process(**_signal: object) -> None:
     shutdown.release_jobs_on_term()
     process_guard.follow_parent()
     metrics.start_jobs(JOB_KINDS)
+    traces.start("outlay-worker")
 
 
 def _start_worker(**_signal: object) -> None:
