@@ -71,10 +71,10 @@ sbom: $(STAMP)
 	$(BIN)/python -m tools.licences build/sbom/outlay.cdx.json > build/sbom/licences.csv
 	@echo "build/sbom/outlay.cdx.json, build/sbom/licences.csv"
 
-# Known vulnerabilities of the locked versions; asks PyPI's advisories, so it needs a network.
+# Known vulnerabilities of the locked versions, by PyPI's advisories; fails where those cannot be asked, as behind a plain mirror.
 audit: $(STAMP)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv tool run --from pip-audit==$(PIP_AUDIT_VERSION) pip-audit --disable-pip --require-hashes --requirement requirements.lock
+	$(BIN)/uv tool run --from pip-audit==$(PIP_AUDIT_VERSION) pip-audit --strict --disable-pip --require-hashes --requirement requirements.lock
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)

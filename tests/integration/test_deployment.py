@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from service.usecases.secrets import make_key
-from tests.conftest import wait_for
+from tests.conftest import find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(sys.executable).parent
@@ -42,6 +43,7 @@ def environment(tmp_path: Path, postgres_url: str, own_redis_url: str, free_port
     metrics = tmp_path / "metrics"
     metrics.mkdir()
     stated = {"OUTLAY_HOST": "127.0.0.1", "OUTLAY_PORT": str(free_port), "OUTLAY_WEB_WORKERS": "1", "OUTLAY_WORKER_CONCURRENCY": "1"}
+    stated["OUTLAY_WORKER_METRICS_PORT"] = str(find_free_port())
     places = {"OUTLAY_DATABASE_URL": postgres_url, "OUTLAY_REDIS_URL": own_redis_url, "PROMETHEUS_MULTIPROC_DIR": str(metrics)}
     return {**os.environ, **stated, **places, "OUTLAY_OFFLINE": "1", "PYTHONPATH": str(ROOT), "OUTLAY_SECRETS_KEY": make_key()}
 
@@ -88,6 +90,18 @@ def ask(environment: Mapping[str, str], path: str, body: object = None, token: s
         return 0, None
 
 
+def alive(environment: Mapping[str, str]) -> bool:
+    """Whether the worker answers its liveness probe, as the manifest has it."""
+    worker = next(yaml.safe_load_all((ROOT / "deploy/kubernetes/worker.yaml").read_text()))
+    probe = worker["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]["httpGet"]
+    assert probe["port"] == "metrics"
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{environment['OUTLAY_WORKER_METRICS_PORT']}{probe['path']}", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
 @pytest.mark.own_database
 def test_web_worker_and_clock_serve_together(environment: dict[str, str], start: Any, tmp_path: Path) -> None:
     """Migrated, a first key made, all ready, a scenario evaluated by the worker; each ends in order when it is asked to."""
@@ -97,6 +111,7 @@ def test_web_worker_and_clock_serve_together(environment: dict[str, str], start:
     token = made.stdout.strip()
     running = {component: start(component) for component in ("web", "worker", "beat")}
     wait_for(lambda: (ask(environment, "/readyz")[1] or {}).get("status") == "ok", "everything to be ready")
+    wait_for(lambda: alive(environment), "the worker to be alive")
     status, begun = ask(environment, "/v1/scenarios", SCENARIO, token)
     assert status == 202, begun
     wait_for(lambda: ask(environment, f"/v1/scenarios/{begun['id']}", token=token)[1]["state"] == "succeeded", "the scenario's end")
