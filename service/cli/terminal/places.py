@@ -10,6 +10,8 @@ import click
 
 PLACES, REQUEST_FILE, SECTION = (f"{__name__}.{name}" for name in ("places", "file", "section"))
 FLAGS_NAMED = 3
+COMMANDS_OF = {"GET /v1/models": "outlay models", "GET /v1/accelerators": "outlay accelerators", "GET /v1/providers": "outlay prices show"}
+"""Commands that list what messages name an address for."""
 
 
 class FieldOption(click.Option):
@@ -45,6 +47,8 @@ def error_lines(errors: Sequence[Mapping[str, Any]]) -> str:
 def error_line(pointer: str | None, message: str) -> str:
     """An error with the place of the field that its pointer is of, where it has one."""
     place = _place_of(dotted(pointer)) if pointer else ""
+    for address, command in COMMANDS_OF.items():
+        message = message.replace(address, f"`{command}`")
     return f"{place}: {message}" if place else message
 
 
@@ -63,6 +67,9 @@ def _place_of(path: str) -> str:
     above = next((place for place in _upwards(path) if place in stated), None)
     if above is not None:
         return f"{stated[above]}"
+    below = [place for stated_path, place in stated.items() if place.startswith("--set ") and _is_within(stated_path, path)]
+    if below:
+        return " or ".join(below[:FLAGS_NAMED])
     options = [option.opts[0] for option in context.command.params if isinstance(option, click.Option) and _sets(option, path)]
     flags = " or ".join(options[:FLAGS_NAMED])
     if file is None:

@@ -96,7 +96,7 @@ def read_request(file: Path) -> dict[str, Any]:
             raise click.ClickException(f"{name}: {error.detail}\n{error_lines(placed)}".rstrip()) from error
         request = _read_yaml(name, content)
     if not isinstance(request, dict):
-        raise click.ClickException(f"{name}: the request must be an object with model, data and hardware")
+        raise click.ClickException(f"{name}: {'the request must be an object of JSON or YAML' if content.strip() else 'it is empty'}")
     return request
 
 

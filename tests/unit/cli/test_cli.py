@@ -202,7 +202,7 @@ class TestEstimate:
     @pytest.mark.parametrize(
         ("content", "word"),
         [
-            (b"", "must be an object"),
+            (b"", "it is empty"),
             (b"[1, 2]", "must be an object"),
             (b"just words", "must be an object"),
             (b'{"model": {"params": 7e9, "params": 8e9}}', ", model.params (--params): "),

@@ -96,6 +96,21 @@ def test_a_field_of_a_file_is_named_with_the_file(settings: Settings, tmp_path: 
     assert "--tokens: " in run(settings, "estimate", str(file), "--tokens", "-1").stderr
 
 
+def test_a_setting_that_makes_a_wrong_object_is_named(settings: Settings) -> None:
+    """Not the flags that might have stated the object."""
+    assert "--set hardware.0.b: " in run(settings, "estimate", "--set", "hardware.0.b=1").stderr
+
+
+def test_messages_name_the_command_that_lists(settings: Settings) -> None:
+    """Not its address over HTTP."""
+    assert "`outlay models` lists them" in run(settings, "estimate", *RUN, "--model", "lama-2-7b").stderr
+
+
+def test_an_empty_standard_input_is_said_to_be_empty(tmp_path: Path) -> None:
+    """Whatever was expected there."""
+    assert "standard input: it is empty" in away(tmp_path, "track", "start", "-", input="").stderr
+
+
 def test_a_request_is_read_from_standard_input(settings: Settings, tmp_path: Path) -> None:
     """`-`; its errors are of standard input."""
     request = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": 8}}
