@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,15 @@ from service.runtime import metrics
 metrics.set_gauge(THREADS, 4)
 metrics.count(RATE_LIMITED)
 print("counted", flush=True)
+sys.stdin.read()
+"""
+
+
+SERVES = """
+import sys
+from service.runtime import metrics
+metrics.serve("127.0.0.1", int(sys.argv[1]))
+print("serving", flush=True)
 sys.stdin.read()
 """
 
@@ -57,6 +67,21 @@ def test_counters_outlive_their_process_and_gauges_do_not(tmp_path: Path, monkey
     second.kill()
     third.kill()
     assert len(list(tmp_path.glob("*.lock"))) == 2
+
+
+def test_a_worker_of_its_own_serves_what_its_processes_count(tmp_path: Path, free_port: int) -> None:
+    """The main process counts nothing itself."""
+    counting = Counting(tmp_path)
+    env = {**os.environ, metrics.DIRECTORY: str(tmp_path), "PYTHONPATH": str(ROOT)}
+    serving = subprocess.Popen([sys.executable, "-c", SERVES, str(free_port)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert serving.stdout is not None
+    assert serving.stdout.readline() == b"serving\n"
+    with urllib.request.urlopen(f"http://127.0.0.1:{free_port}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    serving.communicate(b"")
+    counting.kill()
+    assert f"{RATE_LIMITED.name} 1.0" in text
+    assert f"{THREADS.name} 4.0" in text
 
 
 def test_every_kind_of_file_has_its_space_before_it_is_mapped(tmp_path: Path) -> None:
