@@ -90,6 +90,7 @@ class RunReliability:
 class PlannedRun:
     """A run as it is estimated, made once, and how often it is repeated. `lines` add up to `use.usd.p50`, to the cent.
 
+    `overhead_share`: work around it by its own request, in its cost already, that takes its machine as long as its share says.
     It occupies `accelerators` of its `pool`; of runs that wait for a pool the lowest `priority` number goes first.
     One that is not `priced`, as nobody sells its accelerator, has the lines that need no price.
     """
@@ -101,6 +102,7 @@ class PlannedRun:
     reliability: RunReliability
     repetition: RunRepetition = RunRepetition()
     priced: bool = True
+    overhead_share: float = 0.0
     accelerators: int = 1
     pool: str = ""
     priority: int = 0

@@ -149,14 +149,14 @@ class FinishDates:
 
 @dataclass(frozen=True, slots=True)
 class TimeBlock:
-    """Duration of the run."""
+    """Duration of the run; its end with the work around it."""
 
     accelerator_hours: Annotated[Range, Doc("Accelerators times the hours they are held", "accelerator-hours")]
     wall_clock_hours: Annotated[Range, Doc("Time on the clock, interruptions and the wait for spot capacity included", "h")]
     steps: Annotated[float, Doc("Optimizer steps of the run", "count", maximum=1e40)]
-    finish: Annotated[FinishDates | None, Doc("Day on which it ends; null without a start")]
+    finish: Annotated[FinishDates | None, Doc("Day on which the run and the overhead around it end; null without a start")]
     deadline_probability: Annotated[
-        float | None, share("Probability that it ends by the end of the deadline's day; null without a deadline")
+        float | None, share("Probability that both end by the end of the deadline's day; null without a deadline")
     ]
 
 

@@ -50,7 +50,7 @@ class CauseScore:
 class RunTrials:
     """A run in each trial, shape (trials,).
 
-    `hours`: all repeats one after another; `elapsed_hours`: with their concurrency and the wait for capacity;
+    `hours`: all repeats one after another; `elapsed_hours`: with their concurrency, the wait for capacity and the work around the run;
     `queue_hours`: before them. `usd`: all repeats.
     `causes`: what adds hours to all repeats, for the attribution.
     """
@@ -105,7 +105,7 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
     lost, expected_lost = draw_lost_hours(useful, rate, policy, scores["failures"], rng)
     open_share = 1 - model.run.schedule.maintenance_hours_per_week / HOURS_PER_WEEK
     hours = (useful + lost) / open_share
-    elapsed = hours / model.concurrency / model.run.failures.capacity_share
+    elapsed = hours * (1 + _overhead(model, own)) / model.concurrency / model.run.failures.capacity_share
     factor = None if model.regimes is None else draw_price_factor(model.regimes, elapsed, rng)
     return RunTrials(
         hours=hours,

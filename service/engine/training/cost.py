@@ -147,6 +147,11 @@ def overhead_share(run: Run) -> float:
     return run.overhead.evaluation + run.overhead.debugging + run.overhead.reruns
 
 
+def with_overhead(run: Run, hours: Range) -> Range:
+    """Hours of the run and of the work around it, which takes the same machine after it [h]."""
+    return hours.scaled(1 + overhead_share(run))
+
+
 def _compute_basis(bill: Bill) -> str:
     run = bill.run
     return f"{run.cluster.count:,} accelerators x {bill.hours:,.1f} h x {run.billing.counted_usd_per_hour:.4f} USD"

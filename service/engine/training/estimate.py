@@ -26,7 +26,7 @@ from service.domain.training.run import FROZEN_BASE, Run
 from service.domain.training.utilisation import PlanCalibration, Utilisation
 from service.engine.numerics.ranges import inverse, probability_below, product
 from service.engine.training.adapters import adapter_parameters
-from service.engine.training.cost import cost_lines, total_usd
+from service.engine.training.cost import cost_lines, total_usd, with_overhead
 from service.engine.training.dtypes import element_bytes, optimizer_bytes
 from service.engine.training.energy import carbon_tco2e, energy_mwh
 from service.engine.training.flops import FLOPS_PER_PETAFLOP_S_DAY, TrainingFlops, recomputed_flops
@@ -96,8 +96,8 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
             accelerator_hours=accelerator_hours,
             wall_clock_hours=timed.wall_clock_hours,
             steps=run.data.trained_tokens / (run.training.seq_len * float(choice.steps.batch[0])),
-            finish=_finish(run, timed.wall_clock_hours),
-            deadline_probability=_deadline_probability(run, timed.wall_clock_hours),
+            finish=_finish(run, with_overhead(run, timed.wall_clock_hours)),
+            deadline_probability=_deadline_probability(run, with_overhead(run, timed.wall_clock_hours)),
         ),
         cost=CostBlock(
             total_usd=total,

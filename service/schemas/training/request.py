@@ -368,7 +368,7 @@ class RunSectionsSchema(Schema):
     network = Part(NetworkSchema, description="Network traffic that is paid for")
     personnel = Part(PersonnelSchema, description="Work of people around the run")
     energy = Part(EnergySchema, description="Site's energy and carbon")
-    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost")
+    overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost and of its time")
     schedule = Part(ScheduleSchema, description="Dates of the run")
 
 

@@ -14,6 +14,7 @@ from service.context import AppContext
 from service.domain.comparison.options import Constraints
 from service.domain.errors import InvalidRequest
 from service.engine.numerics.ranges import probability_below
+from service.engine.training.cost import with_overhead
 from service.presets.comparison.defaults import default_horizon_days
 from service.prices.book import PriceBook
 from service.prices.offer_table import Flags, Floats
@@ -83,9 +84,9 @@ def probability_in_time(table: OptionTable, configurations: Sequence[TimedConfig
     probabilities, available = np.full(len(configurations), np.nan), deadline_hours(constraints)
     timed, first = np.unique(table.configuration, return_index=True)
     for index, finish in zip(timed.tolist(), table.finish_hours[first].tolist(), strict=True):
-        timing = configurations[index].timing
-        if timing is not None and available is not None:
-            hours = timing.wall_clock_hours
+        timing, run = configurations[index].timing, configurations[index].run
+        if timing is not None and run is not None and available is not None:
+            hours = with_overhead(run, timing.wall_clock_hours)
             probabilities[index] = probability_below(available - (finish - hours.p50), hours)
     return np.asarray(probabilities[table.configuration])
 

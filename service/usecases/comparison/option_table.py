@@ -13,6 +13,7 @@ from service.domain.comparison.options import Constraints
 from service.domain.procurement.commitments import COMMITMENT_REASONS
 from service.domain.training.run import Run
 from service.engine.comparison.offer_costs import OfferCosts, OfferPrices, price_offers
+from service.engine.training.cost import overhead_share
 from service.engine.training.energy import mwh_at, tco2e_at
 from service.engine.training.estimate import checkpoint_tb
 from service.prices.offer_table import Flags, Floats, Ints, OfferColumns
@@ -112,7 +113,7 @@ def _ruled_out(constraints: Constraints, columns: OfferColumns, rows: Ints) -> d
 class OptionTable:
     """Options as columns: position of the configuration, row of the book, figures (NaN where it cannot run), and flags by reason.
 
-    `finish_hours` is the median wall clock with the waiting time until the machine is available [h].
+    `finish_hours` is the median wall clock with the work around the run and the waiting time until the machine is available [h].
     """
 
     configuration: Ints
@@ -163,7 +164,7 @@ def evaluate_offers(configurations: Sequence[Sequence[TimedConfiguration]], firs
         configuration=at,
         row=row,
         cost=OfferCosts(cost.p10.ravel(), cost.p50.ravel(), cost.p90.ravel()),
-        finish_hours=p50.ravel() / runs[0].failures.capacity_share + runs[0].schedule.queue_hours,
+        finish_hours=p50.ravel() * (1 + overhead_share(runs[0])) / runs[0].failures.capacity_share + runs[0].schedule.queue_hours,
         mwh=mwh.ravel(),
         tco2e=tco2e.ravel(),
         ruled_out=ruled_out | {"cannot_run": cannot_run, "splits_nodes": splits_nodes.ravel() & ~cannot_run},

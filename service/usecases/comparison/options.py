@@ -15,7 +15,7 @@ from service.domain.procurement.commitments import COMMITMENT_REASONS
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import probability_below
-from service.engine.training.cost import overhead_share, paid_hours, spare_accelerators
+from service.engine.training.cost import overhead_share, paid_hours, spare_accelerators, with_overhead
 from service.engine.training.estimate import date_after, effective_mfu, effective_tokens_per_s, mfu, step_time_s
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.capacity import capacity_band, describe_capacity
@@ -184,7 +184,8 @@ def _figures(configuration: TimedConfiguration, finish_hours: float, constraints
         return ConfigurationFigures(None, None, explain_infeasible(configuration))
     run, timing = configuration.run, configuration.timing
     hours, reliability, choice = timing.wall_clock_hours, timing.reliable, timing.choice
-    waiting_hours, available = finish_hours - hours.p50, deadline_hours(constraints)
+    whole = with_overhead(run, hours)
+    waiting_hours, available = finish_hours - whole.p50, deadline_hours(constraints)
     return ConfigurationFigures(
         OptionThroughput(
             tokens_per_s_per_accelerator=timing.speed.tokens_per_s_per_accelerator,
@@ -201,8 +202,8 @@ def _figures(configuration: TimedConfiguration, finish_hours: float, constraints
             accelerator_hours=timing.held_hours.scaled(configuration.count),
             goodput=reliability.goodput,
             expected_interruptions=timing.held_hours.p50 / reliability.mttf_hours,
-            finish=_finish(constraints, waiting_hours, hours),
-            deadline_probability=None if available is None else probability_below(available - waiting_hours, hours),
+            finish=_finish(constraints, waiting_hours, whole),
+            deadline_probability=None if available is None else probability_below(available - waiting_hours, whole),
         ),
     )
 

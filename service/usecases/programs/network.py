@@ -156,7 +156,7 @@ def _run_activity(
     """A run with its queue. Of `estimated` only the request counts: the run's scope may differ from it."""
     return Activity(
         name=activity_name(tier.tier, run.name),
-        duration=repeated_wall_clock_hours(run),
+        duration=repeated_wall_clock_hours(run).scaled(1 + run.overhead_share),
         predecessors=predecessors,
         calendar=_run_calendar(context.machine, estimated, notes),
         common_share=context.common_share,

@@ -167,6 +167,7 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
         repetition=repetition,
         priced=answer.price is not None,
         accelerators=request["hardware"]["count"],
+        overhead_share=sum(request.get("overhead", {}).values()),
     )
 
 

@@ -80,7 +80,9 @@ def _proportional(name: str, tier: Tier, share: float, of: Sequence[Tier], point
     machine = max(run.occupied for run in tier.runs)
     runs = [(other.tier, run) for other in of for run in other.runs]
     factors = [share * _accelerators_on_average(run) / machine for _, run in runs]
-    hours = [repeated_wall_clock_hours(run).scaled(factor) for (_, run), factor in zip(runs, factors, strict=True)]
+    hours = [
+        repeated_wall_clock_hours(run).scaled(factor * (1 + run.overhead_share)) for (_, run), factor in zip(runs, factors, strict=True)
+    ]
     return TimedWork(
         name=name,
         kind="overhead",

@@ -19,7 +19,7 @@ from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
-from service.engine.training.cost import HOURS_PER_MONTH
+from service.engine.training.cost import HOURS_PER_MONTH, with_overhead
 from service.engine.training.energy import energy_mwh
 from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.reliability import checkpoint_interval_hours
@@ -110,7 +110,11 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
         replace(model, field_paths={path: path for path in trial_paths}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
         Targets(deadline),
-        _planned(answer.estimate.cost.total_usd, time.accelerator_hours.p50, schedule.queue_hours + time.wall_clock_hours.p50),
+        _planned(
+            answer.estimate.cost.total_usd,
+            time.accelerator_hours.p50,
+            schedule.queue_hours + with_overhead(resolved.run, time.wall_clock_hours).p50,
+        ),
         answer.assumptions,
         answer.warnings,
     )

@@ -11,7 +11,7 @@ from service.domain.training.estimate import COMPUTE_LINE, CauseOfSpread, Estima
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import Run
 from service.engine.numerics.ranges import percentile
-from service.engine.training.cost import COMMITMENT_LINE, SPARES_LINE
+from service.engine.training.cost import COMMITMENT_LINE, SPARES_LINE, with_overhead
 from service.engine.training.parameters import total_parameters
 from service.engine.training.run_time import run_over_step_speed
 from service.formats.headline import day, duration_range, money, money_range, short_name
@@ -49,7 +49,7 @@ def summarise_estimate(
     that at the price [1], the price's own first; `cheaper_stale` the least costly offer with an old price.
     """
     usd = found.cost.total_usd
-    hours = shifted(found.time.wall_clock_hours, run.schedule.queue_hours)
+    hours = shifted(with_overhead(run, found.time.wall_clock_hours), run.schedule.queue_hours)
     machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
     fits = "" if found.memory.fits else "It does not fit in the memory."
     comparable = comparable_run(run)
