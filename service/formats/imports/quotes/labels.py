@@ -63,7 +63,9 @@ def read_label(label: str, reference: QuoteReference, memory_gb: float | None = 
     label = label.replace("_", " ")
     count, rest = _count(label)
     stated = [float(found) for found in MEMORY.findall(rest)]
-    names = _names(rest, _device_memory([memory_gb] if memory_gb else stated, count), reference)
+    exact = rest.strip()
+    is_canonical = exact in reference.accelerators_per_node  # means itself, though others may share parts of it
+    names = (exact,) if is_canonical else _names(rest, _device_memory([memory_gb] if memory_gb else stated, count), reference)
     if not names and stated and memory_gb is None:
         names = _names(rest, None, reference)
     if count is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.formats.imports.quotes.labels import read_label
@@ -39,6 +39,8 @@ def test_labels_of_vendors(label: str, names: tuple[str, ...], count: int | None
     assert (found.names, found.count) == (names, count)
 
 
+@example("AMD-MI250X", 1)
+@example("Intel-Gaudi", 8)
 @given(st.sampled_from(sorted(load_accelerators())), st.integers(1, 64))
 def test_canonical_names_mean_themselves(name: str, count: int) -> None:
     """With a number before them."""
