@@ -29,7 +29,8 @@ def spaced_in(folder: Path) -> Settings:
     """Embedded settings on a directory with a space in its name, with one web process."""
     data = folder / "data dir"
     env = {"OUTLAY_DATA_DIR": str(data), "OUTLAY_DATABASE_URL": f"sqlite:///{data}/outlay.db", "OUTLAY_PORT": str(find_free_port())}
-    return load_settings({**env, "OUTLAY_OFFLINE": "1", "OUTLAY_WORKER_CONCURRENCY": "1", "OUTLAY_WEB_WORKERS": "1"})
+    env |= {"OUTLAY_WORKER_CONCURRENCY": "1", "OUTLAY_WEB_WORKERS": "1", "OUTLAY_DRAIN_SECONDS": "0"}
+    return load_settings({**env, "OUTLAY_OFFLINE": "1"})
 
 
 @pytest.fixture
