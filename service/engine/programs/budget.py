@@ -126,6 +126,11 @@ def repeated_wall_clock_hours(run: PlannedRun) -> Range:
     return run.use.wall_clock_hours.scaled(relative_duration(run.repetition))
 
 
+def calendar_hours(run: PlannedRun) -> Range:
+    """Hours of a run with its repeats and the work around it that its own request states [h]."""
+    return repeated_wall_clock_hours(run).scaled(1 + run.overhead_share)
+
+
 def successive_halving(candidates: int, factor: float, least_share: float) -> tuple[Rung, ...]:
     """Rungs of successive halving.
 

@@ -16,7 +16,7 @@ from service.domain.programs.runs import PlannedRun
 from service.domain.programs.schedule import ActivityKind, ReportingPlan, TimedWork
 from service.domain.quantities import Range
 from service.domain.schedule import Activity, ActivityNetwork, Closure, WeeklyWindow, WorkCalendar
-from service.engine.programs.budget import repeated_wall_clock_hours
+from service.engine.programs.budget import calendar_hours
 from service.engine.scheduling.activity_network import OrderedNetwork
 from service.engine.scheduling.calendar import HOURS_PER_DAY, business_calendar, finish_day, start_clock
 from service.engine.scheduling.critical_path import forward_pass
@@ -156,7 +156,7 @@ def _run_activity(
     """A run with its queue. Of `estimated` only the request counts: the run's scope may differ from it."""
     return Activity(
         name=activity_name(tier.tier, run.name),
-        duration=repeated_wall_clock_hours(run).scaled(1 + run.overhead_share),
+        duration=calendar_hours(run),
         predecessors=predecessors,
         calendar=_run_calendar(context.machine, estimated, notes),
         common_share=context.common_share,
