@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any
 
 import altair as alt
 
 from service.domain.programs.program import TIERS
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, WIDTH, data, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, WIDTH, data, titled
+from service.formats.headline import money
 
 Answer = Mapping[str, Any]
-KINDS = ("runs of a tier", "overhead", "other", "reserve")
+LINE_KINDS = ("runs", "around the runs", "people", "data and storage", "reserve")
+LINE_COLOURS = dict(zip(LINE_KINDS, (COLOURS[at] for at in (0, 4, 2, 5, 3)), strict=True))
+"""The same thing has the same colour in every chart."""
+RUNS, AROUND, PEOPLE, AT_RISK = "runs", "around the runs", "people and deliveries", "risks"
+ACTIVITY_COLOURS = {RUNS: COLOURS[0], AROUND: COLOURS[4], PEOPLE: COLOURS[2], AT_RISK: COLOURS[3]}
+MOST_BARS = 40
 WIDE = 640
 LONGEST_LABEL = 240
 
@@ -26,19 +33,24 @@ def budget_chart(answer: Answer) -> alt.TopLevelMixin:
     labels = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.value - 1]", labelLimit=LONGEST_LABEL)
     up = alt.Y("line:N", title=None, sort=[row["line"] for row in rows], axis=labels)
     across = alt.X("usd:Q", title="USD", axis=alt.Axis(labelExpr=BILLIONS, tickCount=6))
-    colours = {kind: colour for kind, colour in zip(KINDS, COLOURS, strict=False) if kind in {row["kind"] for row in rows}}
+    colours = {kind: colour for kind, colour in LINE_COLOURS.items() if kind in {row["kind"] for row in rows}}
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None))
     chart = data(rows).mark_bar().encode(x=across, y=up, color=colour)
-    return titled(chart, width=WIDTH, title="Budget by line")
+    largest = max(answer["lines"], key=lambda line: line["usd"])
+    part = f"{largest['line'].capitalize()} is {largest['usd'] / total:.0%} of it" if (total := answer["total_usd"]["p50"]) else ""
+    return titled(chart, width=WIDTH, title=alt.Title(f"{money(total)} with every gate passed", subtitle=part))
 
 
 def _kind(line: str) -> str:
+    runs, around, people, stored, reserve = LINE_KINDS
     if line in TIERS:
-        return KINDS[0]
-    if line.startswith("overhead:"):
-        return KINDS[1]
-    return KINDS[3] if line.startswith("reserve:") or line == "contingency" else KINDS[2]
+        return runs
+    if line == "contingency" or line.startswith("reserve:"):
+        return reserve
+    if line.startswith(("overhead:", "evaluation", "outcome evaluation")):
+        return around
+    return people if line.startswith(("personnel:", "labelling")) else stored
 
 
 def burn_chart(answer: Answer) -> alt.TopLevelMixin:
@@ -51,7 +63,9 @@ def burn_chart(answer: Answer) -> alt.TopLevelMixin:
         base.mark_bar(color=COLOURS[0]).encode(x=_weeks(len(rows)), y=_dollars("usd", "USD a week")),
         base.mark_line(color=COLOURS[1], point=len(rows) == 1).encode(x=_weeks(len(rows)), y=_dollars("by_then", "USD by then")),
     ]
-    return alt.vconcat(*(panel.properties(width=WIDE, height=HEIGHT * 0.6) for panel in panels), title="Burn plan")
+    half = next((row["week"] for row in rows if row["by_then"] >= rows[-1]["by_then"] / 2), "")
+    title = alt.Title(f"Half of the budget is spent in {half}" if half else "Burn plan")
+    return alt.vconcat(*(panel.properties(width=WIDE, height=HEIGHT * 0.6) for panel in panels), title=title)
 
 
 def _weeks(count: int) -> alt.X:
@@ -65,24 +79,59 @@ def _dollars(field: str, title: str) -> alt.Y:
     return alt.Y(f"{field}:Q", title=title, axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
 
 
-def finish_chart(answer: Answer) -> alt.TopLevelMixin:
-    """Finish of gates and program: median day and interval of 80 %, and the deadline where there is one."""
-    rows = [_dates(f"gate: {tier['tier']}", tier["gate"]["date"]) for tier in answer["tiers"] if tier["gate"]]
-    rows.append(_dates("program", answer["schedule"]["finish"]))
-    base = data(rows)
-    up = alt.Y("what:N", title=None, sort=[row["what"] for row in rows])
+def gantt_chart(answer: Answer) -> alt.TopLevelMixin:
+    """Activities in time: bars to the median finish, whiskers of 80 %, gates as diamonds, the deadline dashed."""
+    schedule = answer["schedule"]
+    rows = [_bar(entry) for entry in _shown(schedule["calendar"])]
+    base, up = data(rows), alt.Y("what:N", title=None, sort=[row["what"] for row in rows], axis=alt.Axis(labelLimit=LONGEST_LABEL))
+    across = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%-d %b %Y", tickCount=5))
+    kinds = [kind for kind in ACTIVITY_COLOURS if kind in {row["kind"] for row in rows}]
+    scale = alt.Scale(domain=kinds, range=[ACTIVITY_COLOURS[kind] for kind in kinds])
+    colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None))
     layers = [
-        base.mark_rule(strokeWidth=6, opacity=0.35, color=COLOURS[0]).encode(
-            x=alt.X("low:T", title=None, scale=alt.Scale(type="utc")), x2="high:T", y=up
-        ),
-        base.mark_point(filled=True, size=90, opacity=1, color=COLOURS[0]).encode(x="middle:T", y=up),
+        base.transform_filter("!datum.moment").mark_bar(height={"band": 0.6}).encode(x=across, x2="finish:T", y=up, color=colour),
+        base.mark_rule(color=INK, strokeWidth=1).encode(x="low:T", x2="high:T", y=up),
+        base.transform_filter("datum.moment")
+        .mark_point(shape="diamond", filled=True, size=110, opacity=1)
+        .encode(x="finish:T", y=up, color=colour),
     ]
-    deadline = answer["schedule"]["deadline"]
-    if deadline:
-        layers.append(data([{"day": deadline}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
-    subtitle = "point: median; bar: interval of 80 %" + (f"; dashed: the deadline, {deadline}" if deadline else "")
-    return titled(alt.layer(*layers), width=WIDE - 80, title=alt.Title("Finish", subtitle=subtitle))
+    if schedule["deadline"]:
+        layers.append(data([{"day": schedule["deadline"]}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
+    return titled(alt.layer(*layers), width=WIDE - 120, height=alt.Step(18), title=_gantt_title(schedule))
 
 
-def _dates(what: str, dates: Mapping[str, str]) -> dict[str, str]:
-    return {"what": what, "low": dates["p10"], "middle": dates["p50"], "high": dates["p90"]}
+def _gantt_title(schedule: Mapping[str, Any]) -> alt.Title:
+    """What the chart shows, as a sentence, and how to read it."""
+    finish, chance = schedule["finish"], schedule["deadline_probability"]
+    done = f"Done by {_day(finish['p50'])} ({_day(finish['p10'])} to {_day(finish['p90'])})"
+    met = "" if chance is None else f"; {chance:.0%} to meet {_day(schedule['deadline'])}"
+    dashed = "; dashed: the deadline" if schedule["deadline"] else ""
+    return alt.Title(done + met, subtitle=f"bar: to the median finish; line: interval of 80 %; diamond: no time of its own{dashed}")
+
+
+def _shown(calendar: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """All activities; of more than fit those that the end most often waits for, in their order."""
+    if len(calendar) <= MOST_BARS:
+        return calendar
+    least = sorted((entry["criticality"] for entry in calendar), reverse=True)[MOST_BARS - 1]
+    return [entry for entry in calendar if entry["criticality"] >= least][:MOST_BARS]
+
+
+def _bar(entry: Mapping[str, Any]) -> dict[str, Any]:
+    dates = entry["finish_range"]
+    end = (date.fromisoformat(entry["finish"]) + timedelta(days=1)).isoformat()
+    kind = {"overhead": AROUND, "evaluation": AROUND, "run": RUNS, "risk": AT_RISK}.get(entry["kind"], PEOPLE)
+    moment = entry["kind"] == "gate" or (entry["start"] == entry["finish"] and kind == PEOPLE)
+    return {
+        "what": entry["what"],
+        "kind": kind,
+        "start": entry["start"],
+        "finish": end,
+        "low": dates["p10"],
+        "high": dates["p90"],
+        "moment": moment,
+    }
+
+
+def _day(day: str) -> str:
+    return f"{date.fromisoformat(day):%-d %b %Y}"

@@ -12,9 +12,9 @@ from service.formats.documents.program.sections import footer, sections
 def write(answer: Mapping[str, Any]) -> bytes:
     """The page in UTF-8."""
     from service.formats.documents.charts import svg
-    from service.formats.documents.program.charts import budget_chart, burn_chart, finish_chart
+    from service.formats.documents.program.charts import budget_chart, burn_chart, gantt_chart
 
-    charts = {"budget": budget_chart, "schedule": finish_chart, "burn_plan": burn_chart}
+    charts = {"budget": budget_chart, "schedule": gantt_chart, "burn_plan": burn_chart}
     content = {
         "title": answer["name"],
         "kind": "training program",

@@ -19,6 +19,7 @@ from icalendar import Calendar
 
 from service.domain.programs.program import Program, Tier
 from service.formats.documents.csv_table import FORMULA_SIGNS
+from service.formats.documents.program.charts import gantt_chart
 from service.formats.documents.render import PROGRAM_FORMATS, render
 from tests.conftest import missing
 from tests.unit.engine.program_builders import planned, program, programs
@@ -197,3 +198,17 @@ class TestCalendar:
         again = [str(event["uid"]) for event in Calendar.from_ical(render("program", answer, "ics")[0]).walk("VEVENT")]
         assert again == [str(event["uid"]) for event in events]
         assert len(set(again)) == len(again)
+
+
+def test_the_calendar_is_drawn_with_uncertainty_gates_and_deadline(answer: dict[str, Any]) -> None:
+    """A bar an activity, a whisker each, a diamond for what takes no time, and the chance of the deadline as the title."""
+    drawn = gantt_chart(answer).to_dict()
+    bars, whiskers, diamonds, deadline = drawn["layer"]
+    rows, days = (drawn["datasets"][layer["data"]["name"]] for layer in (bars, deadline))
+    assert [row["what"] for row in rows] == [entry["what"] for entry in answer["schedule"]["calendar"]]
+    assert all(row["low"] <= row["high"] for row in rows)
+    assert whiskers["mark"]["type"] == "rule"
+    assert {row["what"] for row in rows if row["moment"]} >= {f"gate: {tier['tier']}" for tier in answer["tiers"] if tier["gate"]}
+    assert diamonds["mark"]["shape"] == "diamond"
+    assert days == [{"day": answer["schedule"]["deadline"]}]
+    assert f"{answer['schedule']['deadline_probability']:.0%} to meet" in drawn["title"]["text"]
