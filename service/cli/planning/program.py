@@ -117,7 +117,10 @@ def _budget(answer: Entry) -> list[tuple[str, str]]:
 
 def _outcome(outcome: Entry) -> str:
     goal = f"{outcome['metric']} from {outcome['baseline']:g} to {outcome['target']:g}"
-    return f"{goal}: {_figure(outcome['usd_per_point'])} USD and {outcome['flops_per_point']:.3g} FLOPs a point"
+    worth = "" if outcome["value_usd"] is None else f", worth {_dollars(outcome['value_usd'])} USD"
+    if not outcome["points"]:
+        return f"{goal}{worth}"
+    return f"{goal}{worth}: {_figure(outcome['usd_per_point'])} USD and {outcome['flops_per_point']:.3g} FLOPs a point"
 
 
 def _midpoint(gate: Entry) -> str:

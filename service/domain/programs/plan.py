@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
+from service.domain.programs.outcome import Outcome, OutcomeValue
 from service.domain.programs.program import TIERS, MidpointGate, Reserves, Risk, TierGate, TierName
 from service.domain.programs.runs import PlannedRun, ResourceUse
 from service.domain.quantities import Range
@@ -17,11 +18,26 @@ CAUSES = ("scope", "hardware", "utilisation", "failures", "price", "overheads", 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeBlock:
-    """Improvement in points, and the price of one point: the whole budget, and the planned runs' FLOPs."""
+    """Improvement in points, and the price of one point: the whole budget, and the planned runs' FLOPs.
 
+    Without an improvement, as where the program only saves, a point has no price and no FLOPs. `values` add up to `value_usd`;
+    `expected_net_usd` takes the target as reached where every gate is passed.
+    """
+
+    outcome: Annotated[Outcome, MERGED]
     points: Annotated[float, Doc("Improvement from baseline to target", "points", maximum=1e40)]
-    usd_per_point: Annotated[float, Doc("Budget over the points", "USD per point", maximum=1e40, nullable=True)]
-    flops_per_point: Annotated[float, Doc("Arithmetic of the planned runs over the points", "FLOP per point", maximum=1e40)]
+    usd_per_point: Annotated[
+        float | None, Doc("Budget over the points; null: not known, or nothing is to be improved", "USD per point", maximum=1e40)
+    ]
+    flops_per_point: Annotated[
+        float, Doc("Arithmetic of the planned runs over the points; 0: nothing is to be improved", "FLOP per point", maximum=1e40)
+    ]
+    values: Annotated[tuple[OutcomeValue, ...], Doc("What reaching the targets is worth, part by part", max_items=30)]
+    value_usd: Annotated[float | None, Doc("What reaching all targets is worth; null: not stated", "USD", minimum=-1e40, maximum=1e40)]
+    expected_net_usd: Annotated[
+        float | None,
+        Doc("Value times the probability that every gate is passed, less the expected cost", "USD", minimum=-1e40, maximum=1e40),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from service.domain.answer_fields import HIDDEN, Doc, share
+from service.domain.answer_fields import Doc, share
+from service.domain.programs.outcome import Outcome
 from service.domain.programs.runs import PlannedRun
 from service.domain.quantities import Range
 from service.domain.schedule import AcceleratorPool
@@ -96,17 +97,6 @@ class Reserves:
     evaluation_and_debugging: Annotated[float, share("Part of what the runs cost, held for evaluation and debugging")]
     confidence: Annotated[float, share("Probability with which a computed contingency covers the estimate")]
     contingency: Annotated[float | None, share("Part of all but reserves; null: computed of the risks and the estimate's spread")] = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The metric that the program improves. `point`: how much of the metric is called one point."""
-
-    metric: Annotated[str, Doc("Name of the metric")]
-    baseline: Annotated[float, Doc("Value of the metric before the program", "unit of the metric")]
-    target: Annotated[float, Doc("Value of the metric that is aimed at", "unit of the metric")]
-    point: Annotated[float, HIDDEN]
-    decision: Annotated[str | None, Doc("What the outcome decides; null: not stated", max_length=500)] = None
 
 
 @dataclass(frozen=True, slots=True)

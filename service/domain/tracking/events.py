@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, Literal
 
-from service.domain.programs.program import MidpointGate, Outcome, TierName
+from service.domain.programs.outcome import Outcome
+from service.domain.programs.program import MidpointGate, TierName
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from service.domain.programs.outcome import Outcome
 from service.domain.programs.plan import (
     BudgetLine,
     Envelope,
@@ -17,17 +18,19 @@ from service.domain.programs.plan import (
     MidpointBlock,
     OutcomeBlock,
     OverheadBlock,
+    ProgramEnding,
     ProgramPlan,
     RunBlock,
     TierBlock,
 )
-from service.domain.programs.program import EXPLORATION_TIERS, Outcome, Program, ProgramOverhead, Tier
+from service.domain.programs.program import EXPLORATION_TIERS, Program, ProgramOverhead, Tier
 from service.domain.programs.runs import PlannedRun, ResourceUse, Rung, RunRepetition
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
 from service.engine.programs.gates import expected_usd, gate_tree, price_gates, spending_by_tier
 from service.engine.programs.validation import check_program, plan_warnings
+from service.engine.programs.value import outcome_value_usd, outcome_values, points_between
 
 # Without this a count that is whole but for rounding would be rounded up to the next.
 COUNT_TOLERANCE = 1e-9
@@ -68,7 +71,7 @@ def plan_budget(program: Program) -> ProgramPlan:
     midpoint = program.midpoint_gate
     return ProgramPlan(
         name=program.name,
-        outcome=None if program.outcome is None else _outcome(program.outcome, budget, tiers),
+        outcome=None if program.outcome is None else _outcome(program.outcome, budget, tiers, endings),
         total_usd=total_range(budget, spent + debugging, risks, spread),
         expected_usd=expected_usd(endings),
         completion_probability=math.prod(tier.pass_probability for tier in spending),
@@ -262,6 +265,15 @@ def _count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def _outcome(outcome: Outcome, budget: Decimal, tiers: Sequence[TierBlock]) -> OutcomeBlock:
-    points = abs(outcome.target - outcome.baseline) / outcome.point
-    return OutcomeBlock(points, float(budget) / points, sum(tier.use.flops for tier in tiers) / points)
+def _outcome(outcome: Outcome, budget: Decimal, tiers: Sequence[TierBlock], endings: Sequence[ProgramEnding]) -> OutcomeBlock:
+    points, value_usd = points_between(outcome), outcome_value_usd(outcome)
+    completed = sum(ending.probability for ending in endings if ending.stopped_at is None)
+    return OutcomeBlock(
+        outcome=outcome,
+        points=points,
+        usd_per_point=float(budget) / points if points else None,
+        flops_per_point=sum(tier.use.flops for tier in tiers) / points if points else 0.0,
+        values=outcome_values(outcome),
+        value_usd=value_usd,
+        expected_net_usd=None if value_usd is None else completed * value_usd - float(expected_usd(endings)),
+    )

@@ -78,8 +78,23 @@ def _check_rungs(rungs: tuple[Rung, ...], pointer: str) -> None:
 
 
 def _check_outcome(program: Program) -> None:
-    if program.outcome is not None and program.outcome.target == program.outcome.baseline:
-        raise InvalidRequest(f"target and baseline are both {program.outcome.target:g}: nothing is to be improved", "/outcome/target")
+    outcome = program.outcome
+    if outcome is None:
+        return
+    improved = outcome.target != outcome.baseline or any(metric.target != metric.baseline for metric in outcome.metrics)
+    if not improved and outcome.saving is None:
+        raise InvalidRequest(f"target and baseline are both {outcome.target:g}: nothing is to be improved or saved", "/outcome/target")
+    if outcome.value_curve and outcome.value_usd_per_point is not None:
+        raise InvalidRequest("state value_usd_per_point or value_curve, one of the two", "/outcome/value_curve")
+    for index, (one, other) in enumerate(pairwise(outcome.value_curve), start=1):
+        if other.value <= one.value:
+            raise InvalidRequest(
+                "the curve goes from value to value of the metric, each above the one before", f"/outcome/value_curve/{index}/value"
+            )
+    names = [outcome.metric, *(metric.metric for metric in outcome.metrics)]
+    for index, name in enumerate(names[1:]):
+        if name in names[: index + 1]:
+            raise InvalidRequest(f"two metrics are called {name!r}", f"/outcome/metrics/{index}/metric")
 
 
 def _shares(program: Program) -> Iterator[tuple[str, float | None]]:

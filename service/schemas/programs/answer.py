@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.programs import plan, program, schedule, spending
+from service.domain.programs import outcome, plan, program, schedule, spending
 from service.domain.programs.program import TIERS
 from service.schemas.base import range_schema
 from service.schemas.derive import derive
@@ -15,10 +15,11 @@ from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 1) + MAX_NAMES + 1
 ProgramRangeSchema = range_schema("ProgramRange", maximum=1e40)
 
+for part in (outcome.Guardrail, outcome.ValuePoint, outcome.OutcomeMetric, outcome.ServingSaving):
+    derive(part, f"{part.__name__}Answer")
 OutcomeAnswerSchema = derive(
-    program.Outcome,
+    plan.OutcomeBlock,
     "OutcomeAnswer",
-    more=plan.OutcomeBlock,
     extra={"evaluation_usd": Number(required=True, allow_none=True, description="Cost of measuring it; null: not stated [USD]")},
 )
 derive(

@@ -13,7 +13,6 @@ from service.usecases.programs.plan import ProgramAnswer
 from service.usecases.training.estimate import EstimateAnswer
 
 Body = dict[str, Any]
-OUTCOME_FIELDS = ("metric", "baseline", "target", "decision", "evaluation_usd")
 
 
 def present_program(answer: ProgramAnswer) -> Body:
@@ -57,8 +56,8 @@ def _present_estimates(answers: Mapping[int, EstimateAnswer]) -> dict[int, Body]
 def _outcome(answer: ProgramAnswer) -> Body | None:
     if answer.plan.outcome is None:
         return None
-    section = answer.request["outcome"]
-    return {**{name: to_builtins(section.get(name)) for name in OUTCOME_FIELDS}, **to_builtins(answer.plan.outcome)}
+    evaluation_usd = answer.request["outcome"].get("evaluation_usd")
+    return {**to_builtins(answer.plan.outcome), "evaluation_usd": to_builtins(evaluation_usd)}
 
 
 def _tier(tier: TierBlock, answer: ProgramAnswer, estimates: Mapping[int, Body]) -> Body:

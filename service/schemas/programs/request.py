@@ -5,21 +5,11 @@ from __future__ import annotations
 from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, DaysField, OverheadField, short_name, usd_amount
+from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.scaling.optimum_request import LawField
 from service.schemas.training.request import MAX_ACCELERATORS, MAX_HOURS, MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
-
-
-class OutcomeSchema(Schema):
-    """The metric that the program improves."""
-
-    metric = Text(required=True, description="Name of the metric")
-    baseline = Number(required=True, description="Value of the metric before the program [unit of the metric]")
-    target = Number(required=True, description="Value of the metric that is aimed at [unit of the metric]")
-    point = Number(minimum=1e-9, description="How much of the metric is a point; left out: 0.01 where both values are shares, else 1")
-    evaluation_usd = usd_amount(description="Evaluation and safety testing of the result")
-    decision = Text(max_length=500, description="What the outcome decides")
 
 
 class CriteriaSchema(Schema):

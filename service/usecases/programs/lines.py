@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from service.domain.errors import InvalidRequest
+from service.domain.programs.outcome import Guardrail, Outcome, OutcomeMetric, ServingSaving, ValuePoint
 from service.domain.programs.plan import ProgramPlan
-from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, Outcome, ProgramOverhead, Reserves, Risk, Tier
+from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, ProgramOverhead, Reserves, Risk, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.presets.programs import development_shares, find_program_default, overhead_shares
@@ -39,9 +40,22 @@ def resolve_outcome(request: Request, notes: AssumptionLog) -> Outcome | None:
     section = request.get("outcome")
     if section is None:
         return None
-    default = default_point(section["baseline"], section["target"])
-    point = notes.take(section, "outcome.point", default, "a hundredth where baseline and target are shares, else 1")
-    return Outcome(section["metric"], section["baseline"], section["target"], point, section.get("decision"))
+    return Outcome(
+        metric=section["metric"],
+        baseline=section["baseline"],
+        target=section["target"],
+        point=_point(section, "outcome.point", notes),
+        decision=section.get("decision"),
+        value_usd_per_point=section.get("value_usd_per_point"),
+        value_curve=tuple(ValuePoint(**point) for point in section.get("value_curve", ())),
+        metrics=tuple(
+            OutcomeMetric(**metric | {"point": _point(metric, f"outcome.metrics[{index}].point", notes)})
+            for index, metric in enumerate(section.get("metrics", ()))
+        ),
+        saving=ServingSaving(**section["saving"]) if "saving" in section else None,
+        delay_usd_per_day=section.get("delay_usd_per_day"),
+        guardrails=tuple(Guardrail(**guardrail) for guardrail in section.get("guardrails", ())),
+    )
 
 
 def resolve_midpoint_gate(request: Request, notes: AssumptionLog) -> MidpointGate | None:
@@ -85,6 +99,12 @@ def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> No
             f"earlier tiers and overheads are {development / final.cost_usd:.0%} of what the production runs cost; the least that a"
             f" published program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
         )
+
+
+def _point(section: Request, path: str, notes: AssumptionLog) -> float:
+    """How much of a metric is called one point."""
+    default = default_point(section["baseline"], section["target"])
+    return notes.take(section, path, default, "a hundredth where baseline and target are shares, else 1")  # type: ignore[no-any-return]
 
 
 def _overhead(line: str, entry: Request, notes: AssumptionLog) -> ProgramOverhead:

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any
 
-from service.domain.programs.program import GateCriteria, MidpointGate, Outcome, TierName
+from service.domain.programs.outcome import Guardrail, Outcome
+from service.domain.programs.program import GateCriteria, MidpointGate, TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.training.estimate import FinishDates
@@ -222,4 +223,12 @@ def _gate(gate: Body) -> MidpointGate:
 def _outcome(outcome: Body) -> Outcome:
     improvement = outcome["target"] - outcome["baseline"]
     point = improvement / outcome["points"] if outcome["points"] else 1.0
-    return Outcome(outcome["metric"], outcome["baseline"], outcome["target"], point, outcome.get("decision"))
+    return Outcome(
+        metric=outcome["metric"],
+        baseline=outcome["baseline"],
+        target=outcome["target"],
+        point=point,
+        decision=outcome.get("decision"),
+        value_usd_per_point=outcome.get("value_usd_per_point"),
+        guardrails=tuple(Guardrail(**guardrail) for guardrail in outcome.get("guardrails", ())),
+    )

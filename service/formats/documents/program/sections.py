@@ -51,8 +51,15 @@ def _summary(answer: Answer) -> Iterable[tuple[str, str]]:
 def _outcome(outcome: Answer) -> Iterable[tuple[str, str]]:
     yield "Outcome", f"{outcome['metric']} from {outcome['baseline']:g} to {outcome['target']:g}"
     yield "Decision it serves", outcome["decision"] or "not stated"
-    yield "Price of a point, USD", usd(outcome["usd_per_point"])
-    yield "Compute of a point, FLOPs", number(outcome["flops_per_point"])
+    if outcome["points"]:
+        yield "Price of a point, USD", usd(outcome["usd_per_point"])
+        yield "Compute of a point, FLOPs", number(outcome["flops_per_point"])
+    for value in outcome["values"]:
+        yield f"Worth: {value['of']}, USD", f"{usd(value['usd'])}: {value['basis']}"
+    if outcome["expected_net_usd"] is not None:
+        yield "Worth less cost, expected over the gates, USD", usd(outcome["expected_net_usd"])
+    if outcome["guardrails"]:
+        yield "Guardrails", "; ".join(f"{each['metric']} not below {each['floor']:g}" for each in outcome["guardrails"])
 
 
 def _finish(schedule: Answer) -> Iterable[tuple[str, str]]:

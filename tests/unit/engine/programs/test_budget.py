@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.errors import InvalidRequest
+from service.domain.programs.outcome import Outcome
 from service.domain.programs.program import (
     GateCriteria,
     MidpointGate,
     OtherLine,
-    Outcome,
     Program,
     ProgramOverhead,
     Reserves,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from service.domain.programs.program import GateCriteria, MidpointGate, Outcome
+from service.domain.programs.outcome import Outcome
+from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import EarnedValue, GateStatus, Spend
 from service.engine.tracking.gate import GateInputs, GateRules, assess_gate

@@ -6,12 +6,12 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+from service.domain.programs.outcome import Outcome
 from service.domain.programs.plan import RunBlock, TierBlock
 from service.domain.programs.program import (
     GateCriteria,
     MidpointGate,
     OtherLine,
-    Outcome,
     Program,
     ProgramOverhead,
     Reserves,

@@ -1,0 +1,66 @@
+"""A program's outcome over HTTP: what it is worth, and what a tracked program keeps of it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from flask.testing import FlaskClient
+
+from service.api.resources.programs import EXAMPLE
+from service.domain.programs.outcome import Guardrail
+from service.schemas.programs.answer import ProgramAnswerSchema
+from service.usecases.tracking.baseline import baseline_of_plan, program_baseline
+from tests.contract.programs.test_programs_http import ask, told
+
+WORTH = {
+    "value_usd_per_point": 50_000,
+    "metrics": [{"metric": "latency, ms", "baseline": 800, "target": 500, "value_usd_per_point": 100}],
+    "saving": {"usd_per_month": 40_000, "saved_share": 0.5, "months": 24},
+    "guardrails": [{"metric": "safety-eval", "floor": 0.9}],
+}
+
+
+def with_outcome(**fields: Any) -> dict[str, Any]:
+    asked = copy.deepcopy(EXAMPLE)
+    asked["outcome"] |= fields
+    return asked
+
+
+def test_an_outcome_is_answered_with_its_worth(client: FlaskClient) -> None:
+    """Nine points, 300 ms less and half the serving cost, each with its basis; no line of the budget changes for it."""
+    body = ask(client, with_outcome(**WORTH))
+    outcome = body["outcome"]
+    assert [round(value["usd"]) for value in outcome["values"]] == [450_000, 30_000, 480_000]
+    assert outcome["value_usd"] == sum(value["usd"] for value in outcome["values"])
+    assert outcome["guardrails"] == WORTH["guardrails"]
+    assert body["lines"] == ask(client, EXAMPLE)["lines"]
+
+
+def test_the_answer_holds_to_its_schema(client: FlaskClient) -> None:
+    """Also where the program only saves."""
+    saving = with_outcome(target=EXAMPLE["outcome"]["baseline"], saving=WORTH["saving"])
+    body = ask(client, saving)
+    assert ProgramAnswerSchema().validate(body) == {}
+    assert (body["outcome"]["usd_per_point"], body["outcome"]["value_usd"]) == (None, 480_000)
+
+
+def test_a_document_says_what_the_outcome_is_worth(client: FlaskClient) -> None:
+    """Worth by part, and the guardrails."""
+    page = client.post("/v1/estimate/program?format=md", json=with_outcome(**WORTH)).get_data(as_text=True)
+    assert "Worth: serving, USD" in page
+    assert "safety-eval not below 0.9" in page
+
+
+def test_a_worth_stated_twice_is_refused(client: FlaskClient) -> None:
+    """A price of a point, or a curve."""
+    curve = [{"value": 0, "usd": 0}, {"value": 1, "usd": 1}]
+    assert "/outcome/value_curve" in told(client, with_outcome(value_usd_per_point=1, value_curve=curve))
+
+
+def test_a_tracked_program_keeps_the_guardrails(client: FlaskClient) -> None:
+    """They are part of the plan it is tracked against."""
+    planned = baseline_of_plan(ask(client, with_outcome(**WORTH)), None)
+    kept = program_baseline({**planned, "name": "guarded", "state": "open"}, planned).outcome
+    assert kept is not None
+    assert kept.guardrails == (Guardrail("safety-eval", 0.9),)
