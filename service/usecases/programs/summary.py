@@ -13,6 +13,7 @@ from service.domain.summary import Driver, Summary
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import percentile
 from service.formats.headline import day, money_range
+from service.presets.programs import find_program_default
 from service.usecases.training.estimate import EstimateAnswer
 from service.usecases.training.summary import KEPT_WITH, STATE_PRICE
 
@@ -48,7 +49,16 @@ def days_from(start: date, finish: FinishDates) -> Range:
 def _finish_text(schedule: ProgramSchedule) -> str:
     finish, probability = schedule.finish, schedule.deadline_probability
     text = f"{day(finish.p50)} ({day(finish.p10)}–{day(finish.p90)})"
-    return text if probability is None or schedule.deadline is None else f"{text}; {probability:.0%} to meet {day(schedule.deadline)}"
+    if probability is None or schedule.deadline is None:
+        return text
+    return f"{text}; {probability:.0%} to meet {day(schedule.deadline)}: {_verdict(probability, schedule.target_probability or 0.0)}"
+
+
+def _verdict(probability: float, target: float) -> str:
+    """The chance of a deadline in words, beside the chance that is aimed at."""
+    if probability >= target:
+        return "on track"
+    return "at risk" if probability >= find_program_default("off_track_below").value else "off track"
 
 
 def _of_run(driver: Driver, tier: str, name: str) -> Driver:

