@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 from xlsxwriter import Workbook
@@ -31,6 +32,7 @@ LINE_HEIGHT = 15
 # Mean characters that fit a column over its width, which counts digits.
 LETTERS_OVER_WIDTH = 1.1
 INPUT_LOOK = {"bg_color": "#FFF7D6", "font_color": "#0B3D91", "border": 1, "border_color": "#E0D28A"}
+NO_CHARTS: Mapping[str, int] = MappingProxyType({})
 FIRST_ROW = 4
 """First row of every sheet's table, below title, caption, a blank and the head."""
 
@@ -85,6 +87,13 @@ class Book:
             )
         worksheet.set_row(FIRST_ROW - 1, LINE_HEIGHT * max(_lines(column.head, column.width) for column in columns))
         return Sheet(self, worksheet, name, tuple(columns))
+
+    def finished(self, chart_rows: Mapping[str, int] = NO_CHARTS) -> bytes:
+        """The file. Every sheet prints whole, with the rows that charts take below its cells, by the sheet's name."""
+        for sheet in self.workbook.worksheets():
+            sheet.print_area(0, 0, sheet.dim_rowmax + chart_rows.get(sheet.name, 0), sheet.dim_colmax)
+        self.workbook.close()
+        return self.out.getvalue()
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,11 +75,7 @@ def write(answer: Answer) -> bytes:
     _grid(book, answer)
     _others(book, answer)
     _notes(book, answer)
-    for sheet in book.workbook.worksheets():
-        below = CHART_ROWS if sheet is verdict.worksheet else 0
-        sheet.print_area(0, 0, sheet.dim_rowmax + below, sheet.dim_colmax)
-    book.workbook.close()
-    return book.out.getvalue()
+    return book.finished({verdict.name: CHART_ROWS})
 
 
 def _options(verdict: Sheet, model: CashModel, demand: Sheet, sheets: Sequence[OptionSheet]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, new_book
+from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Sheet, new_book
 from service.formats.documents.program.workbook_budget import write_budget
 from service.formats.documents.text import text, xml_text
 
@@ -19,6 +19,10 @@ BURN_COLUMNS = (
     *(Column("week", 12), Column("USD", 16, "usd"), Column("USD by then", 18, "usd"), Column("accelerator-hours", 18, "usd")),
     *(Column("tokens", 22, "whole"), Column("checkpoints", 12, "whole")),
 )
+BURN_SHEET = "Burn plan"
+CHART_ROWS = 22
+"""Rows that the chart takes."""
+WEEKLY, BY_THEN = "#0072B2", "#D55E00"
 NOTE_COLUMNS = (Column("", 34, "wrapped"), Column("value", 30, "wrapped"), Column("source", 110, "wrapped"))
 
 
@@ -30,8 +34,7 @@ def write(answer: Answer) -> bytes:
     _calendar(book, answer)
     _burn_plan(book, answer)
     _notes(book, answer)
-    book.workbook.close()
-    return book.out.getvalue()
+    return book.finished({BURN_SHEET: CHART_ROWS})
 
 
 def _calendar(book: Book, answer: Answer) -> None:
@@ -52,7 +55,7 @@ def _days(start: str, finish: Mapping[str, str]) -> tuple[date, ...]:
 
 def _burn_plan(book: Book, answer: Answer) -> None:
     caption = "What is planned for each week (ISO 8601): what tracking compares with. It does not follow changes."
-    sheet = book.sheet("Burn plan", ("Burn plan", caption), BURN_COLUMNS)
+    sheet = book.sheet(BURN_SHEET, ("Burn plan", caption), BURN_COLUMNS)
     spent, last = 0.0, FIRST_ROW + len(answer["burn_plan"]) - 1
     for row, week in enumerate(answer["burn_plan"], FIRST_ROW):
         spent = round(spent + week["usd"], 2)
@@ -61,6 +64,25 @@ def _burn_plan(book: Book, answer: Answer) -> None:
     sums = [sum(week[name] for week in answer["burn_plan"]) for name in ("usd", "accelerator_hours", "tokens", "checkpoints")]
     usd, *used = (Formula(f"=SUM({sheet.down(FIRST_ROW, last, at)})", value) for at, value in zip((1, 3, 4, 5), sums, strict=True))
     sheet.row(last + 1, ("all", usd, None, *used), "total: ")
+    _burn_chart(book, sheet, last)
+
+
+def _burn_chart(book: Book, sheet: Sheet, last: int) -> None:
+    """Spending of each week as columns, and by then as a line, which follow the cells."""
+    weeks = f"={sheet.down(FIRST_ROW, last, 0)}"
+    columns, line = book.workbook.add_chart({"type": "column"}), book.workbook.add_chart({"type": "line"})
+    columns.add_series(
+        {"name": "USD a week", "categories": weeks, "values": f"={sheet.down(FIRST_ROW, last, 1)}", "fill": {"color": WEEKLY}}
+    )
+    by_then = {"name": "USD by then", "categories": weeks, "values": f"={sheet.down(FIRST_ROW, last, 2)}", "y2_axis": True}
+    line.add_series(by_then | {"line": {"color": BY_THEN, "width": 2.25}})
+    columns.combine(line)
+    columns.set_title({"name": "Planned spending", "name_font": {"size": 12, "bold": True}})
+    columns.set_y_axis({"name": "USD a week", "num_format": "#,##0", "major_gridlines": {"visible": True, "line": {"color": "#E6E6E6"}}})
+    line.set_y2_axis({"name": "USD by then", "num_format": "#,##0"})
+    columns.set_legend({"position": "bottom"})
+    columns.set_size({"width": 900, "height": 20 * (CHART_ROWS - 2)})
+    sheet.worksheet.insert_chart(last + 3, 0, columns)
 
 
 def _notes(book: Book, answer: Answer) -> None:

@@ -52,8 +52,7 @@ def write(report: Report) -> bytes:
     _curves(book, report)
     _events(book, report)
     _notes(book, report)
-    book.workbook.close()
-    return book.out.getvalue()
+    return book.finished()
 
 
 def _summary(sheet: Sheet, report: Report, spent: str) -> None:

@@ -23,8 +23,7 @@ def write(result: ResultDetail) -> bytes:
     rows = [("warning", warning) for warning in result.answer["warnings"]]
     for at, cells in enumerate([*rows, ("identified by", footer(result))], FIRST_ROW):
         notes.row(at, cells)
-    book.workbook.close()
-    return book.out.getvalue()
+    return book.finished()
 
 
 def _sheet(book: Book, result: ResultDetail, table: ResultTable) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
@@ -124,3 +126,13 @@ def test_the_burn_plan_adds_up_to_the_budget() -> None:
     answer = answer_of(complete())
     sheet = load_workbook(BytesIO(render("program", answer, "xlsx")[0]), data_only=True)["Burn plan"]
     assert sheet.cell(sheet.max_row, 2).value == pytest.approx(answer["total_usd"]["p50"], abs=0.001)
+
+
+def test_every_sheet_prints_whole_with_a_chart_of_the_burn_plan() -> None:
+    """One page wide, the head on each, and the chart below the weeks, which it follows."""
+    made = workbook(answer_of(complete()))
+    assert all(sheet.print_area and sheet.page_setup.orientation == "landscape" and sheet.print_title_rows for sheet in made)
+    archive = zipfile.ZipFile(BytesIO(render("program", answer_of(complete()), "xlsx")[0]))
+    (chart,) = [archive.read(name).decode() for name in archive.namelist() if re.fullmatch(r"xl/charts/chart\d+\.xml", name)]
+    assert chart.count("<c:ser>") == 2
+    assert "'Burn plan'!$B$5:" in chart
