@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
 from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import PROVIDER_SYNONYMS
 from service.domain.teams import Principal
-from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs, make_vocabulary
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs, compact, make_vocabulary
 from service.presets.comparison.defaults import jurisdiction_groups
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import country_names
@@ -19,6 +19,9 @@ from service.presets.training.models import load_models
 NODE_NAMES = ("dgx", "hgx")
 """Names of whole machines: a number before them counts machines."""
 MOST_PROGRAMS = 1000
+AZURE_PREFIX = "Standard_"
+"""What Azure begins the names of its instance types with, and people leave out."""
+SHORTEST_INSTANCE = 6
 EUROPE = "EU"
 MOST_PREPARED = 8
 _prepared: OrderedDict[str, Vocabulary] = OrderedDict()
@@ -31,7 +34,7 @@ def vocabulary_of(context: AppContext) -> Vocabulary:
     found = _prepared.get(book.name)
     if found is None:
         places = tuple(sorted(set(map(_place, book.offers))))
-        found = _prepared[book.name] = _vocabulary(places)
+        found = _prepared[book.name] = _vocabulary(places, tuple(sorted(set(map(_instance, book.offers)))))
         while len(_prepared) > MOST_PREPARED:
             _prepared.popitem(last=False)
     return found
@@ -47,15 +50,21 @@ def with_programs(context: AppContext, who: Principal, vocabulary: Vocabulary) -
     )
 
 
+def _instance(offer: Offer) -> tuple[str, str, str, int]:
+    return offer.provider, offer.instance_type, offer.accelerator, offer.accelerator_count
+
+
 def _place(offer: Offer) -> tuple[str, str]:
     return offer.provider, offer.region
 
 
 @functools.lru_cache(maxsize=MOST_PREPARED)
-def _vocabulary(places: tuple[tuple[str, str], ...]) -> Vocabulary:
+def _vocabulary(places: tuple[tuple[str, str], ...], instances: tuple[tuple[str, str, str, int], ...]) -> Vocabulary:
     """The vocabulary of sellers and their regions; prices change more often than these."""
     providers = tuple(dict.fromkeys(provider for provider, _ in places))
-    return make_vocabulary((*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions()))
+    return make_vocabulary(
+        (*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions(), *_instances(instances))
+    )
 
 
 def _models() -> Iterator[Name]:
@@ -85,6 +94,18 @@ def _regions(places: tuple[tuple[str, str], ...]) -> Iterator[Name]:
     for provider, region in places:
         if any(character.isdigit() for character in region) or region.islower():
             yield Name("R", region, (region,), provider=provider)
+
+
+def _instances(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:
+    """Instance types that hold one kind and number of accelerators, by names that cannot be read as an accelerator's."""
+    machines = [compact(name.value) for name in _accelerators()]
+    of_type = Counter((provider, instance) for provider, instance, _, _ in sold)
+    for provider, instance, accelerator, count in sold:
+        label = instance.removeprefix(AZURE_PREFIX)
+        named = len(label) >= SHORTEST_INSTANCE and any(sign in label for sign in ".-_") and any(letter.isdigit() for letter in label)
+        plain = label[0].isalpha() and not compact(label).startswith(tuple(machines)) and not any(letter in label for letter in " /")
+        if named and plain and of_type[provider, instance] == 1:
+            yield Name("C", instance, (instance, label), per_node=count, provider=provider, accelerator=accelerator)
 
 
 def _jurisdictions() -> Iterator[Name]:

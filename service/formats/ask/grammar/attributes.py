@@ -11,6 +11,8 @@ from service.formats.ask.lexing.tokens import Piece
 
 SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability"})
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+POWER_WORDS = "usd_per_energy"
+"""Words of electricity that have other senses: a sum beside them is the price of a kilowatt-hour, a number is not."""
 DECIMALS = frozenset({"pue", "kw_per_accelerator", "max_tco2e"})
 MOST_USD_PER_KWH = 2
 """A number above it is in cents, or of something else."""
@@ -36,6 +38,7 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
             if slot is not None:
                 first, last = min(key, at), max(key, at)
                 name, value, note = slot
+                first -= name == "probability" and first > 0 and pieces[first - 1].kind == "z"  # at least 90% sure
                 yield Slot(name, value, pieces[first].first, pieces[last].last, note)
 
 
@@ -64,8 +67,10 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
         return _share(key, figure)
     if key == "seq_len":
         return None if figure.unit else _seq_len(figure)
-    if key == "usd_per_kwh":
-        return (key, plain(figure.value), "") if figure.unit in ("", "usd") and figure.value <= MOST_USD_PER_KWH else None
+    if key == POWER_WORDS and figure.unit != "usd":
+        return None
+    if key in ("usd_per_kwh", POWER_WORDS):
+        return ("usd_per_kwh", plain(figure.value), "") if figure.unit in ("", "usd") and figure.value <= MOST_USD_PER_KWH else None
     if figure.unit == "usd":
         return None
     whole = figure.value.denominator == 1

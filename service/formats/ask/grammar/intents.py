@@ -18,7 +18,7 @@ def choose_kind(slots: Slots) -> Kind | None:
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
     has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples", "tokens_per_parameter", "other_unit")
-    if ("buy_or_rent" in asked or slots.has("capex")) and not (has_model and has_data):
+    if ("buy_or_rent" in asked or slots.has("capex") or _is_commitment(slots)) and not (has_model and has_data):
         return "buy_or_rent"
     if _is_optimal(slots, asked):
         return "optimal"
@@ -48,6 +48,13 @@ SUBJECTS = (
 )
 
 
+def _is_commitment(slots: Slots) -> bool:
+    """Whether a fleet is to be reserved for a time, or not: 512 H100 for a year, reserved or on demand."""
+    pricings = {slot.value for slot in slots.all if slot.name == "pricing"}
+    reserved = any(str(pricing).startswith("reserved") for pricing in pricings)
+    return reserved and len(pricings) > 1 and slots.has("accelerator") and slots.has("count") and slots.has("span")
+
+
 def _without_subject(asked: set[object]) -> Kind | None:
     order: tuple[Kind, ...] = ("status", "help", "buy_or_rent", "optimal", "chance", "price", "compare", "estimate")
     return next((kind for kind in order if kind in asked), None)
@@ -64,7 +71,8 @@ def _is_optimal(slots: Slots, asked: set[object]) -> bool:
 
 
 def _of_run(slots: Slots, asked: set[object]) -> Kind:
-    """Of a question about a run: chances where a budget or that word is said, comparison where several ways are, else its estimate."""
+    """Of a question about a run: chances where a budget or that word is said, comparison where several ways or
+    offers are, else its estimate."""
     if "chance" in asked:
         return "chance"
     several = any(
@@ -73,5 +81,5 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
     if "compare" in asked or several or slots.has("jurisdiction", "objective"):
         return "compare"
     if slots.has(*MONEY):
-        return "chance" if slots.has("accelerator") and slots.has("count", "nodes") else "compare"
+        return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes") else "compare"
     return "estimate"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.vocabulary import Name
 
 Pieces = Sequence[Piece]
 MOST_PER_HOUR_USD = 200
@@ -17,7 +19,12 @@ MOST_PER_HOUR_USD = 200
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
+LEAST_PER_HOUR_USD = Fraction(1, 5)
+"""Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
 LEAST_CAPEX_USD = 500
+MOST_INSTANCES = 100_000
+LEAST_FLOPS = 10**17
+"""A bare number from here on can only be of arithmetic: nobody has as many tokens or dollars."""
 BILLION = 10**9
 MOST_TOKENS_PER_PARAMETER = 100_000
 LEAST_TOKENS = 1000
@@ -62,7 +69,7 @@ def capex(pieces: Pieces) -> Iterator[Slot]:
     if money.value >= LEAST_CAPEX_USD:
         exact = pieces[-1].value == "each accelerator"
         yield Slot("capex", plain(money.value), *_span(pieces), note="" if money.unit else "read as dollars", implied=exact)
-    elif money.unit and pieces[0].kind != "K":
+    elif money.unit and pieces[0].kind != "K" and money.value >= LEAST_PER_HOUR_USD:
         yield Slot("price_per_hour", plain(money.value), *_span(pieces), note="read as the price of an accelerator-hour")
 
 
@@ -164,10 +171,28 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
     yield from _accelerator_slots(pieces)
 
 
-def at_most(pieces: Pieces) -> Iterator[Slot]:
-    """At most 64 H100: 64 of them, which is said."""
-    for slot in accelerators(pieces):
-        yield replace(slot, note="a limit or a range, read as the numbers") if slot.name == "count" else slot
+def bounded(make: Callable[[Pieces], Iterator[Slot]]) -> Callable[[Pieces], Iterator[Slot]]:
+    """At most 64 H100, at least 1T tokens: so many of them, which is said."""
+
+    def read(pieces: Pieces) -> Iterator[Slot]:
+        note = "a lower limit, read as the number" if pieces[0].kind == "z" else "a limit or a range, read as the numbers"
+        for slot in make(pieces):
+            yield slot if slot.name == "accelerator" else replace(slot, note=note)
+
+    return read
+
+
+def instances(pieces: Pieces) -> Iterator[Slot]:
+    """16 p5.48xlarge: their accelerators, at the provider that has them."""
+    name = _chosen(pieces)[0].name
+    number = next((figure.value for figure in figures(pieces)), None)
+    if number is not None and (number.denominator != 1 or number > MOST_INSTANCES):
+        return
+    count = int(number or 1) * name.per_node
+    note = f"{int(number or 1):,} {name.value} of {name.per_node} each"
+    yield Slot("count", count, *_span(pieces), note=note, implied=number is None)
+    yield Slot("accelerator", replace(name, kind="A", value=name.accelerator), *_span(pieces), note=f"what {name.value} has")
+    yield Slot("provider", Name("P", name.provider, ()), *_span(pieces), note=f"{name.value} is an instance type of {name.provider}")
 
 
 def bare_budget(pieces: Pieces) -> Iterator[Slot]:
@@ -227,6 +252,8 @@ def _accelerator_slots(pieces: Pieces) -> Iterator[Slot]:
 def budget(pieces: Pieces) -> Iterator[Slot]:
     """Under $300k; under $3 is the price of an hour."""
     money = figures(pieces)[0]
+    if money.value < LEAST_PER_HOUR_USD:
+        return
     if money.value < MOST_PER_HOUR_USD and money.scale == 1:
         limited = any(piece.kind == "l" for piece in pieces)
         note = "read as the price of an accelerator-hour"
@@ -238,6 +265,8 @@ def budget(pieces: Pieces) -> Iterator[Slot]:
 def money(pieces: Pieces) -> Iterator[Slot]:
     """$2M, at $2: a sum, or by its size the price of an accelerator-hour."""
     value = figures(pieces)[0].value
+    if value < LEAST_PER_HOUR_USD:
+        return
     if value < MOST_PER_HOUR_USD:
         yield Slot("price_per_hour", plain(value), *_span(pieces), note="read as the price of an accelerator-hour")
     else:
@@ -258,5 +287,7 @@ def bare(pieces: Pieces) -> Iterator[Slot]:
     figure = figures(pieces)[0]
     if figure.scale >= 10**6:
         yield Slot("quantity", figure.value, *_span(pieces))
+    elif figure.value >= LEAST_FLOPS:
+        yield Slot("flops", plain(figure.value), *_span(pieces), note="read as FLOPs: so many can be nothing else")
     elif figure.value == 1 and figure.spoken:
         yield Slot("one", 1, *_span(pieces))

@@ -59,7 +59,7 @@ RULES: tuple[Rule, ...] = (
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
-    _rule("[npmK](?:[tb,=]?[npmK])*", attributes.attributes),
+    _rule("z?[npmK](?:[tb,=]?[npmK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
     _rule("T=n", quantities.keyed("tokens")),
     _rule("Q=n", quantities.keyed("params")),
@@ -69,7 +69,9 @@ RULES: tuple[Rule, ...] = (
     _rule("S(?:,U)+", quantities.reservations),
     # counts of things
     _rule("nTQ", quantities.tokens_per_parameter),
+    _rule("[lz]n(?:,n)*T", quantities.bounded(quantities.tokens)),
     _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
+    _rule("n(?=[?]{1,2}T)", quantities.tokens),
     _rule("n(?:,n)*Q(?:,n(?:,n)*Q)*", quantities.params),
     _rule("B", quantities.mixture),
     _rule("nW", quantities.other_units),
@@ -78,9 +80,12 @@ RULES: tuple[Rule, ...] = (
     _rule("ne", quantities.counted("epochs")),
     _rule("nf", quantities.counted("flops")),
     _rule("nN(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
+    _rule("C[x=]n", quantities.instances),
+    _rule("nx?N?C", quantities.instances),
+    _rule("C", quantities.instances),
     _rule("nxn(?=x?[Ag])", quantities.product),
     _rule("nAN", quantities.nodes),
-    _rule("[la]n(?:,n)*x?(?:Ag?(?:,A)*|g)", quantities.at_most),
+    _rule("[laz]n(?:,n)*x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),

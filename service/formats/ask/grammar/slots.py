@@ -12,6 +12,7 @@ class Slot:
     """One thing that is said: its name, value, and the tokens that say it, `first` to before `last`.
 
     `note`: how it was read where it could be read otherwise. `others`: names it could mean too. `implied`: by an article alone.
+    `repeats`: of a day without a year, after which time there is another.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Slot:
     note: str = ""
     others: tuple[str, ...] = ()
     implied: bool = False
+    repeats: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def _period(piece: Piece) -> CalendarPeriod:
 def _slot(name: str, day: date, pieces: Pieces, period: CalendarPeriod, note: str = "") -> Slot:
     """A slot of a day; `others` are the days that it may be in another order of day and month."""
     others = tuple(choice.isoformat() for choice in period.choices)
-    return Slot(name, day, pieces[0].first, pieces[-1].last, note or period.note, others)
+    return Slot(name, day, pieces[0].first, pieces[-1].last, note or period.note, others, repeats=period.repeats)
 
 
 def between(pieces: Pieces) -> Iterator[Slot]:
@@ -79,6 +79,8 @@ def span(pieces: Pieces) -> Iterator[Slot]:
     """For 3 years; 6 weeks from now is a deadline."""
     duration = pieces[-1].value
     assert isinstance(duration, Duration)
+    if duration.article and pieces[0].kind == "U":  # $50 a day is no time that anything takes
+        return
     if duration.of_calendar:
         yield Slot("deadline", duration, pieces[0].first, pieces[-1].last)
     else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
+from typing import Literal
 
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
@@ -62,6 +63,8 @@ _BEFORE_MONTHS = frozenset(
 DATE_WORDS = frozenset(
     {*_MONTHS, *_WEEKDAYS, *_UNIT_OF, "yesterday", "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"}
 )
+_MOST_DAYS_APART = 12 * 366
+"""Within twelve years each day of a month was each day of the week, the 31st of months too [days]."""
 _CALENDAR_UNITS = ("week", "month", "quarter", "year")
 _LEAST_YEAR, _MOST_YEAR = 2000, 2100
 
@@ -69,7 +72,8 @@ _LEAST_YEAR, _MOST_YEAR = 2000, 2100
 @dataclass(frozen=True, slots=True)
 class CalendarPeriod:
     """A day, month, quarter or year by its first and last day. `choices`: other readings, where there are several. `at_end`: the
-    end of something, `note`: how else it could be meant."""
+    end of something, `note`: how else it could be meant. `repeats`: what passes until there is another
+    such day, where it is one of many (friday, 1 March)."""
 
     first: date
     last: date
@@ -77,15 +81,18 @@ class CalendarPeriod:
     choices: tuple[date, ...] = ()
     at_end: bool = False
     note: str = ""
+    repeats: Literal["", "week", "year"] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A number of hours, days, weeks, months, quarters or years; `of_calendar`: from today on (6 weeks from now)."""
+    """A number of hours, days, weeks, months, quarters or years; `of_calendar`: from today on (6 weeks from now), `article`: a
+    day, which is a rate where no word stands before it."""
 
     value: Fraction
     unit: str
     of_calendar: bool = False
+    article: bool = False
 
     @property
     def days(self) -> float:
@@ -136,7 +143,7 @@ def _read_spoken_duration(words: Sequence[str]) -> tuple[int, Duration] | None:
     """A year, a fortnight, half a year: how many words, and the duration. `an hour` is a unit of prices."""
     unit = _UNIT_OF.get(words[1], "") if len(words) > 1 and len(words[1]) > 1 else ""
     if words[0] in ("a", "an", "one") and unit and unit != "hours":
-        return 2, Duration(Fraction(2 if words[1] == "fortnight" else 1), unit)
+        return 2, Duration(Fraction(2 if words[1] == "fortnight" else 1), unit, article=words[0] != "one")
     if list(words[:2]) == ["half", "a"] and words[2:] and words[2] in ("year", "month"):
         return 3, Duration(Fraction(1, 2), _UNIT_OF[words[2]])
     return None
@@ -174,7 +181,7 @@ def _read_edge(words: Sequence[str]) -> tuple[int, str] | None:
 def _cut(period: CalendarPeriod, which: str) -> CalendarPeriod:
     middle = period.first + (period.last - period.first) // 2
     day = {"end": period.last, "start": period.first, "mid": middle}[which]
-    return CalendarPeriod(day, day, "day", period.choices, at_end=which == "end")
+    return CalendarPeriod(day, day, "day", period.choices, at_end=which == "end", repeats=period.repeats)
 
 
 def _read_plain(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
@@ -250,7 +257,7 @@ def _with_year(tokens: Sequence[Token], end: int, today: date, month: int, numbe
         return None if day is None else (stated + 1, CalendarPeriod(day, day))
     end += tokens[end].text == "next" if end < len(tokens) else 0
     days = [day for year in range(today.year, today.year + 9) if (day := _day(year, month, number)) is not None and day >= today]
-    return (end, CalendarPeriod(days[0], days[0])) if days else None
+    return (end, CalendarPeriod(days[0], days[0], repeats="year")) if days else None
 
 
 def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
@@ -302,7 +309,7 @@ def _next_of(today: date, day: tuple[int, int]) -> CalendarPeriod:
     """The next day of a month and day."""
     found = date(today.year, *day)
     found = found if found >= today else date(today.year + 1, *day)
-    return CalendarPeriod(found, found)
+    return CalendarPeriod(found, found, repeats="year")
 
 
 def _period_of(today: date, unit: str, ahead: int) -> CalendarPeriod:
@@ -321,10 +328,20 @@ def _read_weekday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     begin = at + named
     if begin >= len(tokens) or tokens[begin].text not in _WEEKDAYS:
         return None
+    the_13th = begin + 1 + (begin + 1 < len(tokens) and tokens[begin + 1].text == "the")
+    if not named and the_13th > begin + 1 and (ordinal := _read_ordinal(tokens, the_13th))[1]:
+        return ordinal[0], _weekday_on(today, _WEEKDAYS[tokens[begin].text], ordinal[1])
     ahead = (_WEEKDAYS[tokens[begin].text] - today.weekday() - 1) % 7 + 1
     day = today + timedelta(days=ahead - 7 * (tokens[at].text == "last" and ahead > 0))
     note = f"the first to come; a week later is {day + timedelta(weeks=1)}" if tokens[at].text in _NEXT else ""
-    return begin + 1, CalendarPeriod(day, day, note=note)
+    return begin + 1, CalendarPeriod(day, day, note=note, repeats="" if named else "week")
+
+
+def _weekday_on(today: date, weekday: int, number: int) -> CalendarPeriod:
+    """Friday the 13th: the next day of the month of that number that is such a day."""
+    days = (today + timedelta(days=ahead) for ahead in range(_MOST_DAYS_APART))
+    day = next(day for day in days if day.day == number and day.weekday() == weekday)
+    return CalendarPeriod(day, day)
 
 
 def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
@@ -342,7 +359,7 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
     if word in _WORDS_TOO and begin == at and (at == 0 or tokens[at - 1].text not in _BEFORE_MONTHS):
         return None
     year = today.year if month > today.month or (month == today.month and tokens[at].text not in _NEXT) else today.year + 1
-    return end, _month(year, month)
+    return end, replace(_month(year, month), repeats="year")
 
 
 def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:

@@ -102,7 +102,7 @@ def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     if _has_decimal_comma(tokens, at):
         text = f"{text}.{tokens[at + 2].text}"
         at += 2
-    value = Fraction(text.replace(",", ""))
+    value = Fraction(text.replace(",", "") if text.count(".") < 2 else text.replace(".", ""))
     end, scale = at + 1, 1
     while end < len(tokens) and (more := _SCALE_OF.get(tokens[end].text)) and not _names_part(tokens, end):
         if scale > 1 and len(tokens[end].text) <= 2:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?!\d)"  # a day of ISO 8601
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)"  # thousands
+    r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # thousands as most of Europe writes them
     r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
     r"|[^\W\d_]+(?:'[^\W\d_]+)?"
@@ -38,6 +39,18 @@ class Piece:
     value: object
     first: int
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in tokens."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def part(self, first: int, last: int) -> str:
+        """Tokens as they were written."""
+        return self.text[self.tokens[first].start : self.tokens[last - 1].end]
 
 
 def normalise(text: str) -> str:

@@ -17,7 +17,7 @@ from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.numbers import NUMBER_WORDS, SMALL_NUMBERS
 from service.formats.ask.lexing.tokens import normalise, tokenise
 
-Kind = Literal["M", "A", "P", "R", "J", "G"]
+Kind = Literal["M", "A", "C", "P", "R", "J", "G"]
 WORDS = Path(__file__).parent / "data" / "words.toml"
 Phrase = tuple[str, ...]
 # Families of models that are words of their own: only with a figure after them.
@@ -53,7 +53,8 @@ class Name:
     """What a name stands for, as requests have it.
 
     `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, of accelerators `per_node` (accelerators of a
-    usual node), of regions `provider`, of programs `id`.
+    usual node), of regions `provider`, of programs `id`; of
+    instance types (C) the accelerator is `accelerator`.
     """
 
     kind: Kind
@@ -64,6 +65,7 @@ class Name:
     params: float = 0.0
     per_node: int = 0
     provider: str = ""
+    accelerator: str = ""
     id: str = ""
 
     @property
@@ -79,6 +81,7 @@ class Vocabulary:
     names: Mapping[str, tuple[Name, ...]]
     families: Mapping[str, tuple[Name, ...]]
     programs: tuple[Name, ...]
+    providers: tuple[Name, ...]
     labels: tuple[str, ...]
     spellings: tuple[str, ...]
     known_words: frozenset[str]
@@ -102,7 +105,7 @@ def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
     """The vocabulary of names, with the first of several that share a label and a kind; regions and programs keep all."""
     index: dict[str, list[Name]] = {}
     families: dict[str, list[Name]] = {}
-    programs, words, longest = [], {*load_lexicon().words, *NUMBER_WORDS, *DATE_WORDS}, 1
+    programs, providers, words, longest = [], [], {*load_lexicon().words, *NUMBER_WORDS, *DATE_WORDS}, 1
     for name in names:
         for label in name.labels:
             tokens = tokenise(normalise(label))
@@ -110,16 +113,19 @@ def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
             entries = index.setdefault(compact(label), [])
             if name.kind in ("R", "G") or not entries:
                 entries.append(name)
-            words.update(token.text for token in tokens if token.text.isalpha() and name.kind != "R")
+            words.update(token.text for token in tokens if token.text.isalpha() and name.kind not in "RC")
         if name.kind == "M":
             families.setdefault(_family(name.value), []).append(name)
         elif name.kind == "G":
             programs.append(name)
+        elif name.kind == "P":
+            providers.append(name)
     return Vocabulary(
         names={label: tuple(found) for label, found in index.items() if label},
         families={family: tuple(found) for family, found in families.items() if family},
         programs=tuple(programs),
-        labels=tuple(label for label, found in index.items() if len(label) >= SHORTEST_LIKE and found[0].kind != "J"),
+        providers=tuple(providers),
+        labels=tuple(label for label, found in index.items() if len(label) >= SHORTEST_LIKE and found[0].kind not in "JC"),
         spellings=tuple(sorted(word for word in words if len(word) >= 4 and word not in SMALL_NUMBERS)),
         known_words=frozenset(words),
         longest=min(longest, MOST_TOKENS),

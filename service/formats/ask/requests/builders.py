@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import add_months
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.ownership import buy_or_rent_request
 from service.formats.ask.requests.sections import (
@@ -159,9 +158,6 @@ def status_request(draft: Draft) -> Request:
     """GET /v1/track/programs/{id}/status."""
     program = draft.one("program", "id")
     as_of = draft.one("start", "as_of") or draft.one("date", "as_of") or draft.one("deadline", "as_of")
-    if as_of is not None and as_of > draft.today:
-        as_of = add_months(as_of, -12 * ((as_of - draft.today).days // 366 + 1))
-        draft.note("as_of", as_of, "a status is of the past: the last such day")
     if program is None and not draft.asks:
         draft.missing("of which program?")
     end = None if as_of is None else f"{as_of.isoformat()}T23:59:59Z"

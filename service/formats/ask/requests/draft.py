@@ -10,6 +10,7 @@ from typing import Any
 from service.domain.ask import ReadingNote
 from service.formats.ask.grammar.slots import Doubt, Slots
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.names import MOST_CANDIDATES
 from service.formats.ask.lexing.vocabulary import Name
 
 Request = dict[str, Any]
@@ -35,8 +36,9 @@ class Draft:
         values = list(dict.fromkeys(slot.value for slot in found))
         if len(values) > 1:
             what = name.replace("_", " ")
-            shown = tuple(_shown(value) for value in values)
-            self.doubts.append(Doubt(", ".join(shown), shown, f"which {what}: one of these?"))
+            shown = tuple(_shown(value) for value in values)[:MOST_CANDIDATES]
+            more = ", …" if len(values) > len(shown) else ""
+            self.doubts.append(Doubt(", ".join(shown) + more, shown, f"which {what}: one of these?"))
             return None
         if found:
             others = f"could also be {', '.join(found[0].others)}" if found[0].others and isinstance(found[0].value, Name) else ""

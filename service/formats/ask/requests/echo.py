@@ -22,7 +22,7 @@ _METHODS = {
     "dpo": "DPO",
     "rl": "RL",
 }
-_PRICINGS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
+PRICING_WORDS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
 _OPTIMIZERS = {"adamw_8bit": "8-bit AdamW"}
 _SETTINGS = {"lora_rank": "LoRA rank", "zero_stage": "ZeRO stage", "micro_batch": "micro-batch"}
 _OBJECTIVES = {"cost": "ordered by cost", "time": "ordered by time", "carbon": "ordered by carbon"}
@@ -114,7 +114,7 @@ def _price(price: Body) -> Iterator[str]:
     yield "" if usd is None else f"at {_usd(usd)} per hour"
     yield f"on {price['provider']}" if "provider" in price else ""
     yield f"in {price['region']}" if "region" in price else ""
-    yield _PRICINGS.get(price.get("pricing", ""), "")
+    yield PRICING_WORDS.get(price.get("pricing", ""), "")
 
 
 def _dates(schedule: Body) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _compare(request: Body) -> Iterator[str]:
     yield f"on {machine}" if machine else ""
     yield _join(candidates.get("providers"))
     yield _join(candidates.get("regions"))
-    yield _join(candidates.get("pricing"), lambda pricing: _PRICINGS[pricing])
+    yield _join(candidates.get("pricing"), lambda pricing: PRICING_WORDS[pricing])
     yield _join(constraints.get("jurisdictions"))
     yield from _dates(constraints)
     yield f"within {constraints['max_wall_clock_days']:.10g} days" if "max_wall_clock_days" in constraints else ""
@@ -180,7 +180,8 @@ def _optimal(request: Body) -> Iterator[str]:
 
 def _buy_or_rent(request: Body) -> Iterator[str]:
     demand, rent = request.get("demand", {}), request.get("rent", {})
-    yield "whether to buy or rent"
+    reserved = not request.get("own") and len(rent.get("pricing", ())) > 1
+    yield "whether to reserve" if reserved else "whether to buy or rent"
     yield _machine(demand).removeprefix("on ")
     for own in request.get("own", ()):
         yield f"{_usd(own['capex_usd_per_accelerator'])} each" if "capex_usd_per_accelerator" in own else ""
@@ -193,8 +194,11 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     yield f"utilisation {_percent(demand['utilisation'])}" if "utilisation" in demand else ""
     yield f"growth {_percent(demand['growth_per_year'])}" if "growth_per_year" in demand else ""
     quotes = rent.get("quotes", ())
-    yield ", ".join(f"at {_usd(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes)
-    yield _join(rent.get("pricing") or dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: _PRICINGS[pricing])
+    terms = rent.get("pricing")  # of several each price has its own, said before it
+    yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
+    said = (f"{PRICING_WORDS[quote['pricing']] if terms else ''} at {_usd(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes)
+    yield ", ".join(text.strip() for text in said)
+    yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS[pricing])
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
     yield f"cost of capital {_percent(request['cost_of_capital'])}" if "cost_of_capital" in request else ""

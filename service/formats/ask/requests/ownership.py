@@ -14,6 +14,7 @@ from service.formats.ask.requests.sections import hardware_section, many_pricing
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
+UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
 PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 
 
@@ -31,7 +32,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     )
     if years is None:
         draft.missing("for how many years?")
-    if not draft.slots.has("capex", *MONEY):
+    if _is_owned(draft) and not draft.slots.has("capex", *MONEY):
         draft.missing("what does one accelerator cost to buy, such as $32k each?")
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
@@ -49,6 +50,11 @@ def buy_or_rent_request(draft: Draft) -> Request:
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
     return stated(demand=demand, own=[{"name": "own", **own}] if own else [], rent=rent, cost_of_capital=capital)
+
+
+def _is_owned(draft: Draft) -> bool:
+    """Whether buying is a choice: of reserved or on demand it is not."""
+    return any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in draft.slots.all) or draft.slots.has("capex")
 
 
 def _plain(value: float) -> float | int:
@@ -91,15 +97,21 @@ def _machine_size(draft: Draft) -> int:
 
 
 def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
-    """Stated prices of an hour as quotes, for the term where there is one of that length."""
-    prices = draft.many("price_per_hour", "rent.quotes")
-    stated = draft.slots.peek("pricing")
-    pricing = str(stated) if isinstance(stated, str) and stated != "reserved" else None
-    if prices and pricing is None:
-        pricing = PRICING_OF_YEARS.get(years.years if years else 0.0, "on_demand")
-        draft.note(
-            "rent.quotes.0.pricing",
-            pricing,
-            "the price is quoted without a term: taken for the length of the demand where there is such a one",
-        )
-    return [{"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": usd} for at, usd in enumerate(prices, 1)]
+    """Stated prices of an hour as quotes, for the term beside them, else for the one where there is one of that length."""
+    pricings = [slot for slot in draft.slots.all if slot.name == "pricing" and slot.value != "reserved"]
+    several = len({slot.value for slot in pricings}) > 1
+    quotes = []
+    for at, slot in enumerate(draft.slots.each("price_per_hour"), 1):
+        beside = [other for other in pricings if slot.first == other.last or slot.last == other.first]
+        if several and len(beside) != 1:
+            draft.doubts.append(
+                Doubt(f"${slot.value}", tuple(str(other.value) for other in pricings), "of which pricing is this the price?")
+            )
+            continue
+        if slot.note:
+            draft.note("rent.quotes", slot.value, slot.note)
+        pricing = str((beside or pricings)[0].value) if pricings else PRICING_OF_YEARS.get(years.years if years else 0.0, "on_demand")
+        if not pricings:
+            draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
+        quotes.append({"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": slot.value})
+    return quotes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
@@ -9,6 +10,7 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.echo import PRICING_WORDS
 
 AXES = ("tensor", "pipeline", "expert")
 RESERVED = ("reserved_1y", "reserved_3y")
@@ -133,12 +135,21 @@ def price_section(draft: Draft) -> Request:
         usd_per_accelerator_hour=usd,
         provider=provider and provider.value,
         region=region and region.value,
-        pricing=one_pricing(draft, "price.pricing"),
+        pricing=one_pricing(draft, "price.pricing", "on_demand"),
     )
 
 
-def one_pricing(draft: Draft, path: str) -> str | None:
-    """One kind of pricing; `reserved` alone is asked back."""
+def one_pricing(draft: Draft, path: str, default: str = "") -> str | None:
+    """One kind of pricing; `reserved` alone is asked back, and so is what is left out where the default is, or there is none."""
+    excluded = _excluded_pricings(draft)
+    if not draft.slots.has("pricing") and excluded:
+        rest = _without(excluded)
+        if default in rest:
+            draft.note(path, default, f"not {', '.join(excluded)}: {default}, as is usual")
+            return default
+        words = tuple(PRICING_WORDS[pricing] for pricing in rest)
+        draft.doubts.append(Doubt(f"not {', '.join(excluded)}", words, "which pricing: one of these?"))
+        return None
     pricing = draft.one("pricing", path)
     if pricing == "reserved":
         draft.doubts.append(Doubt("reserved", ("reserved 1 year", "reserved 3 years"), "reserved for one year or for three?"))
@@ -147,12 +158,29 @@ def one_pricing(draft: Draft, path: str) -> str | None:
 
 
 def many_pricings(draft: Draft, path: str) -> list[str]:
-    """Kinds of pricing; `reserved` alone is of every term."""
-    found = [str(value) for value in draft.many("pricing", path)]
+    """Kinds of pricing; `reserved` alone is of every term, and of what is left out all others."""
+    excluded, found = _excluded_pricings(draft), [str(value) for value in draft.many("pricing", path)]
     if "reserved" in found:
         draft.note(path, list(RESERVED), "reserved read as for one year and for three")
         found = list(dict.fromkeys(each for value in found for each in (RESERVED if value == "reserved" else (value,))))
+    if excluded and not found:
+        draft.note(path, _without(excluded), f"all but {', '.join(excluded)}")
+        return _without(excluded)
     return found
+
+
+def _excluded_pricings(draft: Draft) -> list[str]:
+    """Kinds of pricing that are left out; one that is asked for too is a contradiction."""
+    excluded = [str(value) for value in draft.slots.values("without_pricing")]
+    wanted = {slot.value for slot in draft.slots.all if slot.name == "pricing"}
+    if wanted & set(excluded):
+        draft.doubts.append(Doubt(", ".join(excluded), (), "is it wanted, or left out?"))
+    return excluded
+
+
+def _without(excluded: Iterable[str]) -> list[str]:
+    left_out = {each for value in excluded for each in (RESERVED if value == "reserved" else (value,))}
+    return [pricing for pricing in PRICING_WORDS if pricing not in left_out]
 
 
 def schedule_section(draft: Draft) -> Request:

@@ -1,0 +1,188 @@
+"""What of a sentence is asked back: pieces that no rule reads, slots that may mean several things, slots without a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import pairwise
+
+from rapidfuzz import fuzz, process
+
+from service.domain.ask import Kind
+from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.vocabulary import Vocabulary, compact
+
+# Words that say what is asked and add nothing where another question is answered.
+SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
+SILENT = frozenset({"use", "used", "in", "rank"})
+"""Attributes that are function words too: alone they say nothing."""
+WEAK = frozenset({"usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy"})
+"""Attributes that are words of other senses too: without a figure the question is answered without them."""
+FIGURES = frozenset("nmp€")
+ALONE = FIGURES | frozenset("tlovi=")
+"""Kinds of pieces that a figure without a noun of its own is read with."""
+GOVERNING = frozenset("bwauqlt!")
+"""Words that make what follows a date, a limit or a price."""
+QUESTIONS: Mapping[str, str] = {
+    "k": "which accelerators of this vendor?",
+    "€": "amounts are in US dollars: how many of them?",
+    "L": "prices are of one accelerator: what is it of one?",
+    "D": "what of this time: by it, from it, or for it?",
+    "U": "what of this time: by it, from it, or for it?",
+    "n": "what is this number of?",
+    "m": "what is this number of?",
+    "d": "Outlay plans, prices and tracks runs, and does not do this",
+    "z": "a lower limit has no place here: what is wanted?",
+}
+"""What to ask about pieces that no rule reads, by their kind."""
+GOVERNED = frozenset("PRJSXA")
+"""Names before which an unknown word may leave them out: sans aws."""
+EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", "."})
+"""Words between accelerators of which one is taken; `and` may mean both together."""
+FITTING = 82.0
+"""Likeness of a program's name from which it is a candidate [%]."""
+
+
+def piece_doubts(
+    sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], slots: Iterable[Slot], vocabulary: Vocabulary
+) -> Iterator[Doubt]:
+    """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
+    governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING or _text(sentence, before) in ("per", "/")}
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED}
+    governed |= _beside_figures(said, slots)
+    run: list[Piece] = []
+    for piece in left:
+        if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
+            run.append(piece)
+            continue
+        yield from _unknown(sentence, run, vocabulary, governed)
+        run = [piece] if piece.kind == UNKNOWN else []
+        if not run:
+            doubt = _piece_doubt(sentence.part(piece.first, piece.last), piece)
+            if doubt is not None:
+                yield doubt
+    yield from _unknown(sentence, run, vocabulary, governed)
+
+
+def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
+    """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun."""
+    nounless: set[int] = set()
+    for slot in slots:
+        made_of = [piece for piece in said if slot.first <= piece.first and piece.last <= slot.last]
+        own_noun = slot.name in ("tokens", "params") and not slot.note
+        if made_of and not own_noun and all(piece.kind in ALONE for piece in made_of):
+            nounless |= {piece.first for piece in made_of if piece.kind in FIGURES}
+    found = set()
+    for before, after in pairwise(said):
+        if before.first in nounless:
+            found.add(after.first)
+        if after.first in nounless:
+            found.add(before.first)
+    return found
+
+
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower()
+
+
+def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, governed: Set[int]) -> Iterator[Doubt]:
+    if not run:
+        return
+    text = sentence.part(run[0].first, run[-1].last)
+    near = process.extract(compact(text), vocabulary.labels, scorer=fuzz.ratio, score_cutoff=FITTING, limit=MOST_CANDIDATES)
+    candidates = tuple(dict.fromkeys(vocabulary.names[label][0].value for label, _, _ in near))
+    signs = any(character.isdigit() or character in "-+<>" for character in text)
+    blocking = signs or bool(candidates) or any(piece.first in governed for piece in run)
+    yield Doubt(text, candidates, "one of these?" if candidates else "not understood", blocking)
+
+
+def _piece_doubt(text: str, piece: Piece) -> Doubt | None:
+    """What to ask about a piece that no rule reads; None where it says nothing alone."""
+    value = piece.value
+    if isinstance(value, Doubtful):
+        what = f"which {value.what}: one of these?" if value.candidates else f"which {value.what}?"
+        return Doubt(text, value.candidates, what)
+    if piece.kind == "K":
+        return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=text.lower() not in WEAK)
+    if piece.kind == "m":
+        return Doubt(text, (f"{text} an hour", f"{text} each", f"under {text}", f"{text} per kWh"), "what are these dollars of?")
+    if piece.kind == "c":
+        return None
+    if piece.kind == "p":
+        return Doubt(text, (f"{text} utilisation", f"{text} MFU"), "a percentage of what?")
+    question = QUESTIONS.get(piece.kind)
+    return Doubt(text, (), "not understood", blocking=False) if question is None else Doubt(text, (), question)
+
+
+def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
+    """Counts whose comma may part a list, and days whose order of day and month is not known."""
+    for slot in slots:
+        text = sentence.part(slot.first, slot.last)
+        if slot.name == "count" and slot.note.startswith("its comma"):
+            listed = slot.note[slot.note.index("(") + 1 : slot.note.index(")")].replace(", ", " or ")
+            yield Doubt(text, (listed, text.replace(",", "")), "one number, or several?")
+        elif slot.name in ("start", "deadline", "date") and slot.others:
+            yield Doubt(text, slot.others, "which day?")
+
+
+def group_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
+    """Several accelerators, each with a number of its own that others do not have: a comparison would cross them."""
+    counted = {(slot.first, slot.last) for slot in slots if slot.name == "count"}
+    groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
+    if len(groups) > 1 and not _same_numbers(sentence, slots, groups):
+        texts = tuple(sentence.part(first, last) for first, last in groups)
+        yield Doubt(
+            sentence.part(groups[0][0], groups[-1][1]), texts, "each number is weighed on each accelerator: ask for one of these at a time"
+        )
+
+
+def _same_numbers(sentence: Sentence, slots: Iterable[Slot], groups: Sequence[tuple[int, int]]) -> bool:
+    """Whether as many of one accelerator are meant as of the other (256 h100 or 256 h200), and not both of them together."""
+    numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
+    between = {token.text for (_, end), (begin, _) in pairwise(groups) for token in sentence.tokens[end:begin]}
+    return len(set(numbers.values())) == 1 and between <= EITHER
+
+
+def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:
+    """What was understood and has no place in the request, so that nothing is dropped in silence."""
+    for slot in said.left():
+        if slot.name == "rent":
+            continue
+        text = sentence.part(slot.first, slot.last)
+        if kind == "price" and slot.name in ("count", "nodes"):
+            yield Doubt(text, (), "prices are of one accelerator, whatever their number", blocking=False)
+        else:
+            yield _unused(text, slot, kind)
+    for slot in said.all:
+        if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
+            yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
+
+
+def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
+    question = f"has no place in a request of kind {kind}"
+    if slot.name == "batch_size":
+        return Doubt(
+            text,
+            (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch"),
+            "a batch is stated in tokens: how many?",
+        )
+    if slot.name == "date":
+        return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
+    if slot.name == "other_unit":
+        return Doubt(text, (), f"data are counted in tokens, or samples: how many are these {slot.value}?")
+    if slot.name == "span":
+        return Doubt(text, (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?")
+    if slot.name == "share":
+        return Doubt(text, (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?")
+    return Doubt(text, (), question)
+
+
+def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> Iterator[Doubt]:
+    """Words that say something in questions of another kind alone."""
+    for piece in left:
+        if piece.kind == "c" and piece.value != kind:
+            text = sentence.part(piece.first, piece.last)
+            yield Doubt(text, (), f"this has no meaning in a question of kind {kind}: what is asked for?")

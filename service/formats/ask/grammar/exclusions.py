@@ -1,0 +1,77 @@
+"""What a sentence leaves out: providers and kinds of pricing; of anything else what is wanted is asked back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.formats.ask.grammar.slots import Doubt, Slot
+from service.formats.ask.lexing.names import Chosen
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+WITHOUT = {"P": "without_provider", "S": "without_pricing"}
+"""Slots of what can be left out, by the kind of its piece."""
+SKIPPED = "_biotawu"
+BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
+"""Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
+JOINING = frozenset({"and", "or", "nor", "&", "/"})
+NAMES = "PSARJCM"
+QUESTION = "what is left out is not understood: say what is wanted instead"
+
+
+def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Slot], list[Doubt]]:
+    """The pieces without what a `not` or `without` denies, what that leaves out, and what of it is not understood."""
+    kept: list[Piece] = []
+    slots: list[Slot] = []
+    doubts: list[Doubt] = []
+    at = 0
+    while at < len(pieces):
+        if pieces[at].kind != "!":
+            kept.append(pieces[at])
+            at += 1
+            continue
+        end, found = _denied(sentence, pieces, at)
+        if found:
+            slots += found
+        else:
+            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), QUESTION))
+        at = end
+    return kept, slots, doubts
+
+
+def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, list[Slot]]:
+    """The piece after what a negation denies, and slots of it where all of it can be left out."""
+    first = at + 1
+    while first < len(pieces) and (pieces[first].kind in SKIPPED or _said(sentence, pieces[first]) in BETWEEN):
+        first += 1
+    plain = pieces[at].value == "exclude" and all(_said(sentence, piece) in BETWEEN for piece in pieces[at + 1 : first])
+    names, joints, end = _listed(sentence, pieces, first)
+    runs_on = end < len(pieces) and pieces[end].kind in NAMES
+    if not plain or not names or runs_on or (joints and joints[-1] == ","):
+        return min(end + runs_on, len(pieces)), []
+    name = WITHOUT[names[0].kind]
+    values = [piece.value.name if isinstance(piece.value, Chosen) else piece.value for piece in names]
+    return end, [Slot(name, value, pieces[at].first, names[-1].last) for value in values]
+
+
+def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[list[Piece], list[str], int]:
+    """Names of one kind from a piece on, what joins them, and the piece after them; no names where there is something else."""
+    if first >= len(pieces) or pieces[first].kind not in WITHOUT:
+        return [], [], min(first + 1, len(pieces))
+    names, at = [pieces[first]], first + 1
+    joints: list[str] = []
+    while True:
+        after = at
+        while after < len(pieces) and pieces[after].kind == ",":
+            after += 1
+        if after == at or after >= len(pieces) or pieces[after].kind != pieces[first].kind:
+            return names, joints, at
+        joint = _said(sentence, pieces[after - 1])
+        if joint not in JOINING and joint != ",":
+            return names, joints, at
+        names.append(pieces[after])
+        joints.append(joint)
+        at = after + 1
+
+
+def _said(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower()
