@@ -6,7 +6,8 @@ from service.domain.serving import answer as domain
 from service.presets.serving import load_formats
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Flag, Items, Number, Part, Schema, Share, Text
-from service.schemas.training.request import LEAST, MAX_ACCELERATORS, MAX_SEQ_LEN, EstimateRequestSchema, ModelSchema, PriceFilterSchema
+from service.schemas.training.machine import LEAST, MAX_ACCELERATORS, MAX_SEQ_LEN, PriceFilterSchema
+from service.schemas.training.request import EstimateRequestSchema, ModelSchema
 from service.usecases.serving.serve import ServingAnswer
 
 FORMATS = tuple(load_formats())

@@ -160,6 +160,8 @@ class TimeBlock:
     ]
 
 
+MAX_PHASES = 20
+"""Most phases of one run."""
 COMPUTE_LINE = "compute"
 """The line of a run's cost that is accelerator-hours times their price."""
 
@@ -195,6 +197,31 @@ class EnergyBlock:
     pue: Annotated[float, Doc("Power usage effectiveness of the site: its energy over that of the machines", "1")]
     grid_gco2_per_kwh: Annotated[float, Doc("Carbon intensity of the grid", "g CO2e per kWh")]
     watts_per_accelerator: Annotated[float, Doc("Mean power of one accelerator with its share of the node, before PUE", "W")]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPhase:
+    """One phase of a run: context extension, annealing, a step of a curriculum."""
+
+    name: Annotated[str, Doc("Name of the phase")]
+    tokens: Annotated[float, Doc("Tokens trained on in it, with every epoch", "tokens", maximum=1e40)]
+    seq_len: Annotated[int, Doc("Tokens of a sequence", "tokens")]
+    global_batch_tokens: Annotated[float, Doc("Tokens of a step, of whole sequences on every data rank", "tokens", maximum=1e40)]
+    precision: Annotated[str, Doc("Number format of matrix products")]
+    accelerator: Annotated[str, Doc("Accelerator it is trained on")]
+    accelerators: Annotated[int, Doc("Number of them")]
+    usd_per_accelerator_hour: Annotated[float | None, Doc("Their price; null where none is known", "USD per accelerator-hour")]
+    throughput: Annotated[ThroughputBlock, Doc("Speed of training")]
+    memory: Annotated[MemoryBlock, Doc("Memory of the fullest accelerator")]
+    reliability: Annotated[ReliabilityBlock, Doc("Failures, checkpoints and goodput")]
+    time: Annotated[TimeBlock, Doc("How long it takes; dates are those of the whole run")]
+    cost: Annotated[
+        CostBlock,
+        Doc(
+            "What it costs; people, network traffic and retention of the run are in its last phase, the unused rest of a reservation's"
+            " term is in the run alone"
+        ),
+    ]
 
 
 SpreadCause = Literal["speed", "planning", "failures"]
@@ -234,6 +261,10 @@ class Estimate:
     batch_sequences: Annotated[int, HIDDEN]
     spread_causes: Annotated[tuple[CauseOfSpread, ...], HIDDEN]
     warnings: Annotated[tuple[str, ...], HIDDEN]
+    phases: Annotated[
+        tuple[TrainingPhase, ...] | None,
+        Doc("Phases of the run in their order; left out where none are stated", max_items=MAX_PHASES, optional=True),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

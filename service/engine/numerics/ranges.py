@@ -35,6 +35,27 @@ def product(median: float, factors: Iterable[Range]) -> Range:
     return Range(median * math.exp(-math.sqrt(below)), median, median * math.exp(math.sqrt(above)))
 
 
+def comonotone_sum(ranges: Iterable[Range]) -> Range:
+    """Sum of uncertain quantities that are large together, as one cause moves all: their percentiles add.
+
+    Parameters
+    ----------
+    ranges : iterable of Range
+        Summands of one unit.
+
+    Returns
+    -------
+    Range
+        In the same unit.
+
+    References
+    ----------
+    Dhaene et al. 2002, The concept of comonotonicity in actuarial science and finance, theorem 6.
+    """
+    parts = list(ranges)
+    return Range(sum(part.p10 for part in parts), sum(part.p50 for part in parts), sum(part.p90 for part in parts))
+
+
 def inverse(factor: Range) -> Range:
     """Range of 1 / x.
 

@@ -111,6 +111,13 @@ def total_usd(run: Run, held_hours: Range, energy_mwh: float, checkpoint_tb: flo
     return Range(min(low, middle), middle, max(middle, high))
 
 
+def unused_commitment(run: Run, held_hours: float) -> LineBlock | None:
+    """The line of a reservation's unused rest, for a run that holds its machine for so many hours [h]; None where nothing is unused."""
+    bill = Bill(run, held_hours, 0.0, 0.0, 0.0)
+    usd = cents(_commitment_usd(bill))
+    return LineBlock(COMMITMENT_LINE, usd, _commitment_basis(bill)) if usd else None
+
+
 def paid_hours(used_hours: float, term_hours: float) -> float:
     """Hours of an accelerator that are paid for: whole terms, or those used where there is no term.
 

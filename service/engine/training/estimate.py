@@ -82,7 +82,7 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     executed = flops.total + recomputed_flops(run.model, run.training)[int(choice.layouts.recompute[0])]
     return Estimate(
         flops=_flops_block(run, flops, executed),
-        tokens=_tokens_block(run),
+        tokens=tokens_block(run),
         throughput=replace(_throughput_block(run, timed, executed), phases=_phases(run, timed, utilisation)),
         memory=_memory_block(run, choice),
         reliability=ReliabilityBlock(
@@ -96,8 +96,8 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
             accelerator_hours=accelerator_hours,
             wall_clock_hours=timed.wall_clock_hours,
             steps=run.data.trained_tokens / (run.training.seq_len * float(choice.steps.batch[0])),
-            finish=_finish(run, with_overhead(run, timed.wall_clock_hours)),
-            deadline_probability=_deadline_probability(run, with_overhead(run, timed.wall_clock_hours)),
+            finish=finish_dates(run, with_overhead(run, timed.wall_clock_hours)),
+            deadline_probability=deadline_probability(run, with_overhead(run, timed.wall_clock_hours)),
         ),
         cost=CostBlock(
             total_usd=total,
@@ -156,7 +156,8 @@ def checkpoint_tb(run: Run) -> float:
     return trained * (element_bytes(run.training) + optimizer_bytes(run.training)) / 1e12
 
 
-def _tokens_block(run: Run) -> TokensBlock:
+def tokens_block(run: Run) -> TokensBlock:
+    """Data of a run as it is answered."""
     data = run.data
     part = [None if share is None else share * data.effective_tokens for share in (data.quality_share, data.robustness_share)]
     return TokensBlock(data.raw_tokens, data.effective_tokens, data.trained_tokens, _unit(run), *part)
@@ -253,7 +254,8 @@ def _memory_block(run: Run, choice: LayoutChoice) -> MemoryBlock:
     )
 
 
-def _finish(run: Run, hours: Range) -> FinishDates | None:
+def finish_dates(run: Run, hours: Range) -> FinishDates | None:
+    """Days on which a run of those hours ends, its queue included; None without a start."""
     start = run.schedule.start
     if start is None:
         return None
@@ -278,7 +280,7 @@ def date_after(start: date, hours: float) -> date:
     return start + timedelta(days=min(hours / 24, (date.max - start).days))
 
 
-def _deadline_probability(run: Run, hours: Range) -> float | None:
+def deadline_probability(run: Run, hours: Range) -> float | None:
     """Probability that the run ends by the end of the deadline's day."""
     if run.schedule.start is None or run.schedule.deadline is None:
         return None

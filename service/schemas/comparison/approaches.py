@@ -11,7 +11,8 @@ from service.domain.comparison.approaches import APPROACHES
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema
 from service.schemas.scaling.optimum_request import OptimalServingTermsSchema
-from service.schemas.training.request import HardwareSchema, ModelSchema, PriceFilterSchema
+from service.schemas.training.machine import HardwareSchema, PriceFilterSchema
+from service.schemas.training.request import ModelSchema
 from service.usecases.comparison import approaches as usecase
 
 MOST_USD_PER_MILLION = 1e6

@@ -7,7 +7,8 @@ from service.domain.comparison.options import OBJECTIVES
 from service.domain.procurement.ownership import BOUNDS
 from service.schemas.base import make_schema
 from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, Part, Schema, Share, Text
-from service.schemas.training.request import MAX_ACCELERATORS, DataSchema, ModelSchema, RunSectionsSchema
+from service.schemas.training.machine import MAX_ACCELERATORS
+from service.schemas.training.request import DataSchema, ModelSchema, RunSectionsSchema
 
 MOST_NAMES = 100
 MOST_COUNTS = 32

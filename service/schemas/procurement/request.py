@@ -7,7 +7,7 @@ from service.domain.procurement.ownership import BOUNDS
 from service.schemas.base import make_schema, range_schema
 from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, OrNumber, Part, Schema, Share, Text
 from service.schemas.programs.request import ProgramRequestSchema
-from service.schemas.training.request import MAX_ACCELERATORS
+from service.schemas.training.machine import MAX_ACCELERATORS
 
 MOST_FLEETS = 20
 MOST_QUOTES = 200

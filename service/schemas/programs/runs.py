@@ -5,7 +5,8 @@ from __future__ import annotations
 from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS, GridField, references, short_name
-from service.schemas.training.request import MAX_ACCELERATORS, HardwareSchema, RunSectionsSchema
+from service.schemas.training.machine import MAX_ACCELERATORS, HardwareSchema
+from service.schemas.training.request import RunSectionsSchema
 
 MAX_RUNS = 300
 MAX_REPEATS = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.schemas.fields import Choice, Count, Day, Items, Number, Part, Schema
 from service.schemas.programs.fields import MAX_NAMES, DaysField, references, short_name
-from service.schemas.training.request import MAX_ACCELERATORS
+from service.schemas.training.machine import MAX_ACCELERATORS
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 

@@ -7,7 +7,8 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from service.schemas.fields import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
-from service.schemas.training.request import MAX_PARAMS, EfficiencySchema, PriceFilterSchema, RunSectionsSchema
+from service.schemas.training.machine import EfficiencySchema, PriceFilterSchema
+from service.schemas.training.request import MAX_PARAMS, RunSectionsSchema
 
 # From a model of a few parameters to a thousand times the largest run there was.
 LEAST_FLOPS, MOST_FLOPS = 1e12, 1e30

@@ -8,7 +8,6 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHOD_SYNONYMS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
 from service.schemas.fields import (
@@ -27,23 +26,22 @@ from service.schemas.fields import (
     Share,
     Text,
 )
+from service.schemas.training.machine import (
+    MAX_ACCELERATORS,
+    MAX_LAYERS,
+    MAX_SEQ_LEN,
+    CarriedEfficiencySchema,
+    HardwareSchema,
+    ParallelismSchema,
+    PriceFilterSchema,
+    above_zero,
+    phases_field,
+    size,
+)
 
 MAX_PARAMS = 10**15
-MAX_LAYERS = 10_000
-MAX_SIZE = 10**7
-MAX_SEQ_LEN = 10**8
-MAX_ACCELERATORS = 10**7
 MAX_HOURS = 10**7
-LEAST = 1e-6  # what must be above zero and is below this is a slip of the pen, and makes figures that no sum holds
 MAX_BATCH_REQUESTS = 1000
-
-
-def _size(maximum: int = MAX_SIZE, minimum: int = 1, description: str = "") -> Count:
-    return Count(minimum=minimum, maximum=maximum, suffixes=False, description=description)
-
-
-def _above_zero(maximum: float, **options: Any) -> Number:
-    return Number(minimum=LEAST, maximum=maximum, **options)
 
 
 def _words(inner: Items, words: tuple[str, ...], *, description: str) -> OrWord:
@@ -62,41 +60,41 @@ class ModelSchema(Schema):
     params = Count(maximum=MAX_PARAMS, description="All parameters")
     active_params = Count(maximum=MAX_PARAMS, description="Parameters a token meets, of a mixture of experts")
     architecture = Choice(("transformer", "encoder_decoder", "vit"), description="Kind of network")
-    layers = _size(MAX_LAYERS, description="Layers of the network")
-    hidden_size = _size(description="Width of the residual stream")
-    attention_heads = _size(description="Attention heads of a layer")
-    kv_heads = _size(description="Heads of keys and values of a layer; left out: as many as attention heads")
-    head_dim = _size(description="Width of an attention head; left out: hidden_size over attention_heads")
-    ffn_hidden_size = _size(description="Inner width of the feed-forward block")
+    layers = size(MAX_LAYERS, description="Layers of the network")
+    hidden_size = size(description="Width of the residual stream")
+    attention_heads = size(description="Attention heads of a layer")
+    kv_heads = size(description="Heads of keys and values of a layer; left out: as many as attention heads")
+    head_dim = size(description="Width of an attention head; left out: hidden_size over attention_heads")
+    ffn_hidden_size = size(description="Inner width of the feed-forward block")
     gated_ffn = Flag(description="Whether the feed-forward block has a gate (three matrices)")
-    vocab_size = _size(description="Entries of the vocabulary")
+    vocab_size = size(description="Entries of the vocabulary")
     tied_embeddings = Flag(description="Whether input and output embeddings are one matrix")
     masked_share = Share(description="Encoders (BERT): share of the tokens that is masked and predicted from all others; 0: a decoder")
-    sliding_window = _size(MAX_SEQ_LEN, description="Tokens a windowed layer attends to")
-    global_attention_every = _size(MAX_LAYERS, minimum=0, description="Every so many layers attention is global; 0: none")
-    experts = _size(100_000, description="Routed experts of a layer")
-    experts_per_token = _size(100_000, description="Routed experts that work on a token")
-    shared_experts = _size(100_000, minimum=0, description="Experts of a layer that work on every token")
-    expert_ffn_hidden_size = _size(description="Inner width of one expert")
-    dense_layers = _size(MAX_LAYERS, minimum=0, description="Leading layers without experts")
-    moe_every = _size(MAX_LAYERS, description="Every so many of the other layers has experts")
-    q_lora_rank = _size(minimum=0, description="Latent attention: rank of the queries")
-    kv_lora_rank = _size(description="Latent attention: rank of keys and values")
-    qk_nope_head_dim = _size(description="Latent attention: width of a head's part without position")
-    qk_rope_head_dim = _size(description="Latent attention: width of a head's part with position")
-    v_head_dim = _size(description="Latent attention: width of a head's values")
-    ssm_layers = _size(MAX_LAYERS, description="Hybrids: layers with a state-space or linear-attention block in place of attention")
-    ssm_heads = _size(description="Heads of such a layer (Mamba-2), or heads of its values (linear attention)")
-    ssm_head_dim = _size(description="Width of such a head's values")
-    ssm_state_size = _size(description="Width of what writes and reads a head's state: of keys and queries, in linear attention")
-    ssm_groups = _size(description="Groups of heads with keys and queries of their own; left out: 1")
-    ssm_conv_kernel = _size(1000, description="Tokens that the convolution before the recurrence mixes; left out: 4")
+    sliding_window = size(MAX_SEQ_LEN, description="Tokens a windowed layer attends to")
+    global_attention_every = size(MAX_LAYERS, minimum=0, description="Every so many layers attention is global; 0: none")
+    experts = size(100_000, description="Routed experts of a layer")
+    experts_per_token = size(100_000, description="Routed experts that work on a token")
+    shared_experts = size(100_000, minimum=0, description="Experts of a layer that work on every token")
+    expert_ffn_hidden_size = size(description="Inner width of one expert")
+    dense_layers = size(MAX_LAYERS, minimum=0, description="Leading layers without experts")
+    moe_every = size(MAX_LAYERS, description="Every so many of the other layers has experts")
+    q_lora_rank = size(minimum=0, description="Latent attention: rank of the queries")
+    kv_lora_rank = size(description="Latent attention: rank of keys and values")
+    qk_nope_head_dim = size(description="Latent attention: width of a head's part without position")
+    qk_rope_head_dim = size(description="Latent attention: width of a head's part with position")
+    v_head_dim = size(description="Latent attention: width of a head's values")
+    ssm_layers = size(MAX_LAYERS, description="Hybrids: layers with a state-space or linear-attention block in place of attention")
+    ssm_heads = size(description="Heads of such a layer (Mamba-2), or heads of its values (linear attention)")
+    ssm_head_dim = size(description="Width of such a head's values")
+    ssm_state_size = size(description="Width of what writes and reads a head's state: of keys and queries, in linear attention")
+    ssm_groups = size(description="Groups of heads with keys and queries of their own; left out: 1")
+    ssm_conv_kernel = size(1000, description="Tokens that the convolution before the recurrence mixes; left out: 4")
     ssm_delta_rule = Flag(description="Whether the state is corrected by what it holds already (gated DeltaNet, Kimi Delta Attention)")
-    ffn_layers = _size(
+    ffn_layers = size(
         MAX_LAYERS,
         description="Hybrids whose layers are one block each (Nemotron-H): layers that are feed-forward blocks, with experts or not",
     )
-    decoder_layers = _size(MAX_LAYERS, minimum=0, description="Layers of the decoder of an encoder_decoder")
+    decoder_layers = size(MAX_LAYERS, minimum=0, description="Layers of the decoder of an encoder_decoder")
     hf_config = FreeObject(description="The content of a Hugging Face config.json")
     flops_per_sample = Number(
         minimum=1.0, maximum=1e18, description="Forward FLOPs of one sample, 2 a multiply-add; training counts three times that"
@@ -109,59 +107,47 @@ class DataSchema(Schema):
 
     tokens = Count(description="Tokens trained on, each epoch; of a vision transformer patches: state samples for images")
     raw_tokens = Count(description="Tokens before filtering and deduplication")
-    filter_yield = _above_zero(1.0, description="Share that filtering leaves of raw_tokens")
-    dedupe_yield = _above_zero(1.0, description="Share that deduplication leaves of that")
-    epochs = _above_zero(10_000, description="Times each token is trained on [1]")
+    filter_yield = above_zero(1.0, description="Share that filtering leaves of raw_tokens")
+    dedupe_yield = above_zero(1.0, description="Share that deduplication leaves of that")
+    epochs = above_zero(10_000, description="Times each token is trained on [1]")
     quality_share = Share(description="Part of the effective tokens that is of high quality")
     robustness_share = Share(description="Part of the effective tokens meant for robustness and hard negatives")
     samples = Count(description="Sequences, images, …: what the model counts")
 
 
-class ParallelismSchema(Schema):
-    """Fixed axes of the layout; tensor x pipeline x data x context = count. Axes not given are searched."""
-
-    tensor = _size(MAX_ACCELERATORS, description="Tensor-parallel ranks")
-    pipeline = _size(MAX_ACCELERATORS, description="Pipeline stages")
-    data = _size(MAX_ACCELERATORS, description="Data-parallel ranks")
-    context = _size(MAX_ACCELERATORS, description="Context-parallel ranks")
-    expert = _size(MAX_ACCELERATORS, description="Expert-parallel ranks")
-    expert_tensor = _size(MAX_ACCELERATORS, description="Tensor-parallel ranks of each expert; left out: 1 or as many as tensor")
-    virtual_pipeline = _size(MAX_LAYERS, description="Chunks of layers on each stage (interleaving); above 1 only with a pipeline above 1")
-
-
 class ResponseTokensSchema(Schema):
     """Tokens of the sampled answers, as a distribution."""
 
-    p50 = _above_zero(MAX_SEQ_LEN, required=True, description="Median length of an answer [tokens]")
-    p90 = _above_zero(MAX_SEQ_LEN, description="90th percentile of the length [tokens]; left out: from the median")
-    max = _above_zero(MAX_SEQ_LEN, description="Tokens at which an answer is cut off; left out: what seq_len leaves of the prompt")
+    p50 = above_zero(MAX_SEQ_LEN, required=True, description="Median length of an answer [tokens]")
+    p90 = above_zero(MAX_SEQ_LEN, description="90th percentile of the length [tokens]; left out: from the median")
+    max = above_zero(MAX_SEQ_LEN, description="Tokens at which an answer is cut off; left out: what seq_len leaves of the prompt")
 
 
 class GenerationSchema(Schema):
     """What samples the answers, and how: apart from the trainer's layout and precision."""
 
     count = Count(maximum=MAX_ACCELERATORS, description="Accelerators that sample; fewer than hardware.count: they do nothing else")
-    tensor = _size(MAX_ACCELERATORS, description="Tensor-parallel ranks of a replica")
-    pipeline = _size(MAX_ACCELERATORS, description="Pipeline stages of a replica")
-    expert = _size(MAX_ACCELERATORS, description="Ranks that a replica's experts are divided over")
+    tensor = size(MAX_ACCELERATORS, description="Tensor-parallel ranks of a replica")
+    pipeline = size(MAX_ACCELERATORS, description="Pipeline stages of a replica")
+    expert = size(MAX_ACCELERATORS, description="Ranks that a replica's experts are divided over")
     precision = Text(description="Number format of the sampler's weights, as POST /v1/serving names them")
 
 
 class RlSchema(Schema):
     """A step of reinforcement learning."""
 
-    prompts_per_step = _size(10**7, description="Prompts of a step")
-    responses_per_prompt = _size(10**5, description="Answers sampled to each prompt")
-    prompt_tokens = _above_zero(MAX_SEQ_LEN, description="Mean tokens of a prompt")
+    prompts_per_step = size(10**7, description="Prompts of a step")
+    responses_per_prompt = size(10**5, description="Answers sampled to each prompt")
+    prompt_tokens = above_zero(MAX_SEQ_LEN, description="Mean tokens of a prompt")
     response_tokens = OrNumber(
-        _above_zero(MAX_SEQ_LEN),
+        above_zero(MAX_SEQ_LEN),
         Part(ResponseTokensSchema),
         description="Tokens of a sampled answer: the mean, or percentiles and the limit; a step waits for its longest answer",
     )
-    mini_batch_responses = _size(10**9, description="Answers of one optimizer step; a step has several")
+    mini_batch_responses = size(10**9, description="Answers of one optimizer step; a step has several")
     critic_params = Count(minimum=0, maximum=MAX_PARAMS, description="Parameters of a critic trained beside the policy (PPO); 0: none")
     generation = Part(GenerationSchema, description="What samples the answers")
-    asynchronous_steps = _size(
+    asynchronous_steps = size(
         1000, minimum=0, description="Steps by which the sampler's weights may lag; 0: sampler and trainer take turns"
     )
     offload = Flag(description="Sampler and trainer on the same accelerators: whichever waits is kept in the host's memory")
@@ -172,8 +158,8 @@ class TrainingSchema(Schema):
     """How it is trained."""
 
     method = Choice(METHODS, synonyms=METHOD_SYNONYMS, description="Kind of training")
-    seq_len = _size(MAX_SEQ_LEN, description="Tokens a sequence; of the encoder, for an encoder_decoder; patches an image, for a vit")
-    decoder_seq_len = _size(MAX_SEQ_LEN, description="Tokens of a sequence of the decoder, of encoder-decoders")
+    seq_len = size(MAX_SEQ_LEN, description="Tokens a sequence; of the encoder, for an encoder_decoder; patches an image, for a vit")
+    decoder_seq_len = size(MAX_SEQ_LEN, description="Tokens of a sequence of the decoder, of encoder-decoders")
     global_batch_tokens = Count(
         maximum=10**12,
         description="Tokens a step; for a vit patches, not images: images a step times seq_len; samples, for networks counted by samples",
@@ -192,19 +178,17 @@ class TrainingSchema(Schema):
     activation_recompute = Choice(
         (*RECOMPUTES, "auto"), description="Which activations are computed again in the backward pass; left out: searched"
     )
-    micro_batch = _size(10**6, description="Sequences of one micro-batch on one data rank")
-    zero_stage = _size(
-        3, minimum=0, description="ZeRO stage: 0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)"
-    )
+    micro_batch = size(10**6, description="Sequences of one micro-batch on one data rank")
+    zero_stage = size(3, minimum=0, description="ZeRO stage: 0 plain data parallel; 1 optimizer, 2 gradients, 3 weights sharded too (FSDP)")
     parallelism = OrWord(Part(ParallelismSchema), "auto", description='Axes to fix, or "auto", the default: all are searched')
-    input_tokens_per_s_per_node = _above_zero(1e12, description="What the data pipeline can feed")
-    software_year = _size(
+    input_tokens_per_s_per_node = above_zero(1e12, description="What the data pipeline can feed")
+    software_year = size(
         2100, minimum=2000, description="Year of the software: recovery, checkpoints and what whole runs lose; left out: that of the clock"
     )
     flash_attention = Flag(description="Attention's scores stay on the chip; default true but for fp16 and fp32")
     sequence_parallel = Flag(description="Norms and residuals are split over the tensor ranks too; default as flash_attention")
     count_full_attention = Flag(description="Count the whole attention square, as papers report, or its causal half")
-    lora_rank = _size(10_000, description="Rank of the adapters, of lora and qlora")
+    lora_rank = size(10_000, description="Rank of the adapters, of lora and qlora")
     adapter_targets = _words(
         Items(Text(), min_items=1, max_items=20),
         ADAPTER_TARGETS,
@@ -215,81 +199,23 @@ class TrainingSchema(Schema):
     cached_logits = Flag(description="Distillation: the teacher's logits are there already")
     reward_model = Part(ModelSchema, description="RL: the network that scores answers; left out: rewards by rule")
     reference_model = Flag(description="DPO and RL: a frozen copy of the policy is run beside it")
-    update_epochs = _above_zero(1000, description="RL: number of updates on each sampled answer")
-    response_tokens = _size(MAX_SEQ_LEN, description="RL: mean tokens of a sampled answer; rl.response_tokens has more to say")
+    update_epochs = above_zero(1000, description="RL: number of updates on each sampled answer")
+    response_tokens = size(MAX_SEQ_LEN, description="RL: mean tokens of a sampled answer; rl.response_tokens has more to say")
     rl = Part(RlSchema, description="RL: what a step samples, and on what")
-
-
-class HardwareSchema(Schema):
-    """The machine."""
-
-    accelerator = Text(required=True, description="A name of GET /v1/accelerators, or any usual alias, case-blind")
-    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators")
-    accelerators_per_node = _size(100_000, description="Accelerators of one node; left out: as usual for the accelerator")
-    inter_node_gbps = _above_zero(1e7, description="Network of one node, all its cards together, one direction, Gbit/s")
-    power_limit_w = _above_zero(1e5, description="Power limit of one accelerator; left out: its TDP [W]")
-
-
-class EfficiencySchema(Schema):
-    """What the caller measured: one of the three. Model FLOPs, recomputation not counted.
-
-    Of a whole run, its evaluation and stalls included: nothing is taken off it but interruptions (`failures`).
-    """
-
-    mfu = _above_zero(1.0, description="Share of the dense peak for the precision")
-    tokens_per_s_per_accelerator = _above_zero(1e12, description="Measured speed of one accelerator [tokens/s per accelerator]")
-    tflops_per_accelerator = _above_zero(1e6, description="Measured model arithmetic of one accelerator [TFLOP/s]")
-
-
-class MeasuredOnSchema(Schema):
-    """Where a step was measured; what is left out is as in the plan. The accelerator is the plan's."""
-
-    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Accelerators it was measured on")
-    parallelism = OrWord(
-        Part(ParallelismSchema),
-        "auto",
-        description='Layout there, "auto" where it is not known; left out: as planned, with the data ranks that make up the count',
-    )
-    micro_batch = _size(10**6, description="Sequences of one micro-batch there")
-    global_batch_tokens = Count(maximum=10**12, description="Tokens of a step there, as in `training`")
-    seq_len = _size(MAX_SEQ_LEN, description="Tokens of a sequence there")
-    activation_recompute = Choice((*RECOMPUTES, "auto"), description="Which activations were computed again there")
-    zero_stage = _size(3, minimum=0, description="ZeRO stage there")
-
-
-class CarriedEfficiencySchema(EfficiencySchema):
-    """What the caller measured: one of the three figures. Model FLOPs, recomputation not counted.
-
-    Of a whole run, its evaluation and stalls included: nothing is taken off it but interruptions (`failures`). With `measured_on` of
-    single steps, there: the plan is as much faster or slower than modelled, and loses what whole runs lose beyond their steps.
-    """
-
-    measured_on = Part(MeasuredOnSchema, description="Where steps of this model were measured, to carry their speed over to the plan")
-
-
-class PriceFilterSchema(Schema):
-    """A stated price, or which offers may be taken."""
-
-    usd_per_accelerator_hour = _above_zero(
-        100_000, description="Stated price of one accelerator, in place of an offer [USD per accelerator-hour]"
-    )
-    provider = Text(description="Name of the provider")
-    region = Text(description="Region as the provider names it")
-    pricing = Choice(PRICINGS, description="Kind of pricing")
-    snapshot = Text(description="The price_snapshot of an earlier answer, to repeat it against")
+    phases = phases_field()
 
 
 class FailuresSchema(Schema):
     """How the machine fails and recovers."""
 
-    mttf_hours_per_accelerator = _above_zero(1e9, description="Mean time to failure of the job times its accelerators [h]")
+    mttf_hours_per_accelerator = above_zero(1e9, description="Mean time to failure of the job times its accelerators [h]")
     detection_minutes = NotNegative(maximum=100_000, description="Time until a failure is noticed [min]")
     restart_minutes = NotNegative(maximum=100_000, description="Time to restart after a failure [min]")
-    checkpoint_write_minutes = _above_zero(100_000, description="Time to write a checkpoint [min]")
-    checkpoint_interval_minutes = OrWord(_above_zero(1e7), "auto", description="Time between checkpoints; left out: the best one [min]")
-    checkpoint_blocking_share = _above_zero(1.0, description="Part of the write training waits for; near 0: asynchronous")
+    checkpoint_write_minutes = above_zero(100_000, description="Time to write a checkpoint [min]")
+    checkpoint_interval_minutes = OrWord(above_zero(1e7), "auto", description="Time between checkpoints; left out: the best one [min]")
+    checkpoint_blocking_share = above_zero(1.0, description="Part of the write training waits for; near 0: asynchronous")
     preemptions_per_node_hour = NotNegative(maximum=1000, description="Rate at which a node is taken away [per node-hour]")
-    capacity_share = _above_zero(1.0, description="Share of the time in which all capacity can be had; the rest is waited for [1]")
+    capacity_share = above_zero(1.0, description="Share of the time in which all capacity can be had; the rest is waited for [1]")
     spare_share = Share(description="Spare accelerators over those of the job [1]")
 
 
@@ -297,7 +223,7 @@ class StorageSchema(Schema):
     """What is kept, and for how long."""
 
     dataset_tb = NotNegative(maximum=1e9, description="Size of the data set [TB]")
-    checkpoints_kept = _size(100_000, minimum=0, description="Checkpoints that are kept")
+    checkpoints_kept = size(100_000, minimum=0, description="Checkpoints that are kept")
     retention_months = NotNegative(maximum=1200, description="Time that all of it is kept [months]")
     logs_tb = NotNegative(maximum=1e9, description="Size of logs [TB]")
     usd_per_tb_month = NotNegative(maximum=1e6, description="Price of storage [USD per TB and month]")
@@ -330,7 +256,7 @@ class EnergySchema(Schema):
         allow_none=True,
         description="Power usage effectiveness of the site: its energy over that of the machines [1]",
     )
-    watts_per_accelerator = _above_zero(1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
+    watts_per_accelerator = above_zero(1e6, allow_none=True, description="Mean power with the share of the node, before PUE")
     usd_per_kwh = NotNegative(maximum=1000, allow_none=True, description="State it for owned hardware: cloud prices contain power")
     embodied_gco2e_per_accelerator_hour = NotNegative(
         maximum=1e6, description="Emissions of making the hardware, by hour of use [g CO2e per accelerator-hour]"

@@ -15,8 +15,9 @@ from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
 from service.usecases.resolution.machine import Machine, resolve_machine, trained_model
+from service.usecases.resolution.phases import has_phases
 from service.usecases.resolution.price import DEFAULT_PRICING
-from service.usecases.resolution.resolve import ResolvedRun
+from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.resolution.run_settings import resolve_settings
 from service.usecases.resolution.utilisation import resolve_utilisation
 from service.usecases.training.estimate import EstimateAnswer, estimate_run
@@ -45,6 +46,9 @@ class EstimateCache:
         key = _key(request, request)
         if key not in self._estimates:
             notes = AssumptionLog()
+            if has_phases(request):
+                self._estimates[key] = self._estimate_phases(request, notes)
+                return self._estimates[key]
             sections = _machine_sections(request)
             machine = self._part(("machine",), request, sections, lambda log: resolve_machine(self.context, request, log), notes)
             run = self._resolve_run(request, machine, notes)
@@ -53,6 +57,12 @@ class EstimateCache:
             resolved = ResolvedRun(request, run, machine, utilisation, self.context.lessons_reference())
             self._estimates[key] = estimate_run(resolved, notes)
         return self._estimates[key]
+
+    def _estimate_phases(self, request: Request, notes: AssumptionLog) -> EstimateAnswer:
+        resolved = resolve(self.context, request, notes)
+        for phase in resolved.phases:
+            self._count_search(phase.resolved.run)
+        return estimate_run(resolved, notes)
 
     def _resolve_run(self, request: Request, machine: Machine, notes: AssumptionLog) -> Run:
         """The run of a request, as `resolve` assembles it."""

@@ -136,7 +136,7 @@ def _estimate_run(estimates: EstimateCache, request: Request, run: Request, poin
         answer = estimates.estimate(whole)
     except DomainError as problem:
         raise problem.below(locate_problem(problem, request, run["estimate"], f"{pointer}/estimate")) from problem
-    repetition = _repetition(request, run, whole["hardware"]["count"], pointer, notes)
+    repetition = _repetition(request, run, _most_accelerators(whole, answer), pointer, notes)
     planned = _planned_run(run["name"], answer, whole, repetition)
     shared = replace(planned, pool=run.get("pool", planned.accelerator), priority=run.get("priority", 0))
     return EstimatedRun(shared, whole, answer, pointer)
@@ -166,9 +166,15 @@ def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition
         ),
         repetition=repetition,
         priced=answer.price is not None,
-        accelerators=request["hardware"]["count"],
+        accelerators=_most_accelerators(request, answer),
         overhead_share=sum(request.get("overhead", {}).values()),
     )
+
+
+def _most_accelerators(request: Request, answer: EstimateAnswer) -> int:
+    """Accelerators that a run needs at once: those of its largest phase, where it is in phases."""
+    phases = answer.estimate.phases
+    return max(phase.accelerators for phase in phases) if phases else int(request["hardware"]["count"])
 
 
 def _repetition(request: Request, run: Request, count: int, pointer: str, notes: AssumptionLog) -> RunRepetition:

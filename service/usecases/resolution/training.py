@@ -58,6 +58,8 @@ def resolve_training(
     given: Section, model: Model, model_seq_len: int | None, cluster: Cluster, this_year: int, notes: AssumptionLog
 ) -> Training:
     """The training of a request; `this_year` is that of the clock. Raises InvalidRequest for an unsupported method, precision or helper."""
+    if "phases" in given:
+        raise InvalidRequest("phases are planned by estimates, programs and tracking, not here: leave them out", "/training/phases")
     method = notes.choose(given, "training.method")
     for name, methods in METHODS_BY_FIELD.items():
         if name in given and method not in methods:

@@ -18,12 +18,14 @@ from service.domain.training.model import Transformer
 from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
+from service.engine.training.phases import EstimatedPhase, bill_phases, combine_phases
 from service.engine.training.search.layout_search import filled_share
 from service.formats.headline import duration
 from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, describe_capacity
 from service.presets.training.utilisation import plan_calibration
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.phases import merge_phase_notes, phase_problems
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.training.batch_warning import batch_warnings
@@ -46,6 +48,10 @@ SHORT_RUN_HOURS = 1.0
 # Several times the world's yearly product (about 1.1e14 USD, World Bank 2024); a century of every accelerator made (some 1e7).
 MAX_USD = 1e15
 MAX_ACCELERATOR_HOURS = 1e14
+SLOW_TOGETHER = (
+    "phases of one run share the speed model's error, the software and the failure rate: they are slow together, and the percentiles of"
+    " their hours and costs add"
+)
 BEYOND_LIMITS_TEXT = (
     f"the run would take more than {MAX_ACCELERATOR_HOURS:g} accelerator-hours or {MAX_USD:g} USD: check its size, rates and prices"
 )
@@ -83,17 +89,11 @@ def estimate(context: AppContext, request: Request) -> EstimateAnswer:
 def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     """The estimate of a resolved run. Raises DomainErrors, with pointers into the request."""
     request, run, machine = resolved.request, resolved.run, resolved.machine
-    found = _estimate_within_limits(run, resolved.utilisation)
-    _note_patches(request["data"], run, notes)
-    _note_layout(run, found, notes)
-    too_small = tuple(batch_warnings(request.get("training", {}), run, resolved.utilisation, found))
-    notes.warn(*too_small)
+    found, slowed = _estimate_phases(resolved, notes) if resolved.phases else _estimate_layout(resolved, run, notes)
     _warn_of_surprises(request, run, machine.price, notes)
-    if not too_small:
+    if not slowed:
         _warn_of_years(found, notes)
     notes.warn(*short_run_warnings(found))
-    _warn_of_tight_memory(found, notes)
-    _warn_of_idle_gain(run, resolved.utilisation, found, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd), *overhead_warnings(request, run, found.cost.total_usd))
     warnings = (*unused_capacity(run, found.cost), *notes.warnings, *found.warnings)
     summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider, cheaper_stale=machine.cheaper_stale)
@@ -107,6 +107,48 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
         assumptions=notes.assumptions,
         warnings=warnings,
     )
+
+
+def _estimate_layout(resolved: ResolvedRun, run: Run, notes: AssumptionLog) -> tuple[Estimate, bool]:
+    """The engine's estimate of a run in one layout, and whether its batch slows it down; what is to be said of the layout is noted."""
+    request = resolved.request
+    found = _estimate_within_limits(run, resolved.utilisation)
+    _note_patches(request["data"], run, notes)
+    _note_layout(run, found, notes)
+    too_small = tuple(batch_warnings(request.get("training", {}), run, resolved.utilisation, found))
+    notes.warn(*too_small)
+    _warn_of_tight_memory(found, notes)
+    _warn_of_idle_gain(run, resolved.utilisation, found, notes)
+    return found, bool(too_small)
+
+
+def _estimate_phases(resolved: ResolvedRun, notes: AssumptionLog) -> tuple[Estimate, bool]:
+    """The estimate of a run in phases, and whether the batch of any slows it down. Raises DomainErrors that name the phase."""
+    phases, slowed = [], False
+    billed = bill_phases([phase.resolved.run for phase in resolved.phases])
+    for index, (phase, run) in enumerate(zip(resolved.phases, billed, strict=True)):
+        with phase_problems(resolved.request, index):
+            found, small = _estimate_layout(phase.resolved, run, phase.notes)
+        slowed = slowed or small
+        if len(billed) > 1:
+            phase.notes.warn(*found.warnings)
+        phases.append(EstimatedPhase(phase.name, phase.resolved.run, found))
+    merge_phase_notes([(phase.name, phase.notes) for phase in resolved.phases], notes)
+    if len(billed) > 1:
+        notes.assume("training.phases", len(billed), SLOW_TOGETHER)
+        notes.warn(*_rates_elsewhere(resolved))
+    return combine_phases(resolved.run, phases), slowed
+
+
+def _rates_elsewhere(resolved: ResolvedRun) -> Iterator[str]:
+    """The warning that a speed in tokens is taken for phases of other lengths or machines, which it was hardly measured in."""
+    stated = resolved.request.get("efficiency", {}).get("tokens_per_s_per_accelerator")
+    runs = [phase.resolved.run for phase in resolved.phases if phase.resolved.run.efficiency.tokens_per_s_per_accelerator == stated]
+    if stated and len({(run.training.seq_len, run.training.precision, run.cluster) for run in runs}) > 1:
+        yield (
+            f"efficiency.tokens_per_s_per_accelerator of {stated:g} is taken for phases of other lengths, formats or machines too: state"
+            " efficiency in each phase, or mfu"
+        )
 
 
 def _warn_of_surprises(request: Request, run: Run, price: Price | None, notes: AssumptionLog) -> None:
