@@ -12,8 +12,8 @@ from service.formats.documents.text import text, xml_text
 
 Answer = Mapping[str, Any]
 CALENDAR_COLUMNS = (
-    *(Column("what", 50), Column("kind", 12), Column("start", 12, "date"), Column("finish", 12, "date"), Column("finish, p10", 12, "date")),
-    *(Column("finish, p90", 12, "date"), Column("critical", 10)),
+    *(Column("what", 50, "wrapped"), Column("kind", 12), Column("critical", 10), Column("start", 12, "date")),
+    *(Column(head, 12, "date") for head in ("finish", "finish, p10", "finish, p90")),
 )
 BURN_COLUMNS = (
     *(Column("week", 12), Column("USD", 16, "usd"), Column("USD by then", 18, "usd"), Column("accelerator-hours", 18, "usd")),
@@ -42,11 +42,11 @@ def _calendar(book: Book, answer: Answer) -> None:
     sheet = book.sheet("Schedule", ("Schedule", "Median days, and the interval of 80 % of each finish."), CALENDAR_COLUMNS)
     for row, entry in enumerate(schedule["calendar"], FIRST_ROW):
         critical = "yes" if entry["what"] in schedule["critical_path"] else ""
-        sheet.row(row, (entry["what"], entry["kind"], *_days(entry["start"], entry["finish_range"]), critical))
+        sheet.row(row, (entry["what"], entry["kind"], critical, *_days(entry["start"], entry["finish_range"])))
     last = FIRST_ROW + len(schedule["calendar"])
-    sheet.row(last, ("program", "", *_days(schedule["start"], schedule["finish"])))
+    sheet.row(last, ("program", "", "", *_days(schedule["start"], schedule["finish"])))
     if schedule["deadline"]:
-        sheet.row(last + 1, ("deadline", "", None, date.fromisoformat(schedule["deadline"])))
+        sheet.row(last + 1, ("deadline", "", "", None, date.fromisoformat(schedule["deadline"])))
 
 
 def _days(start: str, finish: Mapping[str, str]) -> tuple[date, ...]:
@@ -81,7 +81,7 @@ def _burn_chart(book: Book, sheet: Sheet, last: int) -> None:
     columns.set_y_axis({"name": "USD a week", "num_format": "#,##0", "major_gridlines": {"visible": True, "line": {"color": "#E6E6E6"}}})
     line.set_y2_axis({"name": "USD by then", "num_format": "#,##0"})
     columns.set_legend({"position": "bottom"})
-    columns.set_size({"width": 900, "height": 20 * (CHART_ROWS - 2)})
+    columns.set_size({"width": 720, "height": 20 * (CHART_ROWS - 2)})
     sheet.worksheet.insert_chart(last + 3, 0, columns)
 
 

@@ -26,7 +26,12 @@ RUN_COLUMNS = (
 )
 WORTH, HOURS, PRICE, AROUND, OTHER, ONE, ROUNDING, USD = range(4, 12)
 RISK_COLUMNS = (
-    *(Column("risk", 40), Column("tier", 12), Column("probability", 12, "share"), Column("loss, of the tier's runs", 14, "share")),
+    *(
+        Column("risk", 40, "wrapped"),
+        Column("tier", 12),
+        Column("probability", 12, "share"),
+        Column("loss, of the tier's runs", 14, "share"),
+    ),
     *(
         Column("loss beside, USD", 16, "usd"),
         Column("loss, USD", 16, "usd"),
