@@ -27,7 +27,7 @@ RUN_COLUMNS = (
 WORTH, HOURS, PRICE, AROUND, OTHER, ONE, ROUNDING, USD = range(4, 12)
 RISK_COLUMNS = (
     *(
-        Column("risk", 40, "wrapped"),
+        Column("risk", 60),
         Column("tier", 12),
         Column("probability", 12, "share"),
         Column("loss, of the tier's runs", 14, "share"),
