@@ -176,7 +176,8 @@ class ProgramModel:
     """A program as trials simulate it.
 
     `correlation`: of different runs' errors. `reserve_share`: evaluation and debugging, as a share of run cost. `accruing_usd`: cost lines
-    of no tier; `accruing_usd_per_month`: added for each month that the program takes.
+    of no tier; `accruing_usd_per_month`: added for each month that the program takes. `risk_mixing`: rows of the matrix that correlates
+    the risks' normal scores; empty: they do not depend on each other.
     """
 
     tiers: tuple[TierModel, ...]
@@ -186,6 +187,7 @@ class ProgramModel:
     accruing_usd: float
     accruing_usd_per_month: float
     risks: tuple[RiskModel, ...]
+    risk_mixing: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

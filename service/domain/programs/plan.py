@@ -9,6 +9,7 @@ from typing import Annotated
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
 from service.domain.programs.outcome import Outcome, OutcomeValue
 from service.domain.programs.program import TIERS, MidpointGate, Reserves, Risk, TierGate, TierName
+from service.domain.programs.risks import MitigationEffect
 from service.domain.programs.runs import PlannedRun, ResourceUse
 from service.domain.quantities import Range
 
@@ -127,11 +128,14 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class RiskBlock:
-    """A risk with its loss where it happens, and its expected loss."""
+    """A risk with its loss where it happens, and its expected loss, as they are planned with: after its state and a mitigation taken."""
 
     risk: Annotated[Risk, MERGED]
+    planned_probability: Annotated[float, share("Probability that is planned with")]
+    planned_cost_share: Annotated[float, share("Part of what the tier's runs cost that is planned with")]
     loss_usd: Annotated[Decimal, Doc("Cost where it happens", "USD", nullable=True)]
     expected_loss_usd: Annotated[Decimal, Doc("Cost times probability", "USD", nullable=True)]
+    effect: Annotated[MitigationEffect | None, Doc("What the mitigation avoids and costs; null: none is stated", nullable=True)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from service.domain.answer_fields import Doc, share
 from service.domain.programs.outcome import Outcome
+from service.domain.programs.risks import Mitigation, RiskPair, RiskState
 from service.domain.programs.runs import PlannedRun
 from service.domain.quantities import Range
 from service.domain.schedule import AcceleratorPool
@@ -74,7 +75,7 @@ class Risk:
     """An event that costs a share of its tier's runs (`tier` None: of all runs) plus `cost_usd`.
 
     It delays the tier's gate by `days`, or (None) by that share of the runs' time. `addressed_by`: the spend choice that makes it less
-    likely.
+    likely. What is planned with follows from `mitigation` and `state`: an occurred risk is certain, a closed one does not happen.
     """
 
     name: Annotated[str, Doc("Name of the risk")]
@@ -84,6 +85,14 @@ class Risk:
     cost_usd: Annotated[Decimal, Doc("Cost where it happens, in addition to that share", "USD")] = Decimal(0)
     days: Annotated[Range | None, Doc("Time that it takes where it happens; null: cost_share_of_tier of the runs' time", "days")] = None
     addressed_by: Annotated[str | None, Doc("Spend choice that makes it less likely; null: none")] = None
+    mitigation: Annotated[Mitigation | None, Doc("What is done against it; null: nothing is stated")] = None
+    owner: Annotated[str | None, Doc("Who watches it; null: not stated")] = None
+    trigger: Annotated[str | None, Doc("Sign by which it is known to happen; null: not stated", max_length=500)] = None
+    state: Annotated[RiskState, Doc("Whether it may still happen, has happened, or will not happen any more")] = "open"
+
+
+RiskCorrelation = float | tuple[RiskPair, ...] | None
+"""One correlation of all risks, those of pairs, or None: they do not depend on each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,8 @@ class MidpointGate:
 class Program:
     """Input of the budget. `correlation`: between the errors of different runs' estimates, which share machine and software.
 
+    `risk_correlation`: between risks; where it is stated the contingency is simulated.
+
     `rollback_share`: accelerator-hours of work redone after loss spikes or bad data, relative to those of the runs.
     """
 
@@ -135,4 +146,5 @@ class Program:
     overheads: tuple[ProgramOverhead, ...] = ()
     other_lines: tuple[OtherLine, ...] = ()
     risks: tuple[Risk, ...] = ()
+    risk_correlation: RiskCorrelation = None
     pools: tuple[AcceleratorPool, ...] = ()

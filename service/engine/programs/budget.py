@@ -59,11 +59,11 @@ def plan_budget(program: Program) -> ProgramPlan:
     overhead_usd = [_overhead_by_tier(overhead, tiers) for overhead in program.overheads]
     tiers = [replace(tier, overhead_usd=sum_usd(row[index] for row in overhead_usd)) for index, tier in enumerate(tiers)]
     overheads = tuple(_overhead_block(*pair, tiers) for pair in zip(program.overheads, overhead_usd, strict=True))
-    risks = assess_risks(program.risks, tiers)
+    risks = assess_risks(program.risks, tiers, None if program.outcome is None else program.outcome.delay_usd_per_day)
     spread = combine_ranges([usd for tier in tiers for usd in _loaded_run_costs(tier)], program.correlation)
     spent = sum_usd(tier.loaded_usd for tier in tiers) + sum_usd(line.usd for line in program.other_lines)
     debugging = share_usd(program.reserves.evaluation_and_debugging, sum_usd(tier.cost_usd for tier in tiers))
-    contingency = contingency_usd(program.reserves, spent, risks, spread)
+    contingency = contingency_usd(program.reserves, spent, risks, spread, program.risk_correlation)
     budget = spent + debugging + contingency
     spending = spending_by_tier(program, tiers, debugging + contingency)
     endings = gate_tree(spending)
@@ -72,7 +72,7 @@ def plan_budget(program: Program) -> ProgramPlan:
     return ProgramPlan(
         name=program.name,
         outcome=None if program.outcome is None else _outcome(program.outcome, budget, tiers, endings),
-        total_usd=total_range(budget, spent + debugging, risks, spread),
+        total_usd=total_range(budget, spent + debugging, risks, spread, program.risk_correlation),
         expected_usd=expected_usd(endings),
         completion_probability=math.prod(tier.pass_probability for tier in spending),
         envelope=Envelope(exploration, spent - exploration, debugging + contingency),
@@ -248,6 +248,9 @@ def _reserve_lines(program: Program, debugging: Decimal, contingency: Decimal) -
     reserves = program.reserves
     losses = f"expected loss of {_count_text(len(program.risks), 'risk')}"
     computed = f"{losses}, and the estimate's spread up to a probability of {reserves.confidence:.0%}"
+    if program.risk_correlation is not None:
+        covered = f"{_count_text(len(program.risks), 'risk')} with the stated correlations and the estimate's spread"
+        computed = f"covers {covered} together with a probability of {reserves.confidence:.0%}, simulated"
     stated = "of everything that is not a reserve"
     lines = [
         BudgetLine("reserve: evaluation and debugging", debugging, f"{reserves.evaluation_and_debugging:.1%} of what the runs cost"),

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from statistics import NormalDist
 
+import numpy as np
+
 from service.domain.programs.plan import RiskBlock, TierBlock
-from service.domain.programs.program import Reserves, Risk
+from service.domain.programs.program import Reserves, Risk, RiskCorrelation
 from service.domain.quantities import Range
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.numerics.ranges import P90_Z_SCORE
+from service.engine.programs.risk_register import covering_usd, independent_deviation_usd, simulate_losses
+from service.engine.programs.risks import risk_block
 
 
 def combine_ranges(ranges: Sequence[Range], correlation: float) -> Range:
@@ -36,27 +40,9 @@ def combine_ranges(ranges: Sequence[Range], correlation: float) -> Range:
     return Range(max(0.0, median - below), median, median + above)
 
 
-def assess_risks(risks: Sequence[Risk], tiers: Sequence[TierBlock]) -> tuple[RiskBlock, ...]:
-    """Loss and expected loss of each risk.
-
-    Parameters
-    ----------
-    risks : sequence of Risk
-        Probability [1], share of its tier's runs [1] and own amount [USD] of each.
-    tiers : sequence of TierBlock
-        Tiers with the cost of their runs [USD].
-
-    Returns
-    -------
-    tuple of RiskBlock
-        Loss where it happens, and that times the probability [USD, whole cents].
-    """
-    blocks = []
-    for risk in risks:
-        base = sum_usd(tier.cost_usd for tier in tiers if risk.tier in {None, tier.tier})
-        loss = share_usd(risk.cost_share_of_tier, base) + risk.cost_usd
-        blocks.append(RiskBlock(risk, loss, share_usd(risk.probability, loss)))
-    return tuple(blocks)
+def assess_risks(risks: Sequence[Risk], tiers: Sequence[TierBlock], delay_usd_per_day: float | None = None) -> tuple[RiskBlock, ...]:
+    """Loss and expected loss of each risk as planned, and what its mitigation does; parameters as of `risk_block`."""
+    return tuple(risk_block(risk, tiers, delay_usd_per_day) for risk in risks)
 
 
 def expected_loss_usd(risks: Sequence[RiskBlock]) -> Decimal:
@@ -64,7 +50,9 @@ def expected_loss_usd(risks: Sequence[RiskBlock]) -> Decimal:
     return sum_usd(block.expected_loss_usd for block in risks)
 
 
-def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBlock], spread: Range) -> Decimal:
+def contingency_usd(
+    reserves: Reserves, spent: Decimal, risks: Sequence[RiskBlock], spread: Range, correlation: RiskCorrelation = None
+) -> Decimal:
     """Contingency of a program.
 
     Parameters
@@ -77,11 +65,19 @@ def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBloc
         Risks with expected losses [USD].
     spread : Range
         Cost of all runs with overheads [USD]; its upper side is taken as normal.
+    correlation : float, tuple of RiskPair, or None
+        Of the risks [1]; None: none is stated.
 
     Returns
     -------
     Decimal
-        The stated share, else expected losses plus the estimate's distance from the median to the confidence [USD, whole cents].
+        The stated share, else expected losses plus the estimate's distance from the median to the confidence [USD, whole cents]. With a
+        stated correlation what covers simulated losses and the estimate's error together, and the expected losses at least.
+
+    Raises
+    ------
+    DomainError
+        As `correlation_matrix`.
 
     References
     ----------
@@ -89,11 +85,16 @@ def contingency_usd(reserves: Reserves, spent: Decimal, risks: Sequence[RiskBloc
     """
     if reserves.contingency is not None:
         return share_usd(reserves.contingency, spent)
+    if correlation is not None:
+        covering = covering_usd(simulate_losses(risks, correlation), spread, reserves.confidence)
+        return max(expected_loss_usd(risks), cents(covering))
     deviations = NormalDist().inv_cdf(reserves.confidence)
     return expected_loss_usd(risks) + cents((spread.p90 - spread.p50) * deviations / P90_Z_SCORE)
 
 
-def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[RiskBlock], spread: Range) -> Range:
+def total_range(
+    budget: Decimal, without_contingency: Decimal, risks: Sequence[RiskBlock], spread: Range, correlation: RiskCorrelation = None
+) -> Range:
     """The budget as p50, and the percentiles of the program's cost as p10 and p90.
 
     Parameters
@@ -101,9 +102,11 @@ def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[R
     budget, without_contingency : Decimal
         The whole budget, and the budget less its contingency [USD].
     risks : sequence of RiskBlock
-        Independent of each other and of the estimate.
+        Independent of the estimate.
     spread : Range
         Cost of all runs with overheads [USD].
+    correlation : float, tuple of RiskPair, or None
+        Of the risks [1]; None: they do not depend on each other.
 
     Returns
     -------
@@ -111,8 +114,8 @@ def total_range(budget: Decimal, without_contingency: Decimal, risks: Sequence[R
         p10 and p90 lie around the cost with its expected losses, without the contingency's margin, and never both on one side of the
         budget [USD].
     """
-    variance = sum(block.risk.probability * (1 - block.risk.probability) * float(block.loss_usd) ** 2 for block in risks)
-    deviation = math.sqrt(variance) * P90_Z_SCORE
+    simulated = None if correlation is None else float(np.std(simulate_losses(risks, correlation).usd))
+    deviation = (independent_deviation_usd(risks) if simulated is None else simulated) * P90_Z_SCORE
     loss = float(expected_loss_usd(risks))
     middle, whole = float(without_contingency) + loss, float(budget)
     below = math.hypot(spread.p50 - spread.p10, min(deviation, loss))

@@ -105,6 +105,9 @@ def _shares(program: Program) -> Iterator[tuple[str, float | None]]:
     for index, risk in enumerate(program.risks):
         yield f"/risks/{index}/probability", risk.probability
         yield f"/risks/{index}/cost_share_of_tier", risk.cost_share_of_tier
+        if risk.mitigation is not None:
+            yield f"/risks/{index}/mitigation/probability_after", risk.mitigation.probability_after
+            yield f"/risks/{index}/mitigation/cost_share_after", risk.mitigation.cost_share_after
     yield "/reserves/evaluation_and_debugging", program.reserves.evaluation_and_debugging
     yield "/reserves/contingency", program.reserves.contingency
     yield "/midpoint_gate/at_spend_share", None if program.midpoint_gate is None else program.midpoint_gate.at_spend_share

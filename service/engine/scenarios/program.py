@@ -26,6 +26,8 @@ from service.engine.scheduling.durations import add_proportional_hours
 from service.engine.training.cost import HOURS_PER_MONTH
 
 Flags = NDArray[np.bool_]
+# A score of 0 or 1 has no finite normal one.
+LEAST_UNIFORM = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,7 @@ def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Valu
     scores = zip(list_runs(model), _run_scores(model, inputs), strict=True)
     runs = [simulate_run(run, own, values, rng, causes=causes) for run, own in scores]
     probabilities = (risk.probability if risk.field_path is None else values[risk.field_path] for risk in model.risks)
-    occurred = [uniform < probability for uniform, probability in zip(inputs.risks, probabilities, strict=True)]
+    occurred = [uniform < probability for uniform, probability in zip(_risk_draws(model, inputs.risks), probabilities, strict=True)]
     end, delays = _simulate_calendar(program, runs, inputs.reviews, occurred, values)
     tiers = list(_simulate_tiers(model, runs, values, end))
     passed = [_gate_passed(tier, uniform, values) for tier, uniform in zip(model.tiers, inputs.gates, strict=True)]
@@ -224,6 +226,16 @@ def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Valu
         time_scores=_time_scores(model, runs, delays) if causes else {},
         cost_scores=_cost_scores(model, runs, occurred, reached) if causes else {},
     )
+
+
+def _risk_draws(model: ProgramModel, uniform: Singles) -> Singles:
+    """Uniform numbers of the risks, correlated where that is stated."""
+    if not model.risk_mixing:
+        return uniform
+    from scipy.special import ndtr, ndtri  # takes a while to load: only where risks depend on each other
+
+    scores = ndtri(np.clip(uniform.astype(np.float64), LEAST_UNIFORM, 1 - LEAST_UNIFORM))
+    return np.asarray(ndtr(np.array(model.risk_mixing) @ scores), dtype=np.float32)
 
 
 def _run_scores(model: ProgramModel, inputs: RandomInputs) -> Iterator[dict[str, Singles]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.programs import outcome, plan, program, schedule, spending
+from service.domain.programs import outcome, plan, program, risks, schedule, spending
 from service.domain.programs.program import TIERS
 from service.schemas.base import range_schema
 from service.schemas.derive import derive
@@ -17,6 +17,7 @@ ProgramRangeSchema = range_schema("ProgramRange", maximum=1e40)
 
 for part in (outcome.Guardrail, outcome.ValuePoint, outcome.OutcomeMetric, outcome.ServingSaving):
     derive(part, f"{part.__name__}Answer")
+derive(risks.Mitigation, "MitigationAnswer")
 OutcomeAnswerSchema = derive(
     plan.OutcomeBlock,
     "OutcomeAnswer",

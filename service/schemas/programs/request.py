@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
-from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, DaysField, OverheadField, short_name, usd_amount
+from service.schemas.programs.fields import MAX_NAMES, OverheadField, short_name, usd_amount
 from service.schemas.programs.outcome import OutcomeSchema
+from service.schemas.programs.risks import ProgramRiskSchema, RiskCorrelationField
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.scaling.optimum_request import LawField
@@ -90,18 +91,6 @@ class ProgramDataSchema(Schema):
     purchase_usd = usd_amount(description="Cost of buying data [USD]")
 
 
-class ProgramRiskSchema(Schema):
-    """An event with its probability and cost."""
-
-    name = Text(required=True, description="Name of the risk")
-    probability = Share(required=True, description="Probability that it happens [1]")
-    tier = Choice(TIERS, description="Tier whose runs it makes more expensive; left out: all tiers")
-    cost_share_of_tier = Share(description="Cost where it happens, as part of what the tier's runs cost [1]")
-    cost_usd = usd_amount(description="Cost where it happens, in addition to that share [USD]")
-    days = DaysField(description="Time that it takes where it happens, or its percentiles; left out: that share of the runs' time [days]")
-    addressed_by = Text(max_length=MAX_NAME_LENGTH, description="The spend choice that makes it less likely")
-
-
 class PoolSchema(Schema):
     """Accelerators that runs share. Entries of one name add up."""
 
@@ -154,6 +143,9 @@ class ProgramRequestSchema(Schema):
     schedule = Part(ProgramScheduleSchema, description="Calendar of the program")
     pools = Items(Part(PoolSchema), min_items=1, max_items=50, description="Accelerators that runs share; left out: the largest machine")
     risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES, description="What may happen and cost more")
+    risk_correlation = RiskCorrelationField(
+        description="Correlation of all risks, or of pairs [1]; where stated the contingency is simulated"
+    )
     spend_choices = Part(SpendChoicesSchema, description="What more money may be spent on")
     correlation = Share(description="Correlation of the errors of the runs' estimates")
 

@@ -17,7 +17,7 @@ def without_budget(answer: Body) -> Body:
         **UNKNOWN,
         "outcome": outcome and {**outcome, "usd_per_point": None, "expected_net_usd": None},
         "tiers": [_tier(tier) for tier in answer["tiers"]],
-        "risks": [{**risk, "loss_usd": None, "expected_loss_usd": None} for risk in answer["risks"]],
+        "risks": [{**risk, "loss_usd": None, "expected_loss_usd": None, "effect": None} for risk in answer["risks"]],
         "midpoint_gate": midpoint and {**midpoint, "date": None, "at_usd": None, "tier": None},
         "schedule": {**schedule, "deadline_options": options},
     }

@@ -8,7 +8,7 @@ from decimal import Decimal
 from service.domain.errors import InvalidRequest
 from service.domain.programs.outcome import Guardrail, Outcome, OutcomeMetric, ServingSaving, ValuePoint
 from service.domain.programs.plan import ProgramPlan
-from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, ProgramOverhead, Reserves, Risk, Tier
+from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, ProgramOverhead, Reserves, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.presets.programs import development_shares, find_program_default, overhead_shares
@@ -65,11 +65,6 @@ def resolve_midpoint_gate(request: Request, notes: AssumptionLog) -> MidpointGat
         return None
     share = take_or_default(section, "midpoint_gate.at_spend_share", notes)
     return MidpointGate(share, GateCriteria(**section["continue_if"]), GateCriteria(**section["stop_if"]), section.get("pivot_to"))
-
-
-def resolve_risks(request: Request) -> tuple[Risk, ...]:
-    """The stated risks."""
-    return tuple(Risk(**risk) for risk in request.get("risks", ()))
 
 
 def build_other_lines(

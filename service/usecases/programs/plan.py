@@ -11,6 +11,7 @@ from service.context import AppContext
 from service.domain.answer_fields import HIDDEN, MERGED, Doc
 from service.domain.errors import DomainError, UnpricedAccelerator
 from service.domain.programs.plan import CostVariance, ProgramPlan
+from service.domain.programs.risks import RiskRegister
 from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSchedule, ReportingPlan
 from service.domain.programs.spending import SpendChoices
 from service.domain.programs.tokens import ProgramTokens
@@ -26,6 +27,7 @@ from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
 from service.usecases.programs.resolve import draw_durations, resolve_program
+from service.usecases.programs.risks import describe_register
 from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
 from service.usecases.programs.schedule import date_gates, date_midpoint, plan_schedule, plan_spending
 from service.usecases.programs.summary import summarise_program
@@ -53,6 +55,7 @@ class ProgramAnswer:
     midpoint: Annotated[MidpointDate | None, HIDDEN]
     burn_plan: Annotated[tuple[BurnWeek, ...], Doc("Planned spend by week; adds up to the budget to the cent", max_items=MAX_WEEKS)]
     reporting: Annotated[ReportingPlan, Doc("How often the program reports")]
+    risk_register: Annotated[RiskRegister | None, Doc("What all risks cost together; null: none are listed, or a price is not known")]
     tokens: Annotated[ProgramTokens | None, Doc("The program's data; null: none is stated")]
     spend_choices: Annotated[SpendChoices | None, Doc("Where money does most; null: none are stated")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
@@ -101,6 +104,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         midpoint=date_midpoint(resolved, timed, weeks),
         burn_plan=weeks,
         reporting=reports,
+        risk_register=describe_register(resolved.program, plan),
         tokens=tokens,
         spend_choices=choices,
         price_snapshot=snapshot,

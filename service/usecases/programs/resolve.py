@@ -11,6 +11,7 @@ from service.domain.programs.plan import ProgramPlan
 from service.domain.programs.program import Program, Tier
 from service.domain.schedule import ActivityNetwork
 from service.engine.programs.budget import plan_budget
+from service.engine.programs.risks import mitigation_lines
 from service.engine.programs.validation import check_program
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, latest_network_start, median_durations, network_end
@@ -23,6 +24,7 @@ from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.programs.network import ActivityKinds, build_network
 from service.usecases.programs.pools import resolve_pools
+from service.usecases.programs.risks import resolve_risk_correlation, resolve_risks
 from service.usecases.programs.runs import EstimatedRun, resolve_tiers
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -67,7 +69,8 @@ def assemble_program(request: Request, program: Program, runs: Runs, start: date
     months = float(network_end(forward_pass(ordered, median_durations(ordered)))[0]) / HOURS_PER_MONTH
     if months > MAX_MONTHS:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
-    whole = replace(program, other_lines=lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes))
+    others = lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes)
+    whole = replace(program, other_lines=(*others, *mitigation_lines(program)))
     return ResolvedProgram(request, runs, whole, levelled, kinds, ordered, plan_budget(whole))
 
 
@@ -117,6 +120,7 @@ def _program(request: Request, tiers: tuple[Tier, ...], notes: AssumptionLog) ->
         outcome=lines.resolve_outcome(request, notes),
         midpoint_gate=lines.resolve_midpoint_gate(request, notes),
         overheads=lines.resolve_overheads(request, notes),
-        risks=lines.resolve_risks(request),
+        risks=resolve_risks(request, notes),
+        risk_correlation=resolve_risk_correlation(request),
         pools=resolve_pools(request, tiers, notes),
     )

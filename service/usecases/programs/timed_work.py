@@ -12,6 +12,7 @@ from service.domain.programs.schedule import TimedWork
 from service.domain.quantities import Range
 from service.engine.numerics.money import share_usd, sum_usd
 from service.engine.programs.budget import calendar_hours, relative_duration, run_equivalents
+from service.engine.programs.risks import planned_risk
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 
 
@@ -42,7 +43,7 @@ class _RunLoad:
 def plan_timed_work(program: Program) -> tuple[TimedWork, ...]:
     """All work of the calendar beside the runs, in the order in which a tier does it."""
     loads = {tier.tier: [_run_load(tier, run) for run in tier.runs] for tier in program.tiers}
-    return (*_overheads(program, loads), *_risks(program, loads))
+    return (*_mitigations(program), *_overheads(program, loads), *_risks(program, loads))
 
 
 def _overheads(program: Program, loads: Mapping[TierName, list[_RunLoad]]) -> Iterator[TimedWork]:
@@ -66,9 +67,26 @@ def _share_in(overhead: ProgramOverhead, tier: Tier, runs_usd: Mapping[TierName,
     return (overhead.share or 0.0) + amount
 
 
+def _mitigations(program: Program) -> Iterator[TimedWork]:
+    """Each mitigation that is taken and takes time, before the runs of its risk's tier, or of the first."""
+    for index, risk in enumerate(program.risks):
+        mitigation = risk.mitigation
+        if mitigation is not None and mitigation.taken and mitigation.days is not None and mitigation.days.p90:
+            yield TimedWork(
+                name=f"mitigation: {risk.name}",
+                kind="mitigation",
+                tier=risk.tier or program.tiers[0].tier,
+                before_runs=True,
+                duration=mitigation.days.scaled(HOURS_PER_DAY),
+                pointer=f"/risks/{index}/mitigation",
+            )
+
+
 def _risks(program: Program, loads: Mapping[TierName, list[_RunLoad]]) -> Iterator[TimedWork]:
     """Each risk that takes time, after the runs of its tier, or after the last tier's."""
-    for index, risk in enumerate(program.risks):
+    for index, risk in enumerate(map(planned_risk, program.risks)):
+        if risk.state == "closed":
+            continue
         concerned = [tier for tier in program.tiers if risk.tier in {None, tier.tier}]
         pointer, last = f"/risks/{index}", concerned[-1]
         if risk.days is None and risk.cost_share_of_tier:

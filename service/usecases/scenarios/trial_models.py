@@ -15,6 +15,8 @@ from service.domain.scenarios import DrawnOverhead, ProgramModel, Regimes, RiskM
 from service.engine.numerics.money import sum_usd
 from service.engine.numerics.ranges import inverse, product
 from service.engine.programs.budget import relative_duration, run_equivalents
+from service.engine.programs.risk_register import correlation_matrix, mixing_matrix
+from service.engine.programs.risks import planned_risk
 from service.engine.scenarios.program import OrderedProgram, order_program
 from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
@@ -138,6 +140,7 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
         accruing_usd=fixed_usd,
         accruing_usd_per_month=usd_per_month,
         risks=tuple(_risk_models(resolved.program, trial_paths)),
+        risk_mixing=_risk_mixing(resolved.program),
     )
     return TrialModel(
         order_program(model),
@@ -229,10 +232,17 @@ def _accruing_usd(resolved: ResolvedProgram, planned_hours: float) -> tuple[floa
     return planned - per_month * months, per_month
 
 
+def _risk_mixing(program: Program) -> tuple[tuple[float, ...], ...]:
+    """Rows of the matrix that correlates the risks' scores; empty where they do not depend on each other."""
+    if not program.risk_correlation:
+        return ()
+    return tuple(map(tuple, mixing_matrix(correlation_matrix(program.risks, program.risk_correlation)).tolist()))
+
+
 def _risk_models(program: Program, trial_paths: Sequence[str]) -> Iterator[RiskModel]:
     names = [tier.tier for tier in program.tiers]
     timed = {work.name for work in plan_timed_work(program)}
-    for index, risk in enumerate(program.risks):
+    for index, risk in enumerate(map(planned_risk, program.risks)):
         path, activity = f"risks.{index}.probability", risk_name(risk.name)
         yield RiskModel(
             probability=risk.probability,

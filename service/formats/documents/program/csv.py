@@ -71,8 +71,9 @@ def _risks(answer: Answer) -> Iterable[Row]:
     for risk in answer["risks"]:
         loss = {
             "usd": _cents(risk["expected_loss_usd"]),
-            "share": risk["probability"],
-            "basis": f"{risk['loss_usd']:.2f} USD where it happens",
+            "share": risk["planned_probability"],
+            "basis": f"{risk['loss_usd']:.2f} USD where it happens"
+            + (f"; mitigation {risk['effect']['statement']}" if risk["effect"] else ""),
         }
         yield {"section": "risk", "name": risk["name"], "tier": risk["tier"] or ""} | loss
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
+from service.formats.documents.program.risk_sections import mitigation_table, risk_sentences, risk_table
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text, usd, usd_span
 
@@ -22,7 +23,7 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         DocumentSection("tiers", "Tiers and runs", tables=(_tiers(answer), _runs(answer))),
         DocumentSection("failures", "Failure budget", tables=(_failures(answer),)),
         DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=(_gates(answer),)),
-        DocumentSection("risks", "Risks", tables=(_risks(answer),)),
+        DocumentSection("risks", "Risks", risk_sentences(answer), (risk_table(answer), mitigation_table(answer))),
         _schedule(answer["schedule"], answer["reporting"]),
         DocumentSection("burn_plan", "Burn plan", tables=(_burn_plan(answer),)),
         DocumentSection("tokens", "Tokens", tables=(_tokens(answer["tokens"] or {}),)),
@@ -149,15 +150,6 @@ def _criteria(criteria: Answer) -> str:
     words = {"metric_at_least": "the metric is at least", "cpi_at_least": "CPI is at least", "cpi_below": "CPI is below"}
     bounds = [f"{text} {criteria[name]:g}" for name, text in words.items() if criteria[name] is not None]
     return " and ".join(bounds) or "nothing was decided"
-
-
-def _risks(answer: Answer) -> DocumentTable:
-    rows = [(risk["name"], risk["tier"] or "all", *_loss(risk)) for risk in answer["risks"]]
-    return DocumentTable(("risk", "tier", "probability", "loss, USD", "expected loss, USD"), rows, frozenset({2, 3, 4}))
-
-
-def _loss(risk: Answer) -> tuple[str, ...]:
-    return share(risk["probability"]), usd(risk["loss_usd"]), usd(risk["expected_loss_usd"])
 
 
 def _schedule(schedule: Answer, reporting: Answer) -> DocumentSection:

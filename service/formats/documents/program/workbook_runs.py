@@ -119,12 +119,12 @@ def write_risks(book: Book, answer: Answer, tiers: Mapping[str, str]) -> tuple[S
 
 
 def _risk_cells(sheet: Sheet, row: int, risk: Answer, base: tuple[str, Decimal]) -> tuple[Input | Formula | float, ...]:
-    part, own_usd = risk["cost_share_of_tier"], risk["cost_usd"]
+    likely, part, own_usd = risk["planned_probability"], risk["planned_cost_share"], risk["cost_usd"]
     loss = round_cents(to_decimal(part) * base[1]) + to_decimal(own_usd)
     probability, share_of, usd, loss_at, rounding = (sheet.at(row, column) for column in range(2, 7))
     return (
-        *(Input(risk["probability"]), Input(part), Input(own_usd)),
+        *(Input(likely), Input(part), Input(own_usd)),
         Formula(f"=ROUND({share_of}*({base[0]}),2)+{usd}", float(loss)),
-        rounding_difference(risk["expected_loss_usd"], round_cents(to_decimal(risk["probability"]) * loss)),
+        rounding_difference(risk["expected_loss_usd"], round_cents(to_decimal(likely) * loss)),
         Formula(f"=ROUND({probability}*{loss_at},2)+{rounding}", risk["expected_loss_usd"]),
     )
