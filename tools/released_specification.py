@@ -48,7 +48,7 @@ def breaks(released: Facts, present: Facts) -> list[str]:
     for name, before in released["schemas"].items():
         now = present["schemas"].get(name)
         if now is not None:
-            found += _request_breaks(name, before, now) if name in released["taken"] else ()
+            found += _request_breaks(name, before, now, (released["schemas"], present["schemas"])) if name in released["taken"] else ()
             found += _answer_breaks(name, before, now) if name in released["answered"] else ()
     return found
 
@@ -144,15 +144,16 @@ def _operation_breaks(name: str, before: Facts, now: Facts) -> Breaks:
     yield from _request_breaks(name, before, now)
 
 
-def _request_breaks(name: str, before: Facts, now: Facts) -> Breaks:
-    """What a request might hold and may no more, and what it must hold and need not before."""
+def _request_breaks(name: str, before: Facts, now: Facts, schemas: tuple[Facts, Facts] = ({}, {})) -> Breaks:
+    """What a request might hold and may no more, and what it must hold and need not before; `schemas`: released and present ones."""
     yield from (f"{name}.{field} is required now" for field in now["required"] if field not in before["required"])
     for field, was in before["fields"].items():
         found = now["fields"].get(field)
         if found is None:
             yield f"{name}.{field} is gone"
             continue
-        yield from (f"{name}.{field} takes no {kind} any more" for kind in was["types"] if not _takes(found["types"], kind))
+        refused = [kind for kind in was["types"] if not _takes(found["types"], kind) and not _covered(kind, found["types"], *schemas)]
+        yield from (f"{name}.{field} takes no {kind} any more" for kind in refused)
         lost = set(was.get("values", ())) - set(found["values"]) if "values" in found else ()
         yield from (f"{name}.{field} takes {value} no more" for value in sorted(lost))
         if "values" in found and "values" not in was:
@@ -176,6 +177,12 @@ def _answer_breaks(name: str, before: Facts, now: Facts) -> Breaks:
 def _takes(types: list[str], kind: str) -> bool:
     """Whether a value of the kind is one of the types; none stated are all."""
     return not types or kind in types or (kind == "integer" and "number" in types)
+
+
+def _covered(kind: str, types: list[str], released: Facts, present: Facts) -> bool:
+    """Whether one of the types is a present schema of another name that takes all that the released one of that kind took."""
+    before = released.get(kind, {"fields": {}})
+    return bool(before["fields"]) and any(other in present and not [*_request_breaks(other, before, present[other])] for other in types)
 
 
 def _narrower(was: Facts, found: Facts, limit: str, tighter: Callable[[float, float], bool]) -> bool:

@@ -6,7 +6,7 @@ from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS, GridField, references, short_name
 from service.schemas.training.machine import MAX_ACCELERATORS, HardwareSchema
-from service.schemas.training.request import RunSectionsSchema
+from service.schemas.training.request import PhasedTrainingSchema, RunSectionsSchema
 
 MAX_RUNS = 300
 MAX_REPEATS = 100_000
@@ -23,6 +23,7 @@ class PartialEstimateSchema(RunSectionsSchema):
     """An estimate request, or a part of one: a run's is laid over `defaults`, deep, and must then be whole."""
 
     hardware = Part(ProgramHardwareSchema, description="Accelerators it is trained on")
+    training = Part(PhasedTrainingSchema, description="How it is trained")
 
 
 class RungSchema(Schema):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from providers.offer import PRICINGS
-from service.domain.training.estimate import MAX_PHASES
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import RECOMPUTES
-from service.schemas.fields import Choice, Count, Items, Number, OrWord, Part, Schema, Text
+from service.schemas.fields import Choice, Count, Number, OrWord, Part, Schema, Text
 
 MAX_LAYERS = 10_000
 MAX_SIZE = 10**7
@@ -111,13 +110,3 @@ class PhaseSchema(Schema):
     hardware = Part(HardwareSchema, description="Its own machine")
     price = Part(PriceFilterSchema, description="Price of its own; left out: the run's filter, and its stated price on its accelerator")
     efficiency = Part(EfficiencySchema, description="Speed measured in this phase")
-
-
-def phases_field() -> Items:
-    """The phases of a run."""
-    return Items(
-        Part(PhaseSchema),
-        min_items=1,
-        max_items=MAX_PHASES,
-        description="Phases in their order, such as context extension and annealing: each has its own layout, and may have its own machine",
-    )

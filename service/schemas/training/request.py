@@ -8,6 +8,7 @@ from typing import Any
 
 from marshmallow import ValidationError
 
+from service.domain.training.estimate import MAX_PHASES
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHOD_SYNONYMS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
 from service.schemas.fields import (
@@ -33,9 +34,9 @@ from service.schemas.training.machine import (
     CarriedEfficiencySchema,
     HardwareSchema,
     ParallelismSchema,
+    PhaseSchema,
     PriceFilterSchema,
     above_zero,
-    phases_field,
     size,
 )
 
@@ -202,7 +203,17 @@ class TrainingSchema(Schema):
     update_epochs = above_zero(1000, description="RL: number of updates on each sampled answer")
     response_tokens = size(MAX_SEQ_LEN, description="RL: mean tokens of a sampled answer; rl.response_tokens has more to say")
     rl = Part(RlSchema, description="RL: what a step samples, and on what")
-    phases = phases_field()
+
+
+class PhasedTrainingSchema(TrainingSchema):
+    """How it is trained, in phases where there are several."""
+
+    phases = Items(
+        Part(PhaseSchema),
+        min_items=1,
+        max_items=MAX_PHASES,
+        description="Phases in their order, such as context extension and annealing: each has its own layout, and may have its own machine",
+    )
 
 
 class FailuresSchema(Schema):
@@ -304,6 +315,7 @@ class EstimateRequestSchema(RunSectionsSchema):
     model = Part(ModelSchema, required=True, description="Model that is trained")
     data = Part(DataSchema, required=True, description="Data that it is trained on")
     hardware = Part(HardwareSchema, required=True, description="Accelerators it is trained on")
+    training = Part(PhasedTrainingSchema, description="How it is trained")
     levers = Flag(description="Also look for single changes worth making, some twenty estimates: see `levers` of the answer")
 
 

@@ -83,7 +83,7 @@ def count_runs(shape: Shape, base: Body) -> int:
 def _run_model(name: str, resolved: ResolvedRun, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
     """A run as trials simulate it; ranges that the estimate multiplies into one are separate here."""
     if resolved.phases:
-        raise InvalidRequest(f"{name} is in phases, which trials do not draw yet: leave training.phases out", "/training/phases")
+        raise InvalidRequest(f"{name} is in phases, which trials do not draw: leave training.phases out", "/training/phases")
     run, calibration = resolved.run, plan_calibration()
     run_time = predict_run_time(run, resolved.utilisation, calibration)
     rate = run_time.speed.tokens_per_s_per_accelerator

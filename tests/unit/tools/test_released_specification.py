@@ -109,3 +109,17 @@ def test_what_a_client_would_miss_is_a_break(change: Change, sentence: str) -> N
 def test_what_is_new_or_wider_breaks_nothing(change: Change) -> None:
     """More is taken, and answers say at least what they said."""
     assert after(change) == []
+
+
+def test_a_wider_schema_of_another_name_takes_what_was_taken() -> None:
+    """And one that lacks a field of the released one does not."""
+    before = copy.deepcopy(RELEASED)
+    schemas = before["components"]["schemas"]
+    schemas["Layout"] = {"properties": {"tensor": {"type": "integer"}}}
+    schemas["Run"]["properties"]["layout"] = {"$ref": "#/components/schemas/Layout"}
+    wider, other = copy.deepcopy(before), copy.deepcopy(before)
+    for document, fields in ((wider, {"tensor": {"type": "integer"}, "data": {"type": "integer"}}), (other, {"data": {"type": "integer"}})):
+        document["components"]["schemas"]["MeshLayout"] = {"properties": fields}
+        run(document)["properties"]["layout"] = {"$ref": "#/components/schemas/MeshLayout"}
+    assert breaks(facts_of(before), facts_of(wider)) == []
+    assert breaks(facts_of(before), facts_of(other)) == ["Run.layout takes no Layout any more"]
