@@ -75,7 +75,7 @@ def _plain_reserved(slots: Sequence[Slot]) -> list[Slot]:
     found = [slot for slot in slots if slot.value != "reserved" or not any(pricing.startswith("reserved_") for pricing in pricings)]
     if term is None or "reserved" not in pricings:
         return found
-    note = f"reserved for {spans[0]:g} years"
+    note = "reserved for the time that is said"
     return [replace(slot, value=term, note=note) if slot.name == "pricing" and slot.value == "reserved" else slot for slot in found]
 
 
@@ -88,8 +88,9 @@ def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary:
         return [*found, *(slot for slot in excluded if slot.value in named)]
     names = {slot.value.value for slot in excluded if isinstance(slot.value, Name)}
     note = f"all that have prices but {', '.join(sorted(names))}"
+    others = [name for name in vocabulary.providers if name.value not in names]
     first, last = excluded[0].first, excluded[-1].last
-    return [*found, *(Slot("provider", name, first, last, note) for name in vocabulary.providers if name.value not in names)]
+    return [*found, *(Slot("provider", name, first, last, "" if at else note) for at, name in enumerate(others))]
 
 
 def _single_ones(tokens: Sequence[Token], slots: list[Slot]) -> list[Slot]:

@@ -20,6 +20,9 @@ SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
 WEAK = frozenset({"usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy"})
 """Attributes that are words of other senses too: without a figure the question is answered without them."""
+LIMITS = "lq"
+LIMITED = frozenset({"max_tco2e", "budget_usd", "limit", "deadline", "max_price_per_hour"})
+"""Slots that are limits themselves."""
 FIGURES = frozenset("nmp€")
 ALONE = FIGURES | frozenset("tlovi=")
 """Kinds of pieces that a figure without a noun of its own is read with."""
@@ -46,13 +49,14 @@ FITTING = 82.0
 
 
 def piece_doubts(
-    sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], slots: Iterable[Slot], vocabulary: Vocabulary
+    sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], slots: Sequence[Slot], vocabulary: Vocabulary
 ) -> Iterator[Doubt]:
     """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
     governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING or _text(sentence, before) in ("per", "/")}
     said = [piece for piece in pieces if piece.kind != FILLER]
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED}
     governed |= _beside_figures(said, slots)
+    yield from _unmet_limits(sentence, said, slots)
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -82,6 +86,17 @@ def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
         if after.first in nounless:
             found.add(before.first)
     return found
+
+
+def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slot]) -> Iterator[Doubt]:
+    """Limits of what is read as a number: under 30% MFU."""
+    spans = [(slot.first, slot.last, slot.name) for slot in slots]
+    for before, after in pairwise(said):
+        if before.kind not in LIMITS or after.kind not in "nmpU":
+            continue
+        names = {name for first, last, name in spans if first <= after.first and after.last <= last}
+        if names and not names & LIMITED and not any(first <= before.first and before.last <= last for first, last, _ in spans):
+            yield Doubt(sentence.part(before.first, after.last), (), "a limit of this has no place: which value is meant?")
 
 
 def _text(sentence: Sentence, piece: Piece) -> str:
@@ -181,8 +196,8 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
 
 
 def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> Iterator[Doubt]:
-    """Words that say something in questions of another kind alone."""
+    """Words that say something in questions of other kinds alone."""
     for piece in left:
-        if piece.kind == "c" and piece.value != kind:
+        if piece.kind == "c" and kind not in str(piece.value).split():
             text = sentence.part(piece.first, piece.last)
             yield Doubt(text, (), f"this has no meaning in a question of kind {kind}: what is asked for?")

@@ -23,7 +23,7 @@ def choose_kind(slots: Slots) -> Kind | None:
     if _is_optimal(slots, asked):
         return "optimal"
     if not (has_model or has_data):
-        return "price" if slots.has("accelerator", "provider", "region") else "estimate"
+        return "price" if slots.has("accelerator", "provider", "region", "max_price_per_hour") else "estimate"
     return _of_run(slots, asked)
 
 

@@ -85,7 +85,7 @@ RULES: tuple[Rule, ...] = (
     _rule("C", quantities.instances),
     _rule("nxn(?=x?[Ag])", quantities.product),
     _rule("nAN", quantities.nodes),
-    _rule("[laz]n(?:,n)*x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
+    _rule("(?:[la]n(?:,n)*|zn)x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),

@@ -26,7 +26,11 @@ _PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 _CENTS = frozenset({"cents", "cent", "¢", "ct", "cts"})
 _DOLLARS = frozenset({"usd", "dollar", "dollars", "bucks", "buck", "$"})
 _FOREIGN = frozenset(
-    {"€", "£", "¥", "eur", "euro", "euros", "gbp", "pounds", "pound", "yen", "chf", "jpy", "cny", "rmb", "₹", "inr", "quid"}
+    (
+        *("€", "£", "¥", "₹", "eur", "euro", "euros", "gbp", "pounds", "pound", "quid", "sterling", "yen", "jpy", "cny", "rmb", "yuan"),
+        *("chf", "francs", "inr", "rupees", "rupee", "aud", "cad", "sek", "nok", "dkk", "krona", "kronor", "krw", "sgd", "hkd", "nzd"),
+        *("brl", "reais", "twd", "aed", "pln", "zloty"),
+    )
 )
 NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, "hundred", "percent", "pct", "point"})
 SMALL_NUMBERS = frozenset(_SMALL)
@@ -60,6 +64,8 @@ def read_figure(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     if found is None:
         return None
     end, figure = found
+    if unit == "usd" and end < len(tokens) and tokens[end].text in _FOREIGN:  # $300k CAD
+        end, unit = end + 1, "foreign"
     if not unit:
         end, unit = (end, "usd") if tokens[end - 1].text == "grand" else _read_unit(tokens, end)
     if not unit and end < len(tokens) and tokens[end].text in _CENTS:
@@ -75,6 +81,9 @@ def _read_currency(tokens: Sequence[Token], at: int) -> tuple[int, str]:
         return at + 2, "usd"
     if word in ("$", "usd") and following and (_DIGITS.match(following) or following in _SMALL):
         return at + 1, "usd"
+    glued = at + 2 < len(tokens) and tokens[at + 1].start == tokens[at].end and _DIGITS.match(tokens[at + 2].text)
+    if following == "$" and glued and word.isalpha():  # A$, C$, HK$
+        return at + 2, "foreign"
     if word in _FOREIGN and _DIGITS.match(following):
         return at + 1, "foreign"
     return at, ""

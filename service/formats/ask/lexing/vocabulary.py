@@ -74,7 +74,7 @@ class Name:
         return _SIZED.search(self.value) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Vocabulary:
     """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be."""
 

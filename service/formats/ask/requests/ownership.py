@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from service.formats.ask.grammar.intents import MONEY
@@ -14,7 +15,11 @@ from service.formats.ask.requests.sections import hardware_section, many_pricing
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
+YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
+LEAST_UTILISATION = 0.5
+"""A bare percentage below it may as well be growth, the cost of capital or a residual value."""
+SHARES_OF_OWNING = ("utilisation", "growth", "cost of capital", "residual value")
 PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 
 
@@ -22,6 +27,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     """POST /v1/buy-or-rent."""
     draft.slots.each("rent")
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
+    years = years or _reserved_years(draft)
     start = draft.one("start", "demand.start")
     hardware = hardware_section(draft)
     demand = hardware | stated(
@@ -52,6 +58,16 @@ def buy_or_rent_request(draft: Draft) -> Request:
     return stated(demand=demand, own=[{"name": "own", **own}] if own else [], rent=rent, cost_of_capital=capital)
 
 
+def _reserved_years(draft: Draft) -> Duration | None:
+    """The one term that is to be reserved, where no other time is said."""
+    terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
+    if len(terms) != 1:
+        return None
+    years = Duration(Fraction(YEARS_OF_TERM[str(*terms)]), "years")
+    draft.note("demand.years", years, "as long as is reserved")
+    return years
+
+
 def _is_owned(draft: Draft) -> bool:
     """Whether buying is a choice: of reserved or on demand it is not."""
     return any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in draft.slots.all) or draft.slots.has("capex")
@@ -62,10 +78,19 @@ def _plain(value: float) -> float | int:
 
 
 def _utilisation(draft: Draft) -> Any:
-    stated, at = draft.one("utilisation", "demand.utilisation"), draft.one("share", "demand.utilisation")
-    if stated is None and at is not None:
-        draft.note("demand.utilisation", at, "read as the utilisation")
-    return at if stated is None else stated
+    """The share of hours that are used; a bare percentage is one where it can hardly be anything else."""
+    stated = draft.one("utilisation", "demand.utilisation")
+    if stated is not None or not draft.slots.has("share"):
+        return stated
+    share = draft.one("share", "demand.utilisation")
+    if share is None:
+        return None
+    if share < LEAST_UTILISATION:
+        text = f"{share * 100:g}%"
+        draft.doubts.append(Doubt(text, tuple(f"{text} {noun}" for noun in SHARES_OF_OWNING), "a percentage of what?"))
+        return None
+    draft.note("demand.utilisation", share, "read as the utilisation")
+    return share
 
 
 def _capex(draft: Draft, count: int | None) -> Any:
