@@ -121,8 +121,8 @@ class Number(OwnField):
     ) -> None:
         super().__init__(**options)
         self.minimum, self.maximum, self.above, self.below, self.text = minimum, maximum, above, below, text
-        self._low = -MAX_NUMBER if minimum is None else minimum
-        self._high = MAX_NUMBER if maximum is None else maximum
+        self.low = -MAX_NUMBER if minimum is None else minimum
+        self.high = MAX_NUMBER if maximum is None else maximum
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:  # noqa: ARG002
         if self.text and isinstance(value, str) and _NUMBER_TEXT.fullmatch(value):
@@ -130,23 +130,23 @@ class Number(OwnField):
         if type(value) is not float and type(value) is not int:
             raise ValidationError("must be a number")
         beyond = (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below)
-        if beyond or not self._low <= value <= self._high:
+        if beyond or not self.low <= value <= self.high:
             raise ValidationError(f"must be {self._bounds()}")
         return float(value)
 
     def _bounds(self) -> str:
         if self.above is not None:
-            return f"above {self.above:g} and at most {self._high:g}"
+            return f"above {self.above:g} and at most {self.high:g}"
         if self.below is not None:
-            return f"a number from {self._low:g} to below {self.below:g}"
-        return f"a number from {self._low:g} to {self._high:g}"
+            return f"a number from {self.low:g} to below {self.below:g}"
+        return f"a number from {self.low:g} to {self.high:g}"
 
     def openapi(self) -> dict[str, Any]:
         """A number with its bounds."""
         bounds = {
-            "minimum": self._low if self.above is None else None,
+            "minimum": self.low if self.above is None else None,
             "exclusiveMinimum": self.above,
-            "maximum": self._high if self.below is None else None,
+            "maximum": self.high if self.below is None else None,
             "exclusiveMaximum": self.below,
         }
         return {"type": "number"} | {name: bound for name, bound in bounds.items() if bound is not None}

@@ -14,6 +14,7 @@ from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, Event
 from service.domain.tracking.records import LoggedEvent
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.tracking.event_reader import Plan, plan_of, read
 from service.serialization import to_builtins
 from service.usecases.tracking.events import AppendResult, RejectedEvent
 
@@ -21,8 +22,16 @@ MAX_EVENTS = 1000
 MAX_USD = 1e12
 MICRO = 1_000_000
 NOT_FINITE = ("nan", "inf", "-inf")
+
+
+def _micros(usd: float) -> int:
+    """Micro-dollars of an amount, rounded as it is written."""
+    return round(Decimal(repr(float(usd))) * MICRO)
+
+
 OF_DOMAIN = {name: domain for domain, name in API_NAMES.items()}
 """Domain names, in micro-dollars, by API name."""
+_DOMAIN = {name: (domain, _micros) for name, domain in OF_DOMAIN.items()}
 _ALWAYS = ("id", "type", "at")
 _RULES = {
     kind: EventFields(*(tuple(API_NAMES.get(name, name) for name in names) for names in (rule.takes, rule.required, rule.any_of)))
@@ -96,7 +105,7 @@ class EventSchema(Schema):
     def _event(self, data: dict[str, Any], **_: Any) -> Event:
         for name, domain in OF_DOMAIN.items():
             if name in data:
-                data[domain] = round(Decimal(repr(data.pop(name))) * MICRO)
+                data[domain] = _micros(data.pop(name))
         return Event(**data)
 
 
@@ -105,9 +114,9 @@ class EventPart(Part):
 
     def _bind_to_schema(self, field_name: str, parent: Any) -> None:
         super()._bind_to_schema(field_name, parent)
-        schema: Any = self.schema
-        self._read = {name: field._deserialize for name, field in schema.fields.items()}  # noqa: SLF001 - as marshmallow's List does
-        self._made = schema._event  # noqa: SLF001 - what the schema does itself
+        members = self.schema.fields
+        self._read = {name: members[name]._deserialize for name in ("id", "type")}  # noqa: SLF001 - as marshmallow's List does
+        self._plans: dict[str, Plan] = {kind: plan_of(members, may, _DOMAIN) for kind, (may, _, _) in _SETS.items()}
 
     def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The event; one of an unknown type, which a later client may send, is rejected by its id. Raises ValidationError."""
@@ -128,15 +137,19 @@ class EventPart(Part):
 
     def _good(self, given: Any) -> Event | None:
         """The event, None where it is invalid."""
-        if not isinstance(given, dict):
+        if type(given) is not dict:
+            return None
+        kind: Any = given.get("type")
+        plan = self._plans.get(kind) if type(kind) is str else None
+        if plan is None:
+            return None
+        _, must, one_of = _SETS[kind]
+        if not must <= given.keys() or one_of.isdisjoint(given):
             return None
         try:
-            data = {name: self._read[name](value, name, given) for name, value in given.items()}
-            may, must, one_of = _SETS[data["type"]]
+            return Event(**read(given, plan))
         except (KeyError, ValidationError):
             return None
-        event: Event | None = self._made(data) if must <= data.keys() <= may and not one_of.isdisjoint(data) else None
-        return event
 
 
 class EventsSchema(Schema):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, update
@@ -23,6 +24,7 @@ from service.store.tracking.tables import track_programs, track_revisions, track
 Body = Mapping[str, Any]
 _Tracked = TypeVar("_Tracked", ProgramRecord, RunRecord)
 
+MOST_RUNS_REMEMBERED = 10_000
 PROGRAM, RUN = columns_of(track_programs, ProgramRecord), columns_of(track_runs, RunRecord)
 
 
@@ -84,6 +86,21 @@ class TrackRows(Database):
     def run(self, team: str, run_id: str) -> RunRecord | None:
         """A team's run, None where the team has none of that id."""
         return self._find(RunRecord, select(*RUN).where(track_runs.c.id == run_id, track_runs.c.team == team))
+
+    def run_as_first_read(self, team: str, run_id: str) -> RunRecord | None:
+        """As `run`, but read once by this process: only its key, id, program, team and number are sure to be the present ones."""
+        if (team, run_id) not in self._runs_read:
+            found = self.run(team, run_id)
+            if found is None:
+                return None
+            if len(self._runs_read) >= MOST_RUNS_REMEMBERED:
+                self._runs_read.clear()
+            self._runs_read[team, run_id] = found
+        return self._runs_read[team, run_id]
+
+    @cached_property
+    def _runs_read(self) -> dict[tuple[str, str], RunRecord]:
+        return {}
 
     def runs(self, program_id: str, after: int = 0, limit: int | None = None) -> list[RunRecord]:
         """A program's runs in the order in which they were made, those after a number."""

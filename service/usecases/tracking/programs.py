@@ -91,7 +91,15 @@ def team_runs(context: AppContext, who: Principal) -> list[RunRecord]:
 
 def find_run(context: AppContext, who: Principal, run_id: str) -> RunRecord:
     """A run of the caller's team. Raises NotFound."""
-    found = context.store.run(who.team, run_id)
+    return _found_run(context.store.run(who.team, run_id))
+
+
+def find_run_of_log(context: AppContext, who: Principal, run_id: str) -> RunRecord:
+    """A run of the caller's team as this process has first read it: what names its log never changes. Raises NotFound."""
+    return _found_run(context.store.run_as_first_read(who.team, run_id))
+
+
+def _found_run(found: RunRecord | None) -> RunRecord:
     if found is None:
         raise NotFound(NOT_OURS.format(what="run"))
     return found

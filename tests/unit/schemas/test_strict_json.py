@@ -113,3 +113,15 @@ def test_answers_are_json_too() -> None:
     assert strict_json.dumps({"b": "€", "a": 1}) == '{"b":"€","a":1}'
     with pytest.raises(ValueError, match="JSON"):
         strict_json.dumps([float("nan")])
+
+
+@given(st.from_regex(r"\A-?(0|[1-9][0-9]{0,120})(\.[0-9]{1,120})?([eE][+-]?[0-9]{1,5})?\Z"), st.text("0123456789eE+", max_size=40))
+def test_every_number_is_read_or_refused_as_with_a_check_of_each(number: str, beside: str) -> None:
+    """The search for long runs of digits and large exponents finds every number that is refused."""
+    body = standard.dumps({"text": beside})[:-1] + f', "number": {number}}}'
+    try:
+        expected = strict_json._CHECKING.decode(body)
+    except strict_json._SuspectError:
+        assert refused(body.encode()).errors[0]["pointer"] == "/number"
+    else:
+        assert strict_json.parse(body.encode()) == expected

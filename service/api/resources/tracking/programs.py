@@ -191,7 +191,8 @@ def add_events(given: Body, run_id: str) -> Response:
     a `correction`. The most expensive call takes less than 0.3 s of CPU.
     """
     spend("rows", len(given["events"]))
-    return json_response(to_builtins(usecase_events.append_events(app_context(), known_run(run_id), given["events"])))
+    run = usecase.find_run_of_log(app_context(), principal(), run_id)
+    return json_response(to_builtins(usecase_events.append_events(app_context(), run, given["events"])))
 
 
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])
