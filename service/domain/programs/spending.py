@@ -47,11 +47,19 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class SpendChoice:
-    """Return of the next dollar on a choice, and its part of a stated budget (None: no budget is stated)."""
+    """Return of the next dollar on a choice, and its part of a stated budget (None: no budget is stated).
+
+    `usd_returned_per_usd` and `pays` are None where a gain has no price and the avoided loss alone does not decide.
+    """
 
     choice: Annotated[str, Doc("What money is spent on")]
     gain_per_usd: Annotated[float, Doc("Gain of the next dollar", "unit per USD")]
     loss_avoided_per_usd: Annotated[float, Doc("Expected loss that the next dollar avoids", "USD per USD")]
+    usd_returned_per_usd: Annotated[
+        float | None,
+        Doc("Expected loss avoided by the next dollar and its gain at the stated price; null: the gain has no price", "USD per USD"),
+    ]
+    pays: Annotated[bool | None, Doc("Whether the next dollar returns more than a dollar; null: not known, `missing` says why")]
     unit: Annotated[str, Doc("Unit of the gain")]
     basis: Annotated[str, Doc("How it is computed", max_length=5000)]
     allocated_usd: Annotated[float | None, Doc("What it is given of the stated budget; null: no budget is stated", "USD")]
@@ -59,9 +67,15 @@ class SpendChoice:
 
 @dataclass(frozen=True, slots=True)
 class SpendChoices:
-    """Spend choices by falling gain of the next dollar; totals are of the division of `budget_usd`, None where none is stated."""
+    """Spend choices in the order in which they are funded: what avoids more than a dollar a dollar, then by falling gain.
 
-    choices: Annotated[tuple[SpendChoice, ...], Doc("Spend choices, most gain for the next dollar first", max_items=20)]
+    With `usd_per_gain` they come in the order of the dollars that the next dollar returns. Totals are of the division of `budget_usd`,
+    None where none is stated.
+    """
+
+    choices: Annotated[tuple[SpendChoice, ...], Doc("Spend choices, those that are funded first first", max_items=20)]
+    usd_per_gain: Annotated[float | None, Doc("Price of a unit of gain; null: none is known", "USD per unit of the gain", maximum=1e40)]
+    missing: Annotated[tuple[str, ...], Doc("What a comparison in dollars lacks", max_items=20, max_length=1000)]
     budget_usd: Annotated[float | None, Doc("Budget that is divided; null: none is stated", "USD")]
     gain: Annotated[float | None, Doc("Gain of the division; null: no budget is stated", "unit of the gain")]
     loss_avoided_usd: Annotated[float | None, Doc("Expected loss that the division avoids; null: no budget is stated", "USD")]

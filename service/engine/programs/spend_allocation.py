@@ -59,8 +59,10 @@ def published_curve(effect: PublishedEffect, compute_usd: float, flops: float, e
     return SpendCurve(effect.choice, tuple(usd.tolist()), tuple(gain.tolist()), tuple(avoided.tolist()), "nats a token", effect.basis)
 
 
-def rank_choices(curves: Sequence[SpendCurve], allocation: Allocation | None = None) -> tuple[SpendChoice, ...]:
-    """Choices by falling gain of their first dollar.
+def rank_choices(
+    curves: Sequence[SpendCurve], allocation: Allocation | None = None, usd_per_gain: float | None = None
+) -> tuple[SpendChoice, ...]:
+    """Choices in the order in which their first dollars are funded.
 
     Parameters
     ----------
@@ -68,6 +70,8 @@ def rank_choices(curves: Sequence[SpendCurve], allocation: Allocation | None = N
         One for each choice, all in one unit.
     allocation : Allocation, optional
         Division of a budget [USD].
+    usd_per_gain : float, optional
+        Price of a unit of gain [USD a unit].
 
     Returns
     -------
@@ -81,11 +85,11 @@ def rank_choices(curves: Sequence[SpendCurve], allocation: Allocation | None = N
     """
     _check_curves(curves)
     allocated = {} if allocation is None else allocation.usd
-    choices = [SpendChoice(curve.choice, *_slopes(curve, 0.0), curve.unit, curve.basis, allocated.get(curve.choice)) for curve in curves]
-    return tuple(sorted(choices, key=lambda choice: choice.gain_per_usd, reverse=True))
+    ordered = sorted(curves, key=lambda curve: _funding_order(curve, 0.0, usd_per_gain), reverse=True)
+    return tuple(_choice(curve, allocated.get(curve.choice), usd_per_gain) for curve in ordered)
 
 
-def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_loss: float = 0.0) -> Allocation:
+def allocate(curves: Sequence[SpendCurve], budget_usd: float, usd_per_gain: float | None = None) -> Allocation:
     """Division of a budget by marginal return: segment by segment the best one, until the budget is spent or the curves end.
 
     Parameters
@@ -94,8 +98,9 @@ def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_lo
         One for each choice, all in one unit. The result is optimal where their returns fall.
     budget_usd : float
         Budget [USD].
-    gain_per_usd_of_loss : float
-        Value of avoiding a loss [unit a USD].
+    usd_per_gain : float, optional
+        Price of a unit of gain [USD a unit]. With it segments are bought by the dollars that they return; without it first what avoids
+        more than a dollar of expected loss a dollar, then what gains most.
 
     Returns
     -------
@@ -112,8 +117,8 @@ def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_lo
     left = budget_usd
     while left > 0:
         growing = [curve for curve in curves if spent[curve.choice] < curve.usd[-1]]
-        offers = [(_value_per_usd(curve, spent[curve.choice], gain_per_usd_of_loss), curve) for curve in growing]
-        value, best = max(offers, key=lambda offer: offer[0], default=(0.0, None))
+        offers = [(_funding_order(curve, spent[curve.choice], usd_per_gain), curve) for curve in growing]
+        (_, value), best = max(offers, key=lambda offer: offer[0], default=((False, 0.0), None))
         if best is None or value <= 0:
             break
         step = min(left, best.usd[_segment(best, spent[best.choice]) + 1] - spent[best.choice])
@@ -124,9 +129,28 @@ def allocate(curves: Sequence[SpendCurve], budget_usd: float, gain_per_usd_of_lo
     return Allocation(spent, gain, avoided)
 
 
-def _value_per_usd(curve: SpendCurve, spent: float, gain_per_usd_of_loss: float) -> float:
+def _funding_order(curve: SpendCurve, spent: float, usd_per_gain: float | None) -> tuple[bool, float]:
+    """Whether the next dollar is known to return more than a dollar where gains have no price, and its return: in USD, else in gain."""
     gain, avoided = _slopes(curve, spent)
-    return gain + gain_per_usd_of_loss * avoided
+    if usd_per_gain is not None:
+        return False, avoided + usd_per_gain * gain
+    return (True, avoided) if avoided > 1 else (False, gain)
+
+
+def _choice(curve: SpendCurve, allocated_usd: float | None, usd_per_gain: float | None) -> SpendChoice:
+    gain, avoided = _slopes(curve, 0.0)
+    returned = avoided + gain * (usd_per_gain or 0.0) if usd_per_gain is not None or not gain else None
+    pays = returned > 1 if returned is not None else True if avoided > 1 and gain > 0 else None
+    return SpendChoice(
+        choice=curve.choice,
+        gain_per_usd=gain,
+        loss_avoided_per_usd=avoided,
+        usd_returned_per_usd=returned,
+        pays=pays,
+        unit=curve.unit,
+        basis=curve.basis,
+        allocated_usd=allocated_usd,
+    )
 
 
 def _slopes(curve: SpendCurve, spent: float) -> tuple[float, float]:

@@ -44,12 +44,24 @@ def plan_warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
     if not program.risks:
         texts.append("no risks are listed: the contingency covers the estimate's own spread only")
     if not contingency and all(run.priced for tier in program.tiers for run in tier.runs):
-        texts.append("no contingency: any surprise breaks the budget")
+        held = "" if program.reserves.evaluation_and_debugging else "no reserve, and so "
+        texts.append(f"{held}no contingency: any surprise breaks the budget")
     if not program.overheads:
         texts.append("no overhead: real programs spend on sweeps, data iteration, evaluation, debugging and re-runs")
     if sum(overhead.share or 0.0 for overhead in program.overheads if overhead.tier is None) > 1:
         texts.append("overhead shares add up to more than the runs themselves")
-    return tuple(texts)
+    return (*texts, *_absences(program))
+
+
+def _absences(program: Program) -> Iterator[str]:
+    """What the plan says nothing of, a sentence each."""
+    work = [*(overhead.line for overhead in program.overheads), *(line.line for line in program.other_lines)]
+    if program.outcome is None:
+        yield "no outcome: state the metric, its target and what a point is worth, or no figure here can be weighed against a value"
+    if not any("evaluation" in name for name in work):
+        yield "no evaluation: state evaluation, overhead.evaluation or outcome.evaluation_usd, or the gates decide on nothing"
+    if not any(name.startswith("personnel") for name in work):
+        yield "no people: state personnel, or the budget pays for machines that nobody runs"
 
 
 def _check_tiers(program: Program) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.domain.programs.program import TIERS
 from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
-from service.schemas.programs.fields import MAX_NAMES, OverheadField, short_name, usd_amount
+from service.schemas.programs.fields import MAX_NAMES, MAX_USD, OverheadField, short_name, usd_amount
 from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.risks import ProgramRiskSchema, RiskCorrelationField
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
@@ -120,6 +120,10 @@ class SpendChoicesSchema(Schema):
     budget_usd = NotNegative(description="Divided among the choices where stated")
     curves = Items(Part(SpendCurveSchema), min_items=1, max_items=20, description="Curves of the caller's own choices")
     law = LawField(description="Scaling law that published curves are made with")
+    usd_per_gain = NotNegative(
+        maximum=MAX_USD,
+        description="Price of a unit of gain; left out: by gain_per_usd_of_loss, or the outcome's price of a point [USD per unit]",
+    )
     gain_per_usd_of_loss = NotNegative(description="Value of an avoided loss [unit of the gain per USD]")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
 from service.domain.errors import DomainError, InvalidRequest, UnknownName
@@ -22,6 +22,8 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION = "open_domain", "broad"
 NOT_STATED = "not stated: as general models are"
 SHORTAGE_TOLERANCE = 1.01
+POINTS = "points"
+"""Unit of gains that the outcome's price of a point applies to."""
 
 
 def plan_tokens(request: Request, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> ProgramTokens | None:
@@ -48,14 +50,16 @@ def rank_spend_choices(request: Request, plan: ProgramPlan, notes: AssumptionLog
     budget = section.get("budget_usd")
     try:
         curves = _stated_curves(section) if "curves" in section else _published_curves(section, plan, notes)
-        allocation = None if budget is None else allocate(curves, budget, section.get("gain_per_usd_of_loss", 0.0))
-        choices = rank_choices(curves, allocation)
+        price = _usd_per_gain(section, plan, curves[0].unit, notes)
+        allocation = None if budget is None else allocate(curves, budget, price)
+        choices = rank_choices(curves, allocation, price)
     except DomainError as problem:
         raise problem.below("/spend_choices") from problem
     _check_addressed_risks(request, {curve.choice for curve in curves})
+    missing = tuple(_missing(request, curves, price))
     if allocation is None:
-        return SpendChoices(choices, None, None, None)
-    return SpendChoices(choices, budget, allocation.gain, allocation.loss_avoided_usd)
+        return SpendChoices(choices, price, missing, None, None, None)
+    return SpendChoices(choices, price, missing, budget, allocation.gain, allocation.loss_avoided_usd)
 
 
 def suggest_tokens(params: float, complexity: str, generalisation: str, law: ParametricLaw) -> tuple[TokenTarget, str]:
@@ -74,6 +78,33 @@ def _params(section: Request, last: EstimatedRun, notes: AssumptionLog) -> float
     if params is None:
         notes.warn(f"no first target of tokens is suggested, as {last.run.name} states no params of its model: state data.params")
     return params
+
+
+def _usd_per_gain(section: Request, plan: ProgramPlan, unit: str, notes: AssumptionLog) -> float | None:
+    """Price of a unit of gain [USD]: stated, by the stated worth of a loss, or the outcome's price of a point; None where none is known."""
+    if "usd_per_gain" in section:
+        return float(section["usd_per_gain"])
+    if section.get("gain_per_usd_of_loss"):
+        return 1 / float(section["gain_per_usd_of_loss"])
+    outcome = None if plan.outcome is None else plan.outcome.outcome
+    if unit != POINTS or outcome is None or outcome.value_usd_per_point is None:
+        return None
+    usd: float = notes.assume(
+        "spend_choices.usd_per_gain", outcome.value_usd_per_point, "outcome.value_usd_per_point, as gains are in points"
+    )
+    return usd
+
+
+def _missing(request: Request, curves: Sequence[SpendCurve], usd_per_gain: float | None) -> Iterator[str]:
+    """What a comparison of the choices in dollars lacks."""
+    if usd_per_gain is None and any(curve.gain[-1] > 0 for curve in curves):
+        yield (
+            f"gains in {curves[0].unit} have no price, so they are compared with each other and not with dollars:"
+            f" state spend_choices.usd_per_gain, or curves in {POINTS} with outcome.value_usd_per_point"
+        )
+    unaddressed = [risk["name"] for risk in request.get("risks", ()) if risk.get("addressed_by") is None]
+    if "curves" not in request["spend_choices"] and unaddressed:
+        yield f"no choice avoids a loss of {', '.join(unaddressed)}: state risks[].addressed_by"
 
 
 def _check_addressed_risks(request: Request, choices: Collection[str]) -> None:

@@ -64,3 +64,26 @@ def test_a_tracked_program_keeps_the_guardrails(client: FlaskClient) -> None:
     kept = program_baseline({**planned, "name": "guarded", "state": "open"}, planned).outcome
     assert kept is not None
     assert kept.guardrails == (Guardrail("safety-eval", 0.9),)
+
+
+def test_robustness_that_avoids_thousands_a_dollar_is_funded(client: FlaskClient) -> None:
+    """A risk of which the first dollar of robustness avoids 3,946: it got nothing of the budget while gains had no price."""
+    asked = copy.deepcopy(EXAMPLE) | {"spend_choices": {"budget_usd": 5000}}
+
+    def with_loss(usd: int) -> dict[str, Any]:
+        jailbreak = {"name": "jailbreak", "probability": 0.5, "cost_usd": usd, "addressed_by": "robustness"}
+        return ask(client, {**asked, "risks": [jailbreak]})["spend_choices"]  # type: ignore[no-any-return]
+
+    slope = with_loss(10**6)["choices"][0]["loss_avoided_per_usd"]
+    found = with_loss(round(3946 / slope * 10**6))
+    robustness = found["choices"][0]
+    assert robustness["choice"] == "robustness"
+    assert round(robustness["loss_avoided_per_usd"]) == 3946
+    assert robustness["allocated_usd"] > 0
+    assert robustness["pays"] is True
+    assert found["loss_avoided_usd"] > 3946
+    assert "have no price" in found["missing"][0]
+    priced = ask(client, {**asked, "spend_choices": {"budget_usd": 5000, "usd_per_gain": 10**6}})["spend_choices"]
+    assert priced["usd_per_gain"] == 10**6
+    assert not any("have no price" in text for text in priced["missing"])
+    assert all(choice["usd_returned_per_usd"] is not None for choice in priced["choices"])

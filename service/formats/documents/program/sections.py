@@ -11,7 +11,7 @@ from service.formats.documents.sections import DocumentSection, DocumentTable, f
 from service.formats.documents.text import days, number, share, span, text, usd, usd_span
 
 Answer = Mapping[str, Any]
-GAINS = ("gain_per_usd", "loss_avoided_per_usd", "allocated_usd")
+GAINS = ("gain_per_usd", "loss_avoided_per_usd", "usd_returned_per_usd", "allocated_usd")
 
 
 def sections(answer: Answer) -> tuple[DocumentSection, ...]:
@@ -27,7 +27,7 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         _schedule(answer["schedule"], answer["reporting"]),
         DocumentSection("burn_plan", "Burn plan", tables=(_burn_plan(answer),)),
         DocumentSection("tokens", "Tokens", tables=(_tokens(answer["tokens"] or {}),)),
-        DocumentSection("spend_choices", "Spend choices", tables=(_choices(answer["spend_choices"] or {"choices": ()}),)),
+        _spend_choices(answer["spend_choices"] or {"choices": (), "missing": ()}),
         DocumentSection("assumptions", "Assumptions", tables=(_assumptions(answer),)),
     )
 
@@ -221,12 +221,14 @@ def _tokens(tokens: Answer) -> DocumentTable:
     return DocumentTable(("tokens", "count", "basis"), rows, frozenset({1}))
 
 
-def _choices(spend: Answer) -> DocumentTable:
+def _spend_choices(spend: Answer) -> DocumentSection:
+    """The choices in the order in which they are funded, and what a comparison in dollars lacks."""
     rows = [
         (choice["choice"], *(_small_number(choice[name]) for name in GAINS), choice["unit"], choice["basis"]) for choice in spend["choices"]
     ]
-    head = ("spend on", "gain a USD", "loss avoided a USD", "of the budget, USD", "gain in", "basis")
-    return DocumentTable(head, rows, frozenset({1, 2, 3}))
+    head = ("spend on", "gain a USD", "loss avoided a USD", "returns a USD, USD", "of the budget, USD", "gain in", "basis")
+    listed = tuple(f"{text[0].upper()}{text[1:]}." for text in spend["missing"])
+    return DocumentSection("spend_choices", "Spend choices", listed, (DocumentTable(head, rows, frozenset({1, 2, 3, 4})),))
 
 
 def _small_number(amount: float | None) -> str:

@@ -293,6 +293,20 @@ def test_a_plan_that_cannot_be_defended_says_so() -> None:
         assert any(word in warning for warning in found)
 
 
+@pytest.mark.parametrize("word", ["no outcome", "no evaluation", "no reserve", "no people"])
+def test_what_a_plan_says_nothing_of_is_one_warning_each(word: str) -> None:
+    """Each is gone where it is stated."""
+    bare = plan_budget(program(Tier("production", (planned(),)))).warnings
+    assert sum(word in warning for warning in bare) == 1
+    whole = three_tiers(
+        outcome=Outcome("x", 0.1, 0.2, 0.01),
+        overheads=(ProgramOverhead("evaluation", "stated", share=0.1),),
+        other_lines=(OtherLine("personnel: analysis", Decimal(2600), "stated"),),
+        reserves=Reserves(0.05, 0.8, 0.0),
+    )
+    assert not any(word in warning for warning in plan_budget(whole).warnings)
+
+
 def test_a_midpoint_gate_that_decides_nothing_is_told_of() -> None:
     """Criteria to go on are what it is for; those to stop are not enough."""
     empty, decided = (

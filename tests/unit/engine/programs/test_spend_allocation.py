@@ -49,8 +49,27 @@ def test_a_budget_goes_to_the_best_segments() -> None:
 
 def test_losses_avoided_count_where_they_are_said_to() -> None:
     """At a tenth of a point by the dollar of loss, the second half of data quality beats the second half of scale."""
-    found = allocate((SCALE, QUALITY), 200, gain_per_usd_of_loss=0.1)
+    found = allocate((SCALE, QUALITY), 200, usd_per_gain=10.0)
     assert found.usd == {"scale": 100, "data_quality": 100}
+
+
+def test_what_avoids_more_than_a_dollar_a_dollar_is_funded_first() -> None:
+    """A dollar of robustness that avoids 3,946 is funded before gains that have no price, as far as it avoids more than a dollar."""
+    robust = SpendCurve("robustness", (0, 1, 11), (0, 0, 0), (0, 3946, 3950), "points", "stated")
+    found = allocate((SCALE, robust), 50)
+    assert found.usd == {"scale": 49, "robustness": 1}
+    first, second = rank_choices((SCALE, robust), found)
+    assert (first.choice, first.pays, first.usd_returned_per_usd) == ("robustness", True, 3946)
+    assert (second.choice, second.pays, second.usd_returned_per_usd) == ("scale", None, None)
+
+
+def test_with_a_price_of_the_gain_all_choices_compare_in_dollars() -> None:
+    """0.1 points a dollar at 50 USD each are 5 dollars, more than the 2 that robustness avoids."""
+    robust = SpendCurve("robustness", (0, 100), (0, 0), (0, 200), "points", "stated")
+    assert allocate((SCALE, robust), 100, 50.0).usd == {"scale": 100, "robustness": 0}
+    first, second = rank_choices((SCALE, robust), None, 50.0)
+    assert (first.choice, first.usd_returned_per_usd, first.pays) == ("scale", 5, True)
+    assert (second.usd_returned_per_usd, second.pays) == (2, True)
 
 
 def test_nothing_is_spent_on_what_brings_nothing() -> None:
