@@ -26,7 +26,7 @@ LIMITED = frozenset({"max_tco2e", "budget_usd", "limit", "deadline", "max_price_
 FIGURES = frozenset("nmp€")
 ALONE = FIGURES | frozenset("tlovi=")
 """Kinds of pieces that a figure without a noun of its own is read with."""
-GOVERNING = frozenset("bwauqlt!")
+GOVERNING = frozenset("bwauqlti!")
 """Words that make what follows a date, a limit or a price."""
 QUESTIONS: Mapping[str, str] = {
     "k": "which accelerators of this vendor?",

@@ -88,6 +88,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?:[la]n(?:,n)*|zn)x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
+    _rule("A[x=]n(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),
     _rule("n(?:,n)*x?g", quantities.counts),
     _rule("gn(?:,n)*", quantities.counts),

@@ -111,7 +111,7 @@ def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     if _has_decimal_comma(tokens, at):
         text = f"{text}.{tokens[at + 2].text}"
         at += 2
-    value = Fraction(text.replace(",", "") if text.count(".") < 2 else text.replace(".", ""))
+    value = _value(text)
     end, scale = at + 1, 1
     while end < len(tokens) and (more := _SCALE_OF.get(tokens[end].text)) and not _names_part(tokens, end):
         if scale > 1 and len(tokens[end].text) <= 2:
@@ -119,6 +119,13 @@ def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
         scale *= more
         end += 1
     return end, Figure(value * scale, scale, several=_as_list(text) if scale == 1 else ())
+
+
+def _value(text: str) -> Fraction:
+    """The value of digits: 1,000 and 1.000.000 with marks of thousands, 10^24 with an exponent."""
+    if "^" in text:
+        return Fraction(10 ** int(text.partition("^")[2]))
+    return Fraction(text.replace(",", "") if text.count(".") < 2 else text.replace(".", ""))
 
 
 def _has_decimal_comma(tokens: Sequence[Token], at: int) -> bool:
@@ -131,7 +138,9 @@ def _has_decimal_comma(tokens: Sequence[Token], at: int) -> bool:
 
 def _names_part(tokens: Sequence[Token], at: int) -> bool:
     """Whether the letter begins a name: of `64 b200`, the b."""
-    return at + 1 < len(tokens) and tokens[at + 1].glued and tokens[at + 1].text[0].isdigit()
+    if at + 1 >= len(tokens) or not tokens[at + 1].glued or not tokens[at + 1].text[0].isdigit():
+        return False
+    return tokens[at + 1].start == tokens[at].end or not tokens[at].glued  # 8b-15T has two sizes
 
 
 def _as_list(text: str) -> tuple[Fraction, ...]:

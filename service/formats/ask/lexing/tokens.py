@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?!\d)"  # a day of ISO 8601
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)"  # thousands
+    r"|10\^\d{1,2}(?!\d)"
     r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # thousands as most of Europe writes them
     r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
