@@ -8,9 +8,10 @@ from typing import Annotated
 
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
 from service.domain.programs.outcome import Outcome, OutcomeValue
-from service.domain.programs.program import TIERS, MidpointGate, Reserves, Risk, TierGate, TierName
+from service.domain.programs.program import MidpointGate, Reserves, Risk, TierGate
 from service.domain.programs.risks import MitigationEffect
 from service.domain.programs.runs import PlannedRun, ResourceUse
+from service.domain.programs.tiers import TIERS, TierName
 from service.domain.quantities import Range
 
 CAUSES = ("scope", "hardware", "utilisation", "failures", "price", "overheads", "other lines", "reserves")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated
 
 from service.domain.answer_fields import Doc, share
+from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.programs.outcome import Outcome
 from service.domain.programs.risks import Mitigation, RiskPair, RiskState
 from service.domain.programs.runs import PlannedRun
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.schedule import AcceleratorPool
-
-TierName = Literal["prototype", "validation", "production"]
-TIERS: tuple[TierName, ...] = ("prototype", "validation", "production")
-"""In the order in which they are run and decided."""
-EXPLORATION_TIERS: tuple[TierName, ...] = ("prototype", "validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +145,4 @@ class Program:
     risks: tuple[Risk, ...] = ()
     risk_correlation: RiskCorrelation = None
     pools: tuple[AcceleratorPool, ...] = ()
+    evaluation: EvaluationPlan | None = None

@@ -8,19 +8,20 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from service.domain.answer_fields import Doc, share
-from service.domain.programs.program import TierName
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.schedule import DeadlineOption, LatestStart
 from service.domain.training.estimate import FinishDates
 
-ActivityKind = Literal["run", "overhead", "mitigation", "risk", "gate", "milestone", "release"]
+ActivityKind = Literal["run", "overhead", "evaluation", "sign_off", "mitigation", "risk", "gate", "milestone", "release"]
 
 
 @dataclass(frozen=True, slots=True)
 class TimedWork:
     """Work of a tier beside its runs, one piece after another: before all of them, or after all of them and before the gate.
 
-    `duration` in hours on the machine's calendar; `proportional_to`: activities whose durations it follows, with the factor of each.
+    `duration` in hours on the machine's calendar, of a sign-off on people's; `proportional_to`: activities whose durations it follows, with
+    the factor of each.
     `cost_share`: what it is planned to cost relative to the tier's runs. `probability`: that it has to be done.
     """
 

@@ -8,7 +8,8 @@ from datetime import date, datetime
 from typing import Any, Literal
 
 from service.domain.programs.outcome import Outcome
-from service.domain.programs.program import MidpointGate, TierName
+from service.domain.programs.program import MidpointGate
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 

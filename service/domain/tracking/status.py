@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from service.domain.answer_fields import Doc, share
-from service.domain.programs.program import TierName
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import Recommendation, Verdict
 from service.domain.training.estimate import FinishDates

@@ -23,8 +23,9 @@ from service.domain.programs.plan import (
     RunBlock,
     TierBlock,
 )
-from service.domain.programs.program import EXPLORATION_TIERS, Program, ProgramOverhead, Tier
+from service.domain.programs.program import Program, ProgramOverhead, Tier
 from service.domain.programs.runs import PlannedRun, ResourceUse, Rung, RunRepetition
+from service.domain.programs.tiers import EXPLORATION_TIERS
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
@@ -122,6 +123,12 @@ def relative_duration(repetition: RunRepetition) -> float:
         Sum over rungs of ceil(runs left / concurrency) x share of the run until the next rung [1].
     """
     return sum(math.ceil(left * repetition.seeds / repetition.concurrency) * share for left, share in _rung_intervals(repetition))
+
+
+def completed_runs(repetition: RunRepetition) -> int:
+    """Runs that are trained to their end: candidates left after the last rung, with every seed."""
+    *_, (left, _) = _rung_intervals(repetition)
+    return left * repetition.seeds
 
 
 def repeated_wall_clock_hours(run: PlannedRun) -> Range:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from service.domain.programs.plan import GateBlock, ProgramEnding, TierBlock
-from service.domain.programs.program import Program, TierGate, TierName
+from service.domain.programs.program import Program, TierGate
+from service.domain.programs.tiers import TierName
 from service.engine.numerics.money import CENT, ZERO, allocate, sum_usd
 
 

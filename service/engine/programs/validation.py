@@ -7,8 +7,9 @@ from decimal import Decimal
 from itertools import pairwise
 
 from service.domain.errors import InvalidRequest
-from service.domain.programs.program import TIERS, GateCriteria, Program
+from service.domain.programs.program import GateCriteria, Program
 from service.domain.programs.runs import Rung
+from service.domain.programs.tiers import TIERS
 
 
 def check_program(program: Program) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.domain.programs import outcome, plan, program, risks, schedule, spending
-from service.domain.programs.program import TIERS
+from service.domain.programs import evaluation, outcome, plan, program, risks, schedule, spending
+from service.domain.programs.tiers import TIERS
 from service.schemas.base import range_schema
 from service.schemas.derive import derive
 from service.schemas.fields import Count, Number, Part, Text
@@ -12,7 +12,10 @@ from service.schemas.programs.runs import MAX_RUNS
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 
-MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 1) + MAX_NAMES + 1
+# Runs, gates, sign-offs and suites of each tier; milestones and the release.
+MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 2 + MAX_NAMES) + MAX_NAMES + 1
+# Suites and sign-offs in each tier, checks, and all else.
+MAX_LINES = 2 * len(TIERS) * MAX_NAMES + 2 * MAX_NAMES
 ProgramRangeSchema = range_schema("ProgramRange", maximum=1e40)
 
 for part in (outcome.Guardrail, outcome.ValuePoint, outcome.OutcomeMetric, outcome.ServingSaving):
@@ -44,11 +47,14 @@ derive(
     "ProgramScheduleAnswer",
     limits={"critical_path": {"max_items": MAX_ACTIVITIES}, "calendar": {"max_items": MAX_ACTIVITIES}},
 )
+derive(evaluation.SuiteCost, "SuiteCostAnswer", ranges=ProgramRangeSchema)
+derive(evaluation.SignOff, "SignOffAnswer")
+derive(evaluation.EvaluationPlan, "EvaluationAnswer")
 derive(spending.SpendChoices, "SpendChoicesAnswer")
 ProgramAnswerSchema = derive(
     ProgramAnswer,
     ranges=ProgramRangeSchema,
-    limits={name: {"max_items": MAX_NAMES} for name in ("overhead", "lines", "risks")},
+    limits={name: {"max_items": MAX_NAMES} for name in ("overhead", "risks")} | {"lines": {"max_items": MAX_LINES}},
     parts={"outcome": OutcomeAnswerSchema},
     extra={
         "midpoint_gate": Part(MidpointAnswerSchema, required=True, allow_none=True, description="The midpoint gate; null: none is stated")

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from service.domain.programs.program import TIERS
+from service.domain.programs.tiers import TIERS
 from service.domain.quantities import Range
 from service.schemas.base import RangeSchema
 from service.schemas.fields import Choice, Decimal, Flag, Items, Number, OwnField, Schema, Share, Text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from service.domain.programs.program import TIERS
+from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
+from service.schemas.programs.evaluation import EvaluationSchema
 from service.schemas.programs.fields import MAX_NAMES, MAX_USD, OverheadField, short_name, usd_amount
 from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.risks import ProgramRiskSchema, RiskCorrelationField
@@ -146,6 +147,7 @@ class ProgramRequestSchema(Schema):
     data = Part(ProgramDataSchema, description="Where the data comes from")
     schedule = Part(ProgramScheduleSchema, description="Calendar of the program")
     pools = Items(Part(PoolSchema), min_items=1, max_items=50, description="Accelerators that runs share; left out: the largest machine")
+    evaluation = Part(EvaluationSchema, description="How the program evaluates: suites, checks, sign-offs")
     risks = Items(Part(ProgramRiskSchema), max_items=MAX_NAMES, description="What may happen and cost more")
     risk_correlation = RiskCorrelationField(
         description="Correlation of all risks, or of pairs [1]; where stated the contingency is simulated"

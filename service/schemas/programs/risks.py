@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError
 
-from service.domain.programs.program import TIERS
 from service.domain.programs.risks import RiskState
+from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Flag, Items, Number, OwnField, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, DaysField, short_name, usd_amount
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.programs.program import TIERS
+from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS, GridField, references, short_name
 from service.schemas.training.machine import MAX_ACCELERATORS, HardwareSchema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.programs.program import TIERS
+from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.schemas.programs.request import MidpointGateSchema

@@ -38,6 +38,7 @@ class EstimateCache:
 
     context: AppContext
     _estimates: dict[Key, EstimateAnswer] = field(default_factory=dict)
+    _runs: dict[Key, Run] = field(default_factory=dict)
     _parts: dict[tuple[Hashable, Key], tuple[Any, AssumptionLog]] = field(default_factory=dict)
     _searches: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
@@ -52,6 +53,7 @@ class EstimateCache:
             sections = _machine_sections(request)
             machine = self._part(("machine",), request, sections, lambda log: resolve_machine(self.context, request, log), notes)
             run = self._resolve_run(request, machine, notes)
+            self._runs[key] = run
             self._count_search(run)
             utilisation = resolve_utilisation(self.context, run, notes)
             resolved = ResolvedRun(request, run, machine, utilisation, self.context.lessons_reference())
@@ -62,7 +64,12 @@ class EstimateCache:
         resolved = resolve(self.context, request, notes)
         for phase in resolved.phases:
             self._count_search(phase.resolved.run)
+        self._runs[_key(request, request)] = resolved.run
         return estimate_run(resolved, notes)
+
+    def run(self, request: Request) -> Run:
+        """The resolved run of a request that was estimated."""
+        return self._runs[_key(request, request)]
 
     def _resolve_run(self, request: Request, machine: Machine, notes: AssumptionLog) -> Run:
         """The run of a request, as `resolve` assembles it."""

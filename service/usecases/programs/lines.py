@@ -8,12 +8,13 @@ from decimal import Decimal
 from service.domain.errors import InvalidRequest
 from service.domain.programs.outcome import Guardrail, Outcome, OutcomeMetric, ServingSaving, ValuePoint
 from service.domain.programs.plan import ProgramPlan
-from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, ProgramOverhead, Reserves, Tier
+from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, Program, ProgramOverhead, Reserves, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.presets.programs import development_shares, find_program_default, overhead_shares
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import Request
+from service.usecases.programs.evaluation import evaluation_lines
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -68,7 +69,7 @@ def resolve_midpoint_gate(request: Request, notes: AssumptionLog) -> MidpointGat
 
 
 def build_other_lines(
-    request: Request, runs: Sequence[EstimatedRun], tiers: Sequence[Tier], months: float, notes: AssumptionLog
+    request: Request, runs: Sequence[EstimatedRun], program: Program, months: float, notes: AssumptionLog
 ) -> tuple[OtherLine, ...]:
     """Storage, network, people, labelling, data and evaluation of the whole program, which lasts `months` [months]."""
     lines = [
@@ -77,7 +78,8 @@ def build_other_lines(
         *(_personnel(request["personnel"], notes) if "personnel" in request else ()),
         *(_labelling(request["labelling"]) if "labelling" in request else ()),
         OtherLine("data purchase", _exact_usd(request.get("data", {}).get("purchase_usd")), "stated"),
-        _outcome_evaluation(request, tiers),
+        *evaluation_lines(program.evaluation),
+        _outcome_evaluation(request, program.tiers),
     ]
     return tuple(line for line in lines if line.usd)
 

@@ -11,9 +11,10 @@ from difflib import get_close_matches
 import numpy as np
 
 from service.domain.errors import InvalidRequest, UnknownName
-from service.domain.programs.program import Program, Tier, TierName
+from service.domain.programs.program import Program, Tier
 from service.domain.programs.runs import PlannedRun
 from service.domain.programs.schedule import ActivityKind, ReportingPlan, TimedWork
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.schedule import Activity, ActivityNetwork, Closure, WeeklyWindow, WorkCalendar
 from service.engine.programs.budget import calendar_hours
@@ -135,13 +136,13 @@ def _tier_work(context: SchedulingContext, tier: Tier, before_runs: bool) -> Ite
 
 
 def _chain(work: Iterable[TimedWork], predecessors: tuple[str, ...], context: SchedulingContext) -> Iterator[Entry]:
-    """One piece of work after the other: each takes the tier's machine."""
+    """One piece of work after the other: each takes the tier's machine, or people's days."""
     for piece in work:
         activity = Activity(
             name=piece.name,
             duration=piece.duration,
             predecessors=predecessors,
-            calendar=context.machine,
+            calendar=context.people if piece.kind == "sign_off" else context.machine,
             proportional_to=piece.proportional_to,
             probability=piece.probability,
             pointer=piece.pointer,

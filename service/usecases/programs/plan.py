@@ -10,6 +10,7 @@ from typing import Annotated
 from service.context import AppContext
 from service.domain.answer_fields import HIDDEN, MERGED, Doc
 from service.domain.errors import DomainError, UnpricedAccelerator
+from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.programs.plan import CostVariance, ProgramPlan
 from service.domain.programs.risks import RiskRegister
 from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSchedule, ReportingPlan
@@ -57,6 +58,7 @@ class ProgramAnswer:
     reporting: Annotated[ReportingPlan, Doc("How often the program reports")]
     risk_register: Annotated[RiskRegister | None, Doc("What all risks cost together; null: none are listed, or a price is not known")]
     tokens: Annotated[ProgramTokens | None, Doc("The program's data; null: none is stated")]
+    evaluation: Annotated[EvaluationPlan | None, Doc("How the program evaluates; null: it states no suite and no check")]
     spend_choices: Annotated[SpendChoices | None, Doc("Where money does most; null: none are stated")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
@@ -106,6 +108,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         reporting=reports,
         risk_register=describe_register(resolved.program, plan),
         tokens=tokens,
+        evaluation=resolved.program.evaluation,
         spend_choices=choices,
         price_snapshot=snapshot,
         lessons=context.lessons_reference(),

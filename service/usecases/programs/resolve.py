@@ -22,6 +22,7 @@ from service.presets.programs import find_program_default
 from service.usecases.programs import lines
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
+from service.usecases.programs.evaluation import plan_evaluation
 from service.usecases.programs.network import ActivityKinds, build_network
 from service.usecases.programs.pools import resolve_pools
 from service.usecases.programs.risks import resolve_risk_correlation, resolve_risks
@@ -56,7 +57,7 @@ class ResolvedProgram:
 def resolve_program(estimates: EstimateCache, request: Request, today: date, notes: AssumptionLog) -> ResolvedProgram:
     """The resolved program of a request. Raises DomainErrors, with pointers into it."""
     tiers, runs = resolve_tiers(estimates, request, notes)
-    program = _program(request, tiers, notes)
+    program = _program(request, tiers, runs, notes)
     check_program(program)
     start = resolve_start(request, today, lambda day: build_network(request, program, runs, day, AssumptionLog())[0].network, notes)
     return assemble_program(request, program, runs, start, notes)
@@ -69,7 +70,7 @@ def assemble_program(request: Request, program: Program, runs: Runs, start: date
     months = float(network_end(forward_pass(ordered, median_durations(ordered)))[0]) / HOURS_PER_MONTH
     if months > MAX_MONTHS:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
-    others = lines.build_other_lines(request, tuple(runs.values()), program.tiers, months, notes)
+    others = lines.build_other_lines(request, tuple(runs.values()), program, months, notes)
     whole = replace(program, other_lines=(*others, *mitigation_lines(program)))
     return ResolvedProgram(request, runs, whole, levelled, kinds, ordered, plan_budget(whole))
 
@@ -108,19 +109,21 @@ def resolve_start(request: Request, today: date, network: Callable[[date], Activ
     return notes.assume("start", latest.start, f"the last day that meets the deadline with {latest.probability:.0%}")  # type: ignore[no-any-return]
 
 
-def _program(request: Request, tiers: tuple[Tier, ...], notes: AssumptionLog) -> Program:
+def _program(request: Request, tiers: tuple[Tier, ...], runs: Runs, notes: AssumptionLog) -> Program:
     """The program without the lines that depend on its duration."""
     rollback = find_program_default("rollback_share")
+    outcome = lines.resolve_outcome(request, notes)
     return Program(
         name=request["name"],
         tiers=tiers,
         reserves=lines.resolve_reserves(request, notes),
         correlation=take_or_default(request, "correlation", notes),
         rollback_share=notes.assume("rollback_share", rollback.value, rollback.source),
-        outcome=lines.resolve_outcome(request, notes),
+        outcome=outcome,
         midpoint_gate=lines.resolve_midpoint_gate(request, notes),
         overheads=lines.resolve_overheads(request, notes),
         risks=resolve_risks(request, notes),
         risk_correlation=resolve_risk_correlation(request),
         pools=resolve_pools(request, tiers, notes),
+        evaluation=plan_evaluation(request, tiers, runs, outcome, notes),
     )

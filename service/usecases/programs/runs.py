@@ -11,6 +11,7 @@ from service.domain.errors import DomainError, InvalidRequest, NoOffer, UnknownN
 from service.domain.programs.program import Tier, TierGate
 from service.domain.programs.runs import PlannedRun, ResourceUse, RunCostLine, Rung, RunReliability, RunRepetition
 from service.domain.quantities import Range
+from service.domain.training.run import Run
 from service.engine.numerics.money import sum_usd
 from service.engine.programs.budget import successive_halving
 from service.presets.hardware.accelerators import find_accelerator
@@ -36,9 +37,10 @@ MAX_RUNS_PER_ENTRY = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class EstimatedRun:
-    """A planned run with its whole request, its estimate, and a pointer to it in the program's request."""
+    """A planned run with its whole request, what it resolves to, its estimate, and a pointer to it in the program's request."""
 
     run: PlannedRun
+    trained: Run
     request: Request
     answer: EstimateAnswer
     pointer: str
@@ -66,6 +68,9 @@ def run_request(request: Request, run: Request, pointer: str, notes: AssumptionL
             raise InvalidRequest(f"{'.'.join(path)} is needed: state it here or in defaults", f"{pointer}/estimate/{'/'.join(path)}")
     for name in PROGRAM_SECTIONS.keys() & request.keys() & whole.keys():
         notes.assume(f"estimate.{name}", {}, "left out of the runs: the program states it as a whole")
+    if request.get("evaluation", {}).get("suites") and whole.get("overhead", {}).get("evaluation"):
+        notes.assume("estimate.overhead.evaluation", 0, "left out of the runs: evaluation.suites of the program are counted one by one")
+        whole = merge_requests(whole, {"overhead": {"evaluation": 0.0}})
     return whole | {name: zeros for name, zeros in PROGRAM_SECTIONS.items() if name in request}
 
 
@@ -139,7 +144,7 @@ def _estimate_run(estimates: EstimateCache, request: Request, run: Request, poin
     repetition = _repetition(request, run, _most_accelerators(whole, answer), pointer, notes)
     planned = _planned_run(run["name"], answer, whole, repetition)
     shared = replace(planned, pool=run.get("pool", planned.accelerator), priority=run.get("priority", 0))
-    return EstimatedRun(shared, whole, answer, pointer)
+    return EstimatedRun(shared, estimates.run(whole), whole, answer, pointer)
 
 
 def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition: RunRepetition) -> PlannedRun:

@@ -12,9 +12,10 @@ from decimal import Decimal
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.programs.plan import RunBlock
-from service.domain.programs.program import Program, Tier, TierName
+from service.domain.programs.program import Program, Tier
 from service.domain.programs.runs import PlannedRun, RunCostLine
 from service.domain.programs.schedule import CalendarEntry, GateDates, MidpointDate, ProgramSchedule
+from service.domain.programs.tiers import TierName
 from service.domain.schedule import BurnWeek, DeadlineOption, NetworkSchedule, PlannedSpending, ScheduleAlternative, ScheduledActivity
 from service.engine.numerics.money import allocate, share_usd, sum_usd
 from service.engine.programs.gates import spending_by_tier
@@ -25,6 +26,7 @@ from service.engine.scheduling.durations import DurationDraws
 from service.presets.programs import find_program_default
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.evaluation import plan_evaluation
 from service.usecases.programs.network import earliest_finishes, gate_name
 from service.usecases.programs.pools import pool_uses
 from service.usecases.programs.resolve import ResolvedProgram, assemble_program, resolve_program, resolve_target_probability
@@ -174,7 +176,8 @@ def _scope_alternatives(resolved: ResolvedProgram, notes: AssumptionLog) -> Iter
 def _with_runs(resolved: ResolvedProgram, tier: Tier, runs: Sequence[PlannedRun]) -> ResolvedProgram:
     """The program with other runs in one tier."""
     tiers = tuple(replace(tier, runs=tuple(runs)) if known is tier else known for known in resolved.program.tiers)
-    return _replan(resolved, replace(resolved.program, tiers=tiers), resolved.network.start)
+    evaluation = plan_evaluation(resolved.request, tiers, resolved.runs, resolved.program.outcome, AssumptionLog())
+    return _replan(resolved, replace(resolved.program, tiers=tiers, evaluation=evaluation), resolved.network.start)
 
 
 def _replan(resolved: ResolvedProgram, program: Program, start: date) -> ResolvedProgram:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from service.domain.programs.program import Program, ProgramOverhead, Tier, TierName
+from service.domain.programs.program import Program, ProgramOverhead, Tier
 from service.domain.programs.runs import PlannedRun
 from service.domain.programs.schedule import TimedWork
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.engine.numerics.money import share_usd, sum_usd
 from service.engine.programs.budget import calendar_hours, relative_duration, run_equivalents
@@ -43,7 +44,40 @@ class _RunLoad:
 def plan_timed_work(program: Program) -> tuple[TimedWork, ...]:
     """All work of the calendar beside the runs, in the order in which a tier does it."""
     loads = {tier.tier: [_run_load(tier, run) for run in tier.runs] for tier in program.tiers}
-    return (*_mitigations(program), *_overheads(program, loads), *_risks(program, loads))
+    return (*_mitigations(program), *_evaluations(program), *_overheads(program, loads), *_risks(program, loads), *_sign_offs(program))
+
+
+def _evaluations(program: Program) -> Iterator[TimedWork]:
+    """Each blocking suite in each of its tiers, after the runs: those evaluated on the way are in the same time, which only ends later."""
+    tiers_usd = {tier.tier: float(_runs_usd(tier)) for tier in program.tiers}
+    for cost in program.evaluation.suites if program.evaluation is not None else ():
+        if cost.blocking and cost.hours.p90:
+            yield TimedWork(
+                name=f"{cost.tier}: evaluation {cost.suite}",
+                kind="evaluation",
+                tier=cost.tier,
+                before_runs=False,
+                duration=cost.hours,
+                cost_share=float(cost.usd or 0) / tiers_usd[cost.tier] if tiers_usd[cost.tier] else 0.0,
+                pointer=f"/evaluation/suites/{cost.index}",
+            )
+
+
+def _sign_offs(program: Program) -> Iterator[TimedWork]:
+    """The approval of each tier's evaluation: as long as the person with the most to do takes."""
+    signed = program.evaluation.sign_offs if program.evaluation is not None else ()
+    for tier in program.tiers:
+        days = max((sign_off.days for sign_off in signed if sign_off.tier == tier.tier), default=0.0)
+        if days:
+            duration = Range.exactly(days * HOURS_PER_DAY)
+            yield TimedWork(
+                name=f"{tier.tier}: evaluation sign-off",
+                kind="sign_off",
+                tier=tier.tier,
+                before_runs=False,
+                duration=duration,
+                pointer="/evaluation/suites",
+            )
 
 
 def _overheads(program: Program, loads: Mapping[TierName, list[_RunLoad]]) -> Iterator[TimedWork]:

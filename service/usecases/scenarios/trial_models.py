@@ -223,7 +223,7 @@ def _accruing_usd(resolved: ResolvedProgram, planned_hours: float) -> tuple[floa
     months, runs = planned_hours / HOURS_PER_MONTH, tuple(resolved.runs.values())
 
     def usd(duration_months: float) -> float:
-        built = lines.build_other_lines(resolved.request, runs, resolved.program.tiers, duration_months, AssumptionLog())
+        built = lines.build_other_lines(resolved.request, runs, resolved.program, duration_months, AssumptionLog())
         return float(sum_usd(line.usd for line in built if line.tier is None))
 
     planned = usd(months)

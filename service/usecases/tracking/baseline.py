@@ -8,7 +8,8 @@ from itertools import accumulate
 from typing import Any
 
 from service.domain.programs.outcome import Guardrail, Outcome
-from service.domain.programs.program import GateCriteria, MidpointGate, TierName
+from service.domain.programs.program import GateCriteria, MidpointGate
+from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.training.estimate import FinishDates

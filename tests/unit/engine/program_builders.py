@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from service.domain.programs.program import TIERS, OtherLine, Program, ProgramOverhead, Reserves, Risk, Tier, TierGate
+from service.domain.programs.program import OtherLine, Program, ProgramOverhead, Reserves, Risk, Tier, TierGate
 from service.domain.programs.runs import PlannedRun, ResourceUse, RunCostLine, Rung, RunReliability, RunRepetition
+from service.domain.programs.tiers import TIERS
 from service.domain.quantities import Range
 from service.engine.numerics.money import cents
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from service.domain.programs.program import TIERS
+from service.domain.programs.tiers import TIERS
 from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, WIDTH, data, titled
 from service.formats.headline import money
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from service.domain.programs.program import TIERS
+from service.domain.programs.tiers import TIERS
 from service.engine.numerics.money import round_to_total
 from service.formats.documents.amounts import to_decimal
 from service.formats.documents.csv_table import write_csv
@@ -128,7 +128,7 @@ def _provider(answer: Answer, line: str) -> str:
 
 
 def _category(line: str) -> str:
-    if line in TIERS or line.startswith("overhead:"):
+    if line in TIERS or line.startswith(("overhead:", "evaluation:")):
         return "AI and Machine Learning"
     return CATEGORIES.get(line.partition(":")[0], "Other")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from service.domain.programs.program import EXPLORATION_TIERS
+from service.domain.programs.tiers import EXPLORATION_TIERS
 from service.formats.documents.amounts import round_cents, rounding_difference, shortest_share, to_decimal
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet
 from service.formats.documents.program.workbook_runs import ALL_TIERS, tier_cost_formula, write_risks, write_runs
