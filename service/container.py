@@ -47,7 +47,7 @@ def build_context(settings: Settings, env: Mapping[str, str] | None = None, *, d
         queue=CeleryQueue(settings),
         providers=providers,
         catalog=PriceCatalog(shelf),
-        clock=utc_now,
+        clock=_clock(settings, store),
         measurements=partial(load_measurements, settings.data_dir),
     )
     context.catalog.watch = _refresh_trigger(context)
@@ -61,6 +61,18 @@ def _store(settings: Settings, *, deferred: bool) -> Store:
         return Store(settings.database_url, secret_keys(settings))
 
     return cast("Store", DeferredStore(settings.database_url, make)) if deferred else make()
+
+
+def _clock(settings: Settings, store: Store) -> Callable[[], datetime]:
+    """SQLite is for one machine, which has one clock; PostgreSQL's is that of all hosts."""
+    if settings.database_url.startswith("sqlite"):
+        return utc_now
+    from service.store.database_clock import DatabaseClock
+
+    def ask() -> datetime:
+        return store.time()  # here, so that a deferred store is made at the first question
+
+    return DatabaseClock(ask)
 
 
 def _refresh_trigger(context: AppContext) -> Callable[[BookManifest], None]:

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import URL, Column, Connection, Engine, Executable, Table, create_engine, event, make_url, text
+from sqlalchemy import URL, Column, Connection, Engine, Executable, Table, create_engine, event, func, make_url, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -29,7 +30,12 @@ BUSY_TIMEOUT_S = 5.0
 _POLL_RANGE_S = (0.0002, 0.002)
 POOL_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_S = 60
-_POSTGRES = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S}s"}
+POOLER = "pooler"
+"""Query parameter of a PostgreSQL URL that leads to a connection pooler; `transaction` is its only value."""
+_CONNECTING = {"connect_timeout": 3, "tcp_user_timeout": 10_000}
+_DIRECT = {**_CONNECTING, "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S}s"}
+# A pooler's client has another connection of the server in each transaction: nothing is prepared there, nothing set beyond the transaction.
+_POOLED = {**_CONNECTING, "prepare_threshold": None}
 _SYNCHRONOUS_FULL = 2
 _T = TypeVar("_T")
 
@@ -47,14 +53,28 @@ _ERROR_CLASSES: Mapping[str | int, type[StoreUnavailable]] = {
 def make_engine(database_url: str) -> Engine:
     """An engine for `sqlite:///file` or a PostgreSQL URL. It connects on first use."""
     if not database_url.startswith("sqlite"):
-        url = make_url(database_url).set(drivername="postgresql+psycopg")
-        return create_engine(url, pool_pre_ping=True, pool_timeout=POOL_TIMEOUT_S, connect_args=_POSTGRES)
+        return _postgresql_engine(make_url(database_url).set(drivername="postgresql+psycopg"))
     # Everything after the slashes is the path: a "?", "#" or "%" in a directory's name is not a query.
     url = URL.create("sqlite+pysqlite", database=str(Path(database_url.partition(":///")[2])))
     engine = create_engine(url, pool_timeout=POOL_TIMEOUT_S, connect_args={"timeout": BUSY_TIMEOUT_S})
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    is_pooled = url.query.get(POOLER) == "transaction"
+    url, args = url.difference_update_query([POOLER]), _POOLED if is_pooled else _DIRECT
+    engine = create_engine(url, pool_pre_ping=True, pool_timeout=POOL_TIMEOUT_S, connect_args=args)
+    event.listen(engine, "begin", partial(_limit_statements, is_pooled))
+    return engine
+
+
+def _limit_statements(is_pooled: bool, connection: Connection) -> None:
+    """Set what a statement of this transaction may take, where the connection has not: through a pooler, or for a migration."""
+    is_long = connection.get_execution_options().get("outlay_long_statements", False)
+    if is_pooled or is_long:
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{0 if is_long else STATEMENT_TIMEOUT_S}s'")
 
 
 def _connect_watched(guard: HangGuard, _dialect: object, _record: object, cargs: Any, cparams: dict[str, Any]) -> Any:
@@ -131,6 +151,12 @@ class Database:
     def ping(self, timeout_s: float = 0.2) -> bool:
         """Whether the database answers a query within `timeout_s`; never raises and never takes longer."""
         return self._ping.within(timeout_s)
+
+    def time(self) -> datetime:
+        """The time of the database's machine. Raises StoreUnavailable."""
+        with translate_db_errors(), self._ping_engine.connect() as connection:
+            at: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return at
 
     def _select_one(self) -> None:
         with translate_db_errors(), self._ping_engine.connect() as connection:

@@ -12,9 +12,12 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from filelock import FileLock
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
 _LOCK_KEY = 0x0071_6C61_79  # "outlay", so that no other program's advisory lock is met by chance
+
+_LONG = {"outlay_long_statements": True}
+"""Statements take as long as they take: the wait for another process's migration, or a large table's."""
 
 
 def alembic_config() -> Config:
@@ -41,8 +44,7 @@ def migrate_to(engine: Engine, revision: str) -> None:
     `revision` is one of `revisions()`. Raises LookupError for a database that a later release has migrated.
     """
     config, known = alembic_config(), revisions()
-    with _migration_lock(engine), engine.connect().execution_options(outlay_write=True) as connection:
-        _allow_long_statements(connection)
+    with _migration_lock(engine), engine.connect().execution_options(outlay_write=True, **_LONG) as connection:
         current = MigrationContext.configure(connection).get_current_revision()
         connection.rollback()
         if current not in (None, *known):
@@ -62,21 +64,7 @@ def _migration_lock(engine: Engine) -> Iterator[None]:
         with FileLock(f"{path}.migrate.lock"):
             yield
         return
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        _allow_long_statements(connection)
-        _advise(connection, "pg_advisory_lock")
-        try:
-            yield
-        finally:
-            _advise(connection, "pg_advisory_unlock")
-
-
-def _allow_long_statements(connection: Connection) -> None:
-    """Let statements of this connection take as long as they take: another process's migration, or a large table's."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SET statement_timeout = 0"))
-        connection.commit()
-
-
-def _advise(connection: Connection, function: str) -> None:
-    connection.execute(text(f"SELECT {function}(:key)"), {"key": _LOCK_KEY})
+    # Held by a transaction, not by a session: through a pooler the next statement may run in another session.
+    with engine.connect().execution_options(**_LONG) as connection, connection.begin():
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+        yield
