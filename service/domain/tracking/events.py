@@ -108,6 +108,15 @@ def api_names(names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedPhase:
+    """A phase of a run: its tokens, and their planned speed over the time on the clock [tokens/s]."""
+
+    name: str
+    tokens: float
+    tokens_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunBaseline:
     """Plan of one run; None is not planned. `mfu` to `loss` come from the plan's estimate, where the program has a plan.
 
@@ -115,7 +124,8 @@ class RunBaseline:
 
     `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` are model FLOPs and
     `peak_tflops` is the accelerator's dense peak at the run's precision, for MFU from tokens. `finish_range` and `float_hours` are the
-    calendar's: when the run ends, and how much later it may end without delay of the program. `closed`: the run does not continue.
+    calendar's: when the run ends, and how much later it may end without delay of the program. `phases`: where the plan has any.
+    `closed`: the run does not continue.
     """
 
     name: str
@@ -138,6 +148,7 @@ class RunBaseline:
     wall_clock_hours: Range | None = None
     finish_range: FinishDates | None = None
     float_hours: float = 0.0
+    phases: tuple[PlannedPhase, ...] = ()
     closed: bool = False
 
 

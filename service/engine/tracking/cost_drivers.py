@@ -19,6 +19,7 @@ from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.numerics.money import CENT
 from service.engine.programs.cost_variance import logarithmic_mean, round_causes
 from service.engine.tracking.cost import CostedRun
+from service.engine.tracking.planned_work import planned_share
 
 TO_DATE = "spend to date against what the tokens earned were planned to cost"
 AT_COMPLETION = "forecast at completion against the first plan"
@@ -46,7 +47,7 @@ def drivers_to_date(run: CostedRun, goodput: float | None) -> CostDrivers | None
     planned, actual = planned_cost(run.baseline), _actual(run, goodput)
     if planned is None or actual is None or not run.baseline.tokens:
         return None
-    share = run.history.lineage.position / run.baseline.tokens
+    share = planned_share(run.baseline, run.history.lineage.position)
     parts = _parts(ComputeCost(planned.usd * share, planned.accelerator_hours * share, planned.goodput), actual)
     return None if parts is None else _why({**parts, "other lines": (run.usd or 0.0) - actual.usd}, TO_DATE)
 
@@ -106,8 +107,9 @@ def _at_completion(run: CostedRun, forecast: CompletionForecast, goodput: float 
 
 def _share_trained(run: CostedRun) -> float:
     """Share of the planned tokens that the run will have trained in the end: 1, less for a run that was closed early."""
-    tokens = run.baseline.tokens
-    return min(1.0, run.history.lineage.position / tokens) if run.baseline.closed and tokens else 1.0
+    if not run.baseline.closed or not run.baseline.tokens:
+        return 1.0
+    return min(1.0, planned_share(run.baseline, run.history.lineage.position))
 
 
 def _actual(run: CostedRun, goodput: float | None) -> ComputeCost | None:

@@ -20,6 +20,7 @@ from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBase
 from service.domain.tracking.status import EarnedValue, UnknownFigure
 from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.tracking.cost import CostedRun
+from service.engine.tracking.planned_work import planned_share
 
 Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)
@@ -109,8 +110,7 @@ def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
     """
     planned = _span_share(run.baseline.start, run.baseline.finish, now)
     bac = _Figure(run.baseline.usd, "no cost of the run is planned")
-    position = run.history.lineage.position
-    done = _share(position, run.baseline.tokens, "no tokens of the run are planned")
+    done = _work_share(run)
     return _block(bac, done, planned, _actual([run]), "the run's own plan")
 
 
@@ -157,9 +157,16 @@ def _all_known(program: ProgramBaseline, scope: Sequence[RunBaseline]) -> bool:
 
 def _cost_share(scope: Sequence[RunBaseline], runs: Sequence[CostedRun]) -> _Figure:
     """Share of the runs' planned cost that is earned; `scope` has the plans of `runs` first."""
-    shares = [_share(run.history.lineage.position, run.baseline.tokens, "").value or 0.0 for run in runs]
+    shares = [_work_share(run).value or 0.0 for run in runs]
     shares += [0.0] * (len(scope) - len(runs))
     return _Figure(fmean(shares, [run.usd or 0.0 for run in scope]))
+
+
+def _work_share(run: CostedRun) -> _Figure:
+    """Share of a run's planned work that is done, at most 1."""
+    if not run.baseline.tokens:
+        return _Figure(None, "no tokens of the run are planned")
+    return _Figure(min(1.0, planned_share(run.baseline, run.history.lineage.position)))
 
 
 def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:

@@ -23,6 +23,7 @@ from service.engine.tracking.cost_drivers import planned_cost
 from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, RemainingWork, forecast
 from service.engine.tracking.hourly_rollup import EPOCH
+from service.engine.tracking.planned_work import planned_work, planned_work_until
 
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_DAY = 24.0
@@ -101,7 +102,7 @@ def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> Comp
         return _ended(target)
     if target.tokens is None:
         return _unknown("no tokens of the run are planned: its end is not known")
-    found = forecast(history_so_far(run, now), target.remaining_tokens, _prior(run.baseline), rules)
+    found = forecast(history_so_far(run, now), _remaining_work(target), _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
         return _unknown(f"the throughput of {run.baseline.name} is unknown: report its tokens at least twice, or state it in the plan")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
@@ -189,20 +190,27 @@ def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTar
 
 
 def history_so_far(run: CostedRun, now: datetime) -> ProgressSeries:
-    """Progress of a run until now, one element for each time [elapsed hours]."""
+    """Progress of a run until now by its planned work, one element for each time [elapsed hours]."""
     line, elapsed = run.history.lineage, max(run.history.elapsed(now), 0.0)
     if not line.at_hours.size:
         return ProgressSeries(np.zeros(1), np.zeros(1))
     at, tokens = np.append(line.at_hours, elapsed), np.append(line.tokens, line.position)
     last = np.append(np.diff(at) > 0, True)
     at, tokens = at[last], tokens[last]
-    hours = run.history.accelerator_hours
-    return ProgressSeries(at, tokens, None if run.unknown_reason else run.compute_usd(at), None if hours is None else hours.interpolate(at))
+    hours, work = run.history.accelerator_hours, planned_work(run.baseline, tokens)
+    return ProgressSeries(at, work, None if run.unknown_reason else run.compute_usd(at), None if hours is None else hours.interpolate(at))
+
+
+def _remaining_work(target: RunTarget) -> float:
+    """Planned work of the tokens to the target."""
+    baseline = target.run.baseline
+    done = planned_work_until(baseline, target.run.history.lineage.position)
+    return planned_work_until(baseline, target.tokens or 0.0) - done if baseline.phases else target.remaining_tokens
 
 
 def _prior(baseline: RunBaseline) -> PlanPrior:
     """Planned rates of a run, per hour and per token."""
-    tokens, cost = baseline.tokens, planned_cost(baseline)
+    tokens, cost = baseline.tokens and planned_work_until(baseline, baseline.tokens), planned_cost(baseline)
     speed = None
     if tokens and baseline.wall_clock_hours and baseline.wall_clock_hours.p10 > 0:
         speed = inverse(baseline.wall_clock_hours).scaled(tokens)

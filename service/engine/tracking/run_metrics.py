@@ -15,6 +15,7 @@ from service.engine.tracking.change_point import DriftRules, PlannedRates, RunTo
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.history import RunHistory
 from service.engine.tracking.outlook import RunTarget
+from service.engine.tracking.planned_work import planned_work_until, trained_work
 
 SECONDS_PER_HOUR = 3600.0
 FLOPS_PER_TFLOP = 1e12
@@ -163,8 +164,14 @@ def _expected(runs: Sequence[CostedRun], of: int) -> float | None:
     """Sum of the budgets' shares that belong to trained tokens, lost ones included; None where a run has no planned tokens."""
     if len(runs) < of:
         return None
-    trained = ((run.history.lineage.position + run.history.lineage.lost_tokens) / (run.baseline.tokens or math.inf) for run in runs)
+    trained = (_trained_share(run) for run in runs)
     return math.fsum((run.baseline.interruptions or 0.0) * share for run, share in zip(runs, trained, strict=True))
+
+
+def _trained_share(run: CostedRun) -> float:
+    """Planned work of all trained tokens, lost ones included, over that of the planned tokens [1]."""
+    line, tokens = run.history.lineage, run.baseline.tokens
+    return planned_work_until(run.baseline, line.position + line.lost_tokens) / planned_work_until(run.baseline, tokens) if tokens else 0.0
 
 
 def poisson_sf(count: int, expected: float) -> float:
@@ -252,7 +259,7 @@ def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
     usd = None if run.unknown_reason else run.compute_usd(at)
     record = RunTotals(
         at_hours=at,
-        tokens_trained=line.trained[line.index(at)],
+        tokens_trained=trained_work(run.baseline, line.trained, line.tokens)[line.index(at)],
         productive_hours=history.uptime(at),
         usd=usd if usd is not None and usd[-1] > usd[0] else None,
         accelerator_hours=None if hours is None else hours.interpolate(at),

@@ -11,7 +11,7 @@ from service.domain.programs.outcome import Guardrail, Outcome
 from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
-from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.events import PlannedPhase, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.training.estimate import FinishDates
 from service.engine.scheduling.calendar import next_working_day
 from service.presets.programs import find_program_default
@@ -91,7 +91,18 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "flops_per_token": estimate["flops"]["per_token"],
         "peak_tflops": throughput["tflops_per_accelerator"] / mfu if mfu else None,
         "wall_clock_hours": run["wall_clock_hours"],
+        "phases": _phases(run, estimate),
     }
+
+
+def _phases(run: Body, estimate: Body) -> list[dict[str, Any]]:
+    """Phases of a run that is made once: the plan's tokens of repeats are not in the order of its phases."""
+    if run["runs"] > 1:
+        return []
+    return [
+        {"name": phase["name"], "tokens": phase["tokens"], "tokens_per_s": phase["throughput"]["effective_tokens_per_s"]}
+        for phase in estimate.get("phases", ())
+    ]
 
 
 def _run_over_step_speed(estimate: Body) -> float:
@@ -205,6 +216,7 @@ def _planned(planned: Body, name: str, tier: TierName | None, *, closed: bool) -
     for field in ("tokens_per_s", "wall_clock_hours"):
         given[field] = Range(**given[field]) if given.get(field) else None
     given["finish_range"] = _finish_dates(given.get("finish_range"))
+    given["phases"] = tuple(PlannedPhase(**phase) for phase in given.get("phases", ()))
     return RunBaseline(**given)
 
 
