@@ -11,7 +11,18 @@ from service.domain.answer_fields import HIDDEN, Doc
 from service.domain.deliveries import DeliveryTarget
 from service.domain.tracking.status import ProgramStatus
 
-AlertKind = Literal["budget", "forecast_over_budget", "forecast_over_deadline", "drift", "stalled", "loss", "gate_missed", "cap"]
+AlertKind = Literal[
+    "budget",
+    "forecast_over_budget",
+    "forecast_over_deadline",
+    "drift",
+    "stalled",
+    "loss",
+    "gate_missed",
+    "cap",
+    "regression",
+    "guardrail",
+]
 Percentile = Literal["p50", "p90"]
 AlertTargetKind = Literal["webhook", "slack"]
 Figure = float | str | None
@@ -49,6 +60,8 @@ RULE_FIELDS: Mapping[AlertKind, AlertRuleFields] = {
     "loss": AlertRuleFields(),
     "gate_missed": AlertRuleFields(required=("days",)),
     "cap": AlertRuleFields(optional=("team_usd",)),
+    "regression": AlertRuleFields(),
+    "guardrail": AlertRuleFields(),
 }
 LIMITS = ("shares", "percentile", "hours", "days", "team_usd")
 """The names of all limits."""

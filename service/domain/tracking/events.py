@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, Literal
 
-from service.domain.programs.outcome import Outcome
+from service.domain.programs.outcome import Guardrail, Outcome
 from service.domain.programs.program import MidpointGate
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
@@ -37,7 +37,7 @@ class Event:
 
     `at` is the time of the event, UTC. `accelerator_hours` and `cost_micro_usd` are running totals of the run, `tokens_done` is the
     position in the plan. `loss` may be NaN or infinite. `mfu` and `share` (of the accelerators' time in use) lie between 0 and 1;
-    `billed_until` is the end of the period that an invoiced cost pays for.
+    `billed_until` is the end of the period that an invoiced cost pays for. `standard_error` and `samples` tell the noise of a value.
     """
 
     id: str
@@ -58,6 +58,8 @@ class Event:
     name: str | None = None
     metric: str | None = None
     value: float | None = None
+    standard_error: float | None = None
+    samples: int | None = None
     micro_usd: int | None = None
     line: str | None = None
     billed_until: datetime | None = None
@@ -87,7 +89,7 @@ EVENT_FIELDS: Mapping[EventType, EventFields] = {
     "checkpoint": EventFields(("bytes", *PROGRESS_FIELDS)),
     "rollback": EventFields(("to_step", "cause", *PROGRESS_FIELDS), ("tokens_done",)),
     "branch": EventFields(("from_step", "name", *PROGRESS_FIELDS), ("from_step", "name")),
-    "evaluation": EventFields(("metric", "value", "step"), ("metric", "value")),
+    "evaluation": EventFields(("metric", "value", "step", "standard_error", "samples"), ("metric", "value")),
     "cost": EventFields(("micro_usd", "line", "billed_until", "text"), ("micro_usd", "line")),
     "utilisation": EventFields(("share", "accelerators", "text"), ("share",)),
     "decision": EventFields(("gate", "verdict", "text"), ("gate", "verdict")),
@@ -169,7 +171,8 @@ class ProgramBaseline:
 
     `reserve_share` of the budget is the reserve, `around_share` is planned for people, storage and overheads around the runs.
     `original_tokens` is the scope of the first plan, to compare with `planned_tokens`. `closed`: neither the program nor its runs continue.
-    `runs` and `finish` are the runs and the calendar's end of the program's plan; empty and None where it has none.
+    `runs` and `finish` are the runs and the calendar's end of the program's plan; empty and None where it has none. `guardrails` are
+    metrics that must keep a floor.
     """
 
     name: str
@@ -187,3 +190,4 @@ class ProgramBaseline:
     closed: bool = False
     runs: tuple[RunBaseline, ...] = ()
     finish: FinishDates | None = None
+    guardrails: tuple[Guardrail, ...] = ()

@@ -15,9 +15,11 @@ from service.domain.answer_fields import Doc, share
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import Recommendation, Verdict
+from service.domain.tracking.quality import GuardrailStatus, MetricQuality
 from service.domain.training.estimate import FinishDates
 
-DriftQuantity = Literal["throughput", "price", "goodput", "failures"]
+DriftQuantity = Literal["throughput", "price", "goodput", "failures", "tokens_per_day"]
+DriftReference = Literal["itself", "plan"]
 LossFinding = Literal["spike", "not_a_number", "plateau", "diverging"]
 WindowName = Literal["whole", "28d", "7d", "24h"]
 RunState = Literal["not_started", "running", "silent", "interrupted", "finished", "closed"]
@@ -69,6 +71,16 @@ class BurnWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedBurnRate:
+    """Use of a day as planned for the status's day: that of its week in the burn plan, or of a run's planned days; 0 outside them."""
+
+    usd_per_day: Annotated[float | None, Doc("Planned cost of the day; null: not planned", "USD per day")]
+    accelerator_hours_per_day: Annotated[float | None, Doc("Planned accelerator-hours; null: not planned", "accelerator-hours per day")]
+    tokens_per_day: Annotated[float | None, Doc("Planned tokens; null: not planned", "tokens per day")]
+    checkpoints_per_day: Annotated[float | None, Doc("Planned checkpoints; null: not planned", "checkpoints per day")]
+
+
+@dataclass(frozen=True, slots=True)
 class BurnRate:
     """Use a day from the first event to the last; `windows` has recent windows. None before time has passed."""
 
@@ -77,6 +89,7 @@ class BurnRate:
     tokens_per_day: Annotated[float | None, Doc("Tokens on the surviving line a day; null where unknown", "tokens per day")]
     checkpoints_per_day: Annotated[float | None, Doc("Checkpoints a day; null where unknown", "checkpoints per day")]
     windows: Annotated[tuple[BurnWindow, ...], Doc("Burn rate by window", max_items=4)] = ()
+    planned: Annotated[PlannedBurnRate | None, Doc("As planned for the day; null without a plan")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +130,17 @@ class CompletionForecast:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A lasting change of a run's rate: `change` is a signed share (-0.15: 15 % less), present since `since`."""
+    """A lasting change of a run's rate: `change` is a signed share (-0.15: 15 % less), present since `since`.
+
+    `against` itself: relative to the run's own level before; against the plan: to the plan's median, beyond the plan's own range.
+    """
 
     run: Annotated[str, Doc("Name of the run")]
     quantity: Annotated[DriftQuantity, Doc("What has changed")]
     since: Annotated[datetime, Doc("When the change began")]
     change: Annotated[float, Doc("Signed relative change: -0.15 is 15 % less", "1")]
     confidence: Annotated[float, share("Confidence that it is a lasting change")]
+    against: Annotated[DriftReference, Doc("What it is compared with")] = "itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +269,7 @@ class RunStatus:
     interruptions: Annotated[InterruptionSummary, Doc("Interruptions against the failure budget")]
     checkpoints: Annotated[CheckpointCadence, Doc("Checkpoints against the planned interval")]
     loss: Annotated[LossStatus, Doc("Training loss")]
+    quality: Annotated[tuple[MetricQuality, ...], Doc("Evaluation metrics, in the order of their names")]
     cost_drivers: Annotated[CostDrivers | None, Doc("Cost to date against the plan for the same work; null without a plan")]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_length=5000)]
 
@@ -267,6 +285,8 @@ class ProgramStatus:
     earned_value: Annotated[EarnedValue, Doc("Progress and cost against the plan")]
     forecast: Annotated[CompletionForecast, Doc("Cost and end of the program")]
     goodput: Annotated[float | None, Doc("Time of work that still counts, over the runs' wall-clock time; null where unknown", "1")]
+    quality: Annotated[tuple[MetricQuality, ...], Doc("Evaluation metrics of all runs")]
+    guardrails: Annotated[tuple[GuardrailStatus, ...], Doc("Metrics that must keep a floor", max_items=100)]
     drift: Annotated[tuple[Drift, ...], Doc("Lasting changes of rates")]
     interruptions: Annotated[InterruptionSummary, Doc("Interruptions against the failure budget")]
     gate: Annotated[GateStatus, Doc("The half-spend gate")]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from service.domain.tracking.alerts import AlertChanges, AlertFinding, AlertKind, AlertRule, Figure, PreviousAlert, RuleInputs
+from service.domain.tracking.quality import MetricQuality
 from service.domain.tracking.status import Drift, LossFinding, Spend
 
 HOUR = timedelta(hours=1)
@@ -95,11 +96,15 @@ def _drift(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
             way = "up" if drift.change > 0 else "down"
             figures: dict[str, Figure] = {"run": run.id, "quantity": drift.quantity, "change": drift.change, "confidence": drift.confidence}
             title = f"{drift.quantity} has gone {way}"
-            yield AlertFinding(f"run {run.id} {drift.quantity} {way}", title, _drifted(inputs.status.name, drift), figures)
+            against = " against the plan" if drift.against == "plan" else ""
+            yield AlertFinding(
+                f"run {run.id} {drift.quantity} {way}{against}", title + against, _drifted(inputs.status.name, drift), figures
+            )
 
 
 def _drifted(program: str, drift: Drift) -> str:
-    change = f"{drift.change:+.0%} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
+    against = " against the plan" if drift.against == "plan" else ""
+    change = f"{drift.change:+.0%}{against} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
     return f"{program}: {drift.quantity} of run {drift.run} {change}"
 
 
@@ -124,6 +129,59 @@ def _loss(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
             text = f"{inputs.status.name}: run {status.name} at {alarm.at:%Y-%m-%d %H:%M} UTC: {alarm.text}"
             figures = {"run": run.id, "finding": alarm.finding, "at": alarm.at.isoformat(), "last_loss": _number(status.loss.last)}
             yield AlertFinding(f"run {run.id} {alarm.finding}", LOSS_TITLES[alarm.finding], text, figures)
+
+
+def _regression(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    for run, status in zip(inputs.runs, inputs.status.runs, strict=True):
+        for metric in status.quality if run.is_open else ():
+            if metric.state == "regressed":
+                text = f"{inputs.status.name}: run {status.name}: {_fallen(metric)}{_way_back(metric)}"
+                yield AlertFinding(
+                    f"run {run.id} {metric.metric} since {metric.since.isoformat()}",
+                    "a metric has regressed",
+                    text,
+                    _fallen_figures(run.id, metric),
+                )
+
+
+def _fallen(metric: MetricQuality) -> str:
+    fall = f"from {metric.level:.4g} to {metric.last:.4g} since {metric.since:%Y-%m-%d %H:%M} UTC"
+    return f"{metric.metric} has dropped {fall} (confidence {metric.confidence or 0.0:.1%})"
+
+
+def _way_back(metric: MetricQuality) -> str:
+    """The last good evaluation, and what going back to it costs and saves."""
+    good, back = metric.last_good, metric.going_back
+    if good is None or back is None:
+        return ""
+    step = "" if good.step is None else f" of step {good.step:,}"
+    cost = f"{back.hours:,.1f} hours" if back.usd is None else f"{back.hours:,.1f} hours and {_usd(back.usd)}"
+    saved = "" if back.saved_usd is None else f", and saves {_usd(back.saved_usd)} against training on"
+    return f"; the last good evaluation is that{step} of {good.at:%Y-%m-%d %H:%M} UTC: going back redoes {cost}{saved}"
+
+
+def _fallen_figures(run: str, metric: MetricQuality) -> dict[str, Figure]:
+    back = metric.going_back
+    return {
+        "run": run,
+        "metric": metric.metric,
+        "last": metric.last,
+        "level": metric.level,
+        "confidence": metric.confidence,
+        "since": metric.since.isoformat(),
+        "last_good_step": None if metric.last_good is None else metric.last_good.step,
+        "redone_usd": None if back is None else back.usd,
+        "saved_usd": None if back is None else back.saved_usd,
+    }
+
+
+def _guardrail(_rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
+    for one in inputs.status.guardrails:
+        if one.breached and one.last is not None and one.at is not None:
+            side = "below" if one.direction == "up" else "above"
+            text = f"{inputs.status.name}: {one.metric} of run {one.run} is {one.last:.4g}, {side} its guardrail, {one.floor:.4g}"
+            figures: dict[str, Figure] = {"metric": one.metric, "last": one.last, "floor": one.floor, "confidence": one.confidence}
+            yield AlertFinding(f"{one.metric} floor {one.floor!r}", "a guardrail is breached", text, {**figures, "at": one.at.isoformat()})
 
 
 def _gate_missed(rule: AlertRule, inputs: RuleInputs) -> Iterator[AlertFinding]:
@@ -181,4 +239,6 @@ _EVALUATORS: Mapping[AlertKind, Callable[[AlertRule, RuleInputs], Iterator[Alert
     "loss": _loss,
     "gate_missed": _gate_missed,
     "cap": _cap,
+    "regression": _regression,
+    "guardrail": _guardrail,
 }

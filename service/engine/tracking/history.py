@@ -53,11 +53,14 @@ class Interruption:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A value of a metric."""
+    """A value of a metric, with its step, standard error and number of samples where these are stated."""
 
     at: datetime
     metric: str
     value: float
+    step: int | None = None
+    standard_error: float | None = None
+    samples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ def _history(columns: HourColumns, until: datetime) -> RunHistory:
         costs=_costs(columns),
         checkpoints=_checkpoints(columns),
         losses=_losses(columns, line),
-        evaluations=tuple(Evaluation(when, one["metric"], one["value"]) for when, one in _moments(marks, "evaluation") if "value" in one),
+        evaluations=tuple(_evaluation(when, one) for when, one in _moments(marks, "evaluation") if "value" in one),
         decisions=tuple(Decision(when, one["gate"], one["verdict"]) for when, one in _moments(marks, "decision")),
         mfu=mfu_sum / mfus if mfus else None,
         share=share_sum / shares if shares else None,
@@ -227,6 +230,10 @@ def _moments(marks: Sequence[tuple[float, str, Mapping[str, Any]]], kind: str) -
     for us, name, given in marks:
         if name == kind:
             yield EPOCH + timedelta(microseconds=us), given
+
+
+def _evaluation(when: datetime, given: Mapping[str, Any]) -> Evaluation:
+    return Evaluation(when, given["metric"], given["value"], given.get("step"), given.get("standard_error"), given.get("samples"))
 
 
 def _stops(at: Floats, kinds: Floats, causes: Sequence[str], now: float) -> tuple[tuple[Interruption, ...], Downtime]:

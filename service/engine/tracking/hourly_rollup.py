@@ -34,7 +34,22 @@ KINDS = {"interruption": INTERRUPTION, "restart": RESTART, "rollback": ROLLBACK,
 MARKED = frozenset({*KINDS, "evaluation", "decision", "note"})
 SAMPLED = frozenset({*KINDS, "progress", "checkpoint"})
 TOTALS = (3, 4, 5)
-MARK_FIELDS = ("id", "cause", "to_step", "from_step", "name", "metric", "value", "step", "tokens_done", "gate", "verdict", "text")
+MARK_FIELDS = (
+    "id",
+    "cause",
+    "to_step",
+    "from_step",
+    "name",
+    "metric",
+    "value",
+    "step",
+    "tokens_done",
+    "gate",
+    "verdict",
+    "text",
+    "standard_error",
+    "samples",
+)
 
 DOUBLES = np.dtype("<f8")
 BLOCKS = (("checkpoints", 5), ("losses", 7), ("utilised", 4))

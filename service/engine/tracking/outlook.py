@@ -208,16 +208,22 @@ def _remaining_work(target: RunTarget) -> float:
     return planned_work_until(baseline, target.tokens or 0.0) - done if baseline.phases else target.remaining_tokens
 
 
+def planned_tokens_per_hour(baseline: RunBaseline) -> Range | None:
+    """Tokens an hour of wall-clock time as planned: by the run's duration, its throughput and goodput, or its dates; None without them."""
+    tokens = baseline.tokens and planned_work_until(baseline, baseline.tokens)
+    if tokens and baseline.wall_clock_hours and baseline.wall_clock_hours.p10 > 0:
+        return inverse(baseline.wall_clock_hours).scaled(tokens)
+    if baseline.tokens_per_s and baseline.tokens_per_s.p10 > 0:
+        return baseline.tokens_per_s.scaled(SECONDS_PER_HOUR * (baseline.goodput or 1.0))
+    if tokens and baseline.start and baseline.finish and baseline.finish > baseline.start:
+        return Range.exactly(tokens / ((baseline.finish - baseline.start) / timedelta(hours=1)))
+    return None
+
+
 def _prior(baseline: RunBaseline) -> PlanPrior:
     """Planned rates of a run, per hour and per token."""
     tokens, cost = baseline.tokens and planned_work_until(baseline, baseline.tokens), planned_cost(baseline)
-    speed = None
-    if tokens and baseline.wall_clock_hours and baseline.wall_clock_hours.p10 > 0:
-        speed = inverse(baseline.wall_clock_hours).scaled(tokens)
-    elif baseline.tokens_per_s and baseline.tokens_per_s.p10 > 0:
-        speed = baseline.tokens_per_s.scaled(SECONDS_PER_HOUR * (baseline.goodput or 1.0))
-    elif tokens and baseline.start and baseline.finish and baseline.finish > baseline.start:
-        speed = Range.exactly(tokens / ((baseline.finish - baseline.start) / timedelta(hours=1)))
+    speed = planned_tokens_per_hour(baseline)
     if not tokens or cost is None:
         return PlanPrior(speed)
     return PlanPrior(speed, Range.exactly(cost.usd / tokens), Range.exactly(cost.accelerator_hours / tokens))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from service.domain.quantities import Range
 from service.domain.tracking.events import RunBaseline
-from service.domain.tracking.status import CheckpointCadence, Drift, InterruptionSummary, RunState, UtilisationStatus
-from service.engine.tracking.change_point import DriftRules, PlannedRates, RunTotals, detect_drift
+from service.domain.tracking.status import CheckpointCadence, Drift, DriftQuantity, InterruptionSummary, RunState, UtilisationStatus
+from service.engine.tracking.change_point import DriftRules, PlannedRates, RateChange, RunTotals, daily_values, detect_drift
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.history import RunHistory
-from service.engine.tracking.outlook import RunTarget
-from service.engine.tracking.planned_work import planned_work_until, trained_work
+from service.engine.tracking.outlook import RunTarget, planned_tokens_per_hour
+from service.engine.tracking.plan_drift import PlanDriftRules, beyond_plan
+from service.engine.tracking.planned_work import planned_work, planned_work_until, trained_work
 
 SECONDS_PER_HOUR = 3600.0
 FLOPS_PER_TFLOP = 1e12
@@ -249,15 +251,48 @@ def _minutes(hours: float | None) -> float | None:
     return None if hours is None else hours * MINUTES_PER_HOUR
 
 
-def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
-    """Lasting changes of the run's rates."""
+def run_drifts(run: CostedRun, rules: DriftRules, plan_rules: PlanDriftRules) -> tuple[Drift, ...]:
+    """Lasting changes of the run's rates, and rates that lie beyond the range of the plan.
+
+    Parameters
+    ----------
+    run : CostedRun
+        Run with plan and history.
+    rules, plan_rules : DriftRules, PlanDriftRules
+        Rules of changes against the run itself, and against its plan.
+    """
+    record = _totals(run)
+    if record is None:
+        return ()
+    planned = PlannedRates(run.baseline.usd_per_accelerator_hour, _interruptions_per_hour(run.baseline))
+    own, first = detect_drift(record, planned, rules), float(record.at_hours[0])
+    beyond = _beyond_plan(run, record, rules, plan_rules, has_price=any(each.quantity == "price" for each in own))
+    both = [
+        *((each, each.quantity == "failures" or (each.quantity == "price" and each.since_hours == first)) for each in own),
+        *((each, True) for each in beyond),
+    ]
+    return tuple(
+        Drift(
+            run.baseline.name,
+            each.quantity,
+            run.history.moment(each.since_hours),
+            each.change,
+            each.confidence,
+            "plan" if plan else "itself",
+        )
+        for each, plan in both
+    )
+
+
+def _totals(run: CostedRun) -> RunTotals | None:
+    """Running totals of the run, one element for each time; None before time has passed."""
     line, history = run.history.lineage, run.history
     at = line.at_hours[np.append(np.diff(line.at_hours) > 0, True)] if line.at_hours.size else line.at_hours
     if at.size < 2:
-        return ()
+        return None
     hours = history.accelerator_hours
     usd = None if run.unknown_reason else run.compute_usd(at)
-    record = RunTotals(
+    return RunTotals(
         at_hours=at,
         tokens_trained=trained_work(run.baseline, line.trained, line.tokens)[line.index(at)],
         productive_hours=history.uptime(at),
@@ -265,11 +300,26 @@ def run_drifts(run: CostedRun, rules: DriftRules) -> tuple[Drift, ...]:
         accelerator_hours=None if hours is None else hours.interpolate(at),
         interruption_hours=np.array([stop.at_hours for stop in history.interruptions]),
     )
-    planned = PlannedRates(run.baseline.usd_per_accelerator_hour, _interruptions_per_hour(run.baseline))
-    return tuple(
-        Drift(run.baseline.name, found.quantity, history.moment(found.since_hours), found.change, found.confidence)
-        for found in detect_drift(record, planned, rules)
-    )
+
+
+def _beyond_plan(
+    run: CostedRun, record: RunTotals, rules: DriftRules, plan_rules: PlanDriftRules, *, has_price: bool
+) -> Iterator[RateChange]:
+    """Throughput while running, surviving tokens a day, and a price without a step of its own, beyond the plan's range."""
+    baseline, line = run.baseline, run.history.lineage
+    price, speed = baseline.usd_per_accelerator_hour, None if baseline.phases else baseline.tokens_per_s
+    earned = RunTotals(record.at_hours, planned_work(baseline, line.earned)[line.index(record.at_hours)])
+    near = Range(1 - rules.price_tolerance, 1.0, 1 + rules.price_tolerance)
+    planned: list[tuple[DriftQuantity, RunTotals, DriftQuantity, Range | None]] = [
+        ("throughput", record, "throughput", speed.scaled(SECONDS_PER_HOUR) if speed else None),
+        ("tokens_per_day", earned, "throughput", planned_tokens_per_hour(baseline)),
+        ("price", record, "price", near.scaled(price) if price and not has_price else None),
+    ]
+    for quantity, totals, values_of, rate in planned:
+        starts, values = daily_values(totals, values_of, rules)
+        found = beyond_plan(values, rate, plan_rules) if rate else None
+        if found:
+            yield RateChange(quantity, float(starts[found.index]), found.ratio - 1, found.confidence)
 
 
 def _interruptions_per_hour(baseline: RunBaseline) -> float | None:

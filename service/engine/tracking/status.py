@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import chain
 
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
+from service.domain.tracking.quality import GuardrailStatus, MetricQuality
 from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
 from service.engine.tracking.change_point import DriftRules
 from service.engine.tracking.cost import burn_rate, cost_run, spend
@@ -25,6 +26,10 @@ from service.engine.tracking.outlook import (
     run_forecast,
     unspent_plan_warnings,
 )
+from service.engine.tracking.plan_drift import PlanDriftRules
+from service.engine.tracking.planned_burn import planned_burn_rate, planned_run_burn_rate
+from service.engine.tracking.quality import watch_guardrails, watch_quality
+from service.engine.tracking.quality_drops import QualityRules
 from service.engine.tracking.run_metrics import (
     SilenceRules,
     checkpoint_cadence,
@@ -47,6 +52,8 @@ class StatusRules:
     losses: LossRules
     cadence_tolerance: float
     silence: SilenceRules
+    quality: QualityRules
+    plan_drift: PlanDriftRules
 
 
 def status(
@@ -75,9 +82,14 @@ def status(
         baseline, runs = replace(baseline, closed=True), [(replace(planned, closed=True), history) for planned, history in runs]
     found = find_targets(baseline, [cost_run(planned, history) for planned, history in runs])
     all_runs = [target.run for target in found]
-    blocks = tuple(_run(target, now, rules, (loss_projections or {}).get(place)) for place, target in enumerate(found))
+    forecasts = [run_forecast(target, now, rules.forecast) for target in found]
+    watched = watch_quality(all_runs, [forecast.remaining_usd for forecast in forecasts], baseline.outcome, rules.quality)
+    blocks = tuple(
+        _run(target, now, rules, (forecasts[place], watched[place], (loss_projections or {}).get(place)))
+        for place, target in enumerate(found)
+    )
     spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
-    forecasts = [block.forecast for block in blocks]
+    guarded = watch_guardrails(baseline.guardrails, chain(*watched), baseline.outcome, rules.quality)
     completion = program_forecast(baseline, found, forecasts, now)
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
     gate, gate_warnings = assess_gate(baseline, GateInputs(spent, earned, evaluations, decisions), rules.gate)
@@ -86,10 +98,12 @@ def status(
         name=baseline.name,
         as_of=now,
         spend=spent,
-        burn_rate=burn_rate(all_runs, now),
+        burn_rate=replace(burn_rate(all_runs, now), planned=planned_burn_rate(baseline, now)),
         earned_value=earned,
         forecast=completion,
         goodput=goodput([run.history for run in all_runs]),
+        quality=tuple(chain(*watched)),
+        guardrails=guarded,
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
         gate=gate,
@@ -102,6 +116,7 @@ def status(
             *_warnings(baseline, completion, missed, spent.remaining_usd),
             *unspent_plan_warnings(baseline, found, now),
             *gate_warnings,
+            *(_breached(one) for one in guarded if one.breached),
             *chain(*(block.warnings for block in blocks)),
         ),
     )
@@ -113,9 +128,14 @@ def _is_stopped(histories: Sequence[RunHistory]) -> bool:
     return newest is not None and newest.verdict == "stop"
 
 
-def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjection | None) -> RunStatus:
-    run, history = target.run, target.run.history
-    used, found = utilisation(run), run_drifts(run, rules.drift)
+def _run(
+    target: RunTarget,
+    now: datetime,
+    rules: StatusRules,
+    known: tuple[CompletionForecast, tuple[MetricQuality, ...], LossProjection | None],
+) -> RunStatus:
+    (forecast, quality, end), run, history = known, target.run, target.run.history
+    used, found = utilisation(run), run_drifts(run, rules.drift, rules.plan_drift)
     watched = losses(history, rules.losses, end)
     kept = checkpoint_cadence(run, rules.cadence_tolerance)
     state = run_state(target, rules.silence)
@@ -129,14 +149,15 @@ def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjecti
         events=history.events,
         planned_tokens=run.baseline.tokens,
         spend=spend([run], run.baseline.usd),
-        burn_rate=burn_rate([run], now),
+        burn_rate=replace(burn_rate([run], now), planned=planned_run_burn_rate(run.baseline, now)),
         earned_value=run_earned_value(run, now),
-        forecast=run_forecast(target, now, rules.forecast),
+        forecast=forecast,
         utilisation=used,
         drift=found,
         interruptions=interruptions([run]),
         checkpoints=kept,
         loss=watched,
+        quality=quality,
         cost_drivers=drivers_to_date(run, used.goodput),
         warnings=(
             *([silent] if silent else []),
@@ -144,12 +165,25 @@ def _run(target: RunTarget, now: datetime, rules: StatusRules, end: LossProjecti
             *run.warnings,
             *([run.unknown_reason] if run.unknown_reason else []),
             *(_drifted(one) for one in found),
+            *(_regressed(one) for one in quality if one.state == "regressed"),
         ),
     )
 
 
 def _drifted(drift: Drift) -> str:
-    return f"{drift.run}: {drift.quantity} {drift.change:+.0%} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
+    against = " against the plan" if drift.against == "plan" else ""
+    return f"{drift.run}: {drift.quantity} {drift.change:+.0%}{against} since {drift.since:%Y-%m-%d} (confidence {drift.confidence:.1%})"
+
+
+def _regressed(metric: MetricQuality) -> str:
+    back = f"; last good evaluation {metric.last_good.at:%Y-%m-%d %H:%M} UTC" if metric.last_good else ""
+    fallen = f"{metric.metric} has dropped from {metric.level:.4g} to {metric.last:.4g}"
+    return f"{metric.run}: {fallen} since {metric.since:%Y-%m-%d} (confidence {metric.confidence or 0.0:.1%}){back}"
+
+
+def _breached(guardrail: GuardrailStatus) -> str:
+    side = "below" if guardrail.direction == "up" else "above"
+    return f"{guardrail.run}: {guardrail.metric} is {guardrail.last or 0.0:.4g}, {side} its guardrail, {guardrail.floor:.4g}"
 
 
 def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now: datetime) -> bool | None:

@@ -15,7 +15,14 @@ from service.formats.slack.references import GATE, REPORT, Reference
 Message = dict[str, Any]
 HEADER = 150
 """Most characters of a header, by docs.slack.dev/reference/block-kit, read on 2026-11-23."""
-FIGURES = {"spent_usd": "Spent", "budget_usd": "Budget", "cost_p50_usd": "Forecast, p50", "cost_p90_usd": "Forecast, p90"}
+FIGURES = {
+    "spent_usd": "Spent",
+    "budget_usd": "Budget",
+    "cost_p50_usd": "Forecast, p50",
+    "cost_p90_usd": "Forecast, p90",
+    "redone_usd": "Redone when going back",
+    "saved_usd": "Saved by going back",
+}
 """Figures of alerts that are shown, with their names."""
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from service.engine.tracking.gate import GateRules
 from service.engine.tracking.loss_monitor import LossRules
+from service.engine.tracking.plan_drift import PlanDriftRules
+from service.engine.tracking.quality_drops import QualityRules
 from service.engine.tracking.run_metrics import SilenceRules
 from service.engine.tracking.status import StatusRules
 from service.presets.documents import load_document
@@ -23,4 +26,13 @@ def status_rules() -> StatusRules:
         LossRules(**rows["losses"]),
         rows["cadence"]["tolerance"],
         SilenceRules(**rows["silence"]),
+        quality_rules(),
+        PlanDriftRules(**rows["plan_drift"]),
     )
+
+
+@functools.cache
+def quality_rules() -> QualityRules:
+    """Rules of drops of evaluation metrics."""
+    rows: dict[str, Any] = load_document("tracking_status")["quality"]
+    return QualityRules(**rows | {name: tuple(rows[name]) for name in ("saturations", "lower_is_better")})

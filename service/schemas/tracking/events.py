@@ -80,6 +80,8 @@ class EventSchema(Schema):
     name = Text(description="branch: its name")
     metric = Text(description="evaluation: name of the metric")
     value = Number(description="evaluation: value of the metric")
+    standard_error = NotNegative(description="evaluation: standard error of the value [unit of the metric]")
+    samples = Count(minimum=1, suffixes=False, description="evaluation: items behind a value that is a share of correct ones")
     usd = Number(minimum=-MAX_USD, maximum=MAX_USD, description="cost: amount beside the running total [USD]; credits are negative")
     line = Text(description="cost: cost line, such as storage, network, personnel, or compute for an invoice")
     billed_until = Moment(description="cost: end of the invoiced period; until then the invoice replaces the running total")

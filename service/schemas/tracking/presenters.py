@@ -25,7 +25,13 @@ def program_body(record: ProgramRecord) -> Body:
     body = record.body
     planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
     stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
-    return {**_common(record), **stated, "midpoint_gate": effective_gate(body), "planned_runs": planned}
+    return {
+        **_common(record),
+        **stated,
+        "guardrails": body.get("guardrails") or [],
+        "midpoint_gate": effective_gate(body),
+        "planned_runs": planned,
+    }
 
 
 def run_body(record: RunRecord) -> Body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 from service.schemas.paging import PageQuerySchema
+from service.schemas.programs.outcome import GuardrailSchema
 from service.schemas.programs.request import MidpointGateSchema
 
 MAX_USD = 1e12
@@ -32,6 +33,9 @@ class ProgramTermsSchema(Schema):
     start = Day(description="Planned start; of a new program left out: the plan's")
     deadline = Day(description="Deadline; of a new program left out: the plan's, or its median end")
     caps = Part(CapsSchema, description="Where spending must stop")
+    guardrails = Items(
+        Part(GuardrailSchema), max_items=100, description="Metrics that must keep a floor; of a new program left out: the plan's"
+    )
 
 
 class ProgramQuerySchema(PageQuerySchema):
@@ -78,6 +82,7 @@ class TrackedProgramSchema(TrackedSchema):
     deadline = Day(required=True, allow_none=True, description="Deadline; null: not stated")
     planned_runs = Items(FreeObject(), required=True, max_items=10_000, description="Tier and name of the plan's runs")
     midpoint_gate = FreeObject(required=True, allow_none=True, description=GATE)
+    guardrails = Items(Part(GuardrailSchema), required=True, max_items=100, description="Metrics that must keep a floor")
     caps = FreeObject(required=True, allow_none=True, description="Where spending must stop; null: nowhere")
 
 

@@ -38,6 +38,7 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "midpoint_gate": answer["midpoint_gate"],
         "holidays": asked.get("holidays", []),
         "outcome": answer["outcome"],
+        "guardrails": (answer["outcome"] or {}).get("guardrails") or [],
         "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
         "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
     }
@@ -143,6 +144,7 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         closed=body["state"] == CLOSED,
         runs=tuple(_planned(run, run["name"], run["tier"], closed=False) for run in body.get("runs", ())),
         finish=_finish_dates(finish),
+        guardrails=tuple(Guardrail(one["metric"], one["floor"]) for one in body.get("guardrails") or ()),
     )
 
 

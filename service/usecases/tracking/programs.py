@@ -40,7 +40,9 @@ def start_program(
     Raises InvalidRequest where the dates contradict one another.
     """
     planned = baseline_of_plan(plan["answer"], plan["request"]) if plan else {}
-    stated = {name: to_builtins(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps") if given.get(name) is not None}
+    stated = {
+        name: to_builtins(given[name]) for name in (*STATED_FIELDS, "midpoint_gate", "caps", "guardrails") if given.get(name) is not None
+    }
     if "midpoint_gate" in stated:
         stated["midpoint_gate"] = with_gate_share(stated["midpoint_gate"])
     body = shift_plan(planned, stated.get("start")) | stated | {"state": OPEN}

@@ -20,6 +20,7 @@ from service.engine.tracking.outlook import find_targets, history_so_far
 from service.engine.tracking.run_metrics import SilenceRules, poisson_sf
 from service.engine.tracking.status import StatusRules, status
 from service.presets.tracking.forecast import drift_rules, forecast_rules
+from service.presets.tracking.status import quality_rules, status_rules
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, correction, cost, event, lives, run_of, steadily
 
 LONG = replace(PROGRAM, planned_tokens=10_000.0, budget_usd=10_000.0, deadline=date(2027, 2, 28))
@@ -30,6 +31,8 @@ RULES = StatusRules(
     LossRules(48, 6.0, 0.05, 8, "x"),
     cadence_tolerance=0.25,
     silence=SilenceRules(3.0, 24.0, "x"),
+    quality=quality_rules(),
+    plan_drift=status_rules().plan_drift,
 )
 LONG_RUN = replace(RUN, tokens=10_000.0, usd=10_000.0, accelerator_hours=5_000.0)
 
