@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
+from service.domain.programs.information import GateInformation
 from service.domain.programs.outcome import Outcome, OutcomeValue
 from service.domain.programs.program import MidpointGate, Reserves, Risk, TierGate
 from service.domain.programs.risks import MitigationEffect
@@ -78,6 +79,9 @@ class GateBlock:
     spent_usd: Annotated[Decimal, Doc("Spent on everything up to the decision, reserves not counted", "USD", nullable=True)]
     reached_probability: Annotated[float, share("Probability that the gate is reached")]
     statement: Annotated[str, Doc("The gate in a sentence, with its figures", max_length=5000)]
+    information: Annotated[GateInformation | None, Doc("What deciding by the gate is worth; null: a price is not known", nullable=True)] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)

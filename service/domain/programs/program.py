@@ -18,12 +18,17 @@ from service.domain.schedule import AcceleratorPool
 
 @dataclass(frozen=True, slots=True)
 class TierGate:
-    """The decision after a tier, and its evidence. `pass_probability`: that the program goes on. `sign_off_days`: working days."""
+    """The decision after a tier, and its evidence. `pass_probability`: that the program goes on. `sign_off_days`: working days.
+
+    `sensitivity` and `specificity`: how well the evidence tells whether going on is right.
+    """
 
     decides: Annotated[str, Doc("What is decided", max_length=500)]
     pass_probability: Annotated[float, share("Probability that the program goes on")]
     evidence: Annotated[str | None, Doc("Evidence it is decided on; null: none is stated", max_length=1000)] = None
     sign_off_days: Annotated[float, Doc("Time from the tier's end to the decision", "days")] = 0.0
+    sensitivity: Annotated[float, share("Probability that it is passed where going on is right")] = 1.0
+    specificity: Annotated[float, share("Probability that it is failed where going on is wrong")] = 1.0
 
 
 @dataclass(frozen=True, slots=True)

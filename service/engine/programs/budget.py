@@ -15,6 +15,7 @@ from service.domain.programs.plan import (
     BudgetLine,
     Envelope,
     FailureBudget,
+    GateBlock,
     MidpointBlock,
     OutcomeBlock,
     OverheadBlock,
@@ -29,7 +30,8 @@ from service.domain.programs.tiers import EXPLORATION_TIERS
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
-from service.engine.programs.gates import expected_usd, gate_tree, price_gates, spending_by_tier
+from service.engine.programs.gates import TierSpending, expected_usd, gate_tree, price_gates, spending_by_tier
+from service.engine.programs.information import gate_information
 from service.engine.programs.validation import check_program, plan_warnings
 from service.engine.programs.value import outcome_value_usd, outcome_values, points_between
 
@@ -77,7 +79,7 @@ def plan_budget(program: Program) -> ProgramPlan:
         expected_usd=expected_usd(endings),
         completion_probability=math.prod(tier.pass_probability for tier in spending),
         envelope=Envelope(exploration, spent - exploration, debugging + contingency),
-        tiers=tuple(replace(tier, gate=gate) for tier, gate in zip(tiers, price_gates(program, spending), strict=True)),
+        tiers=tuple(replace(tier, gate=gate) for tier, gate in zip(tiers, _gates(program, spending), strict=True)),
         overhead=overheads,
         reserves=program.reserves,
         lines=(*_lines(program, tiers, overheads), *_reserve_lines(program, debugging, contingency)),
@@ -239,6 +241,12 @@ def _overhead_block(overhead: ProgramOverhead, by_tier: Sequence[Decimal], tiers
     usd = sum_usd(by_tier)
     share = overhead.share if overhead.usd is None and overhead.share is not None else float(usd / base) if base else 0.0
     return OverheadBlock(overhead.line, overhead.tier, usd, share, overhead.basis)
+
+
+def _gates(program: Program, spending: Sequence[TierSpending]) -> list[GateBlock | None]:
+    """Each tier's gate with its cost and what it is worth; None for a tier without a gate."""
+    rows = zip(price_gates(program, spending), gate_information(program, spending), strict=True)
+    return [None if gate is None else replace(gate, information=information) for gate, information in rows]
 
 
 def _lines(program: Program, tiers: Sequence[TierBlock], overheads: Sequence[OverheadBlock]) -> list[BudgetLine]:

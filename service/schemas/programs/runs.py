@@ -67,6 +67,8 @@ class GateSchema(Schema):
     evidence = Text(max_length=1000, description="Evidence it is decided on")
     pass_probability = Share(description="Probability that the program goes on [1]")
     sign_off_days = NotNegative(maximum=MAX_DAYS, description="Working days until evaluation is signed off")
+    sensitivity = Share(description="Probability that it is passed where going on is right; left out: 1, the evidence is never wrong [1]")
+    specificity = Share(description="Probability that it is failed where going on is wrong; left out: 1 [1]")
 
 
 class TierSchema(Schema):

@@ -37,6 +37,7 @@ def _tier(tier: Body) -> Body:
             **gate,
             "cost_to_decide_usd": None,
             "spent_usd": None,
+            "information": None,
             "statement": f"what it costs to decide is not known ({gate['decides']})",
         },
     }

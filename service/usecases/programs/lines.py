@@ -11,6 +11,7 @@ from service.domain.programs.plan import ProgramPlan
 from service.domain.programs.program import GateCriteria, MidpointGate, OtherLine, Program, ProgramOverhead, Reserves, Tier
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
+from service.engine.programs.value import outcome_value_usd
 from service.presets.programs import development_shares, find_program_default, overhead_shares
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import Request
@@ -41,7 +42,7 @@ def resolve_outcome(request: Request, notes: AssumptionLog) -> Outcome | None:
     section = request.get("outcome")
     if section is None:
         return None
-    return Outcome(
+    outcome = Outcome(
         metric=section["metric"],
         baseline=section["baseline"],
         target=section["target"],
@@ -57,6 +58,9 @@ def resolve_outcome(request: Request, notes: AssumptionLog) -> Outcome | None:
         delay_usd_per_day=section.get("delay_usd_per_day"),
         guardrails=tuple(Guardrail(**guardrail) for guardrail in section.get("guardrails", ())),
     )
+    if outcome_value_usd(outcome) is not None:
+        _note_gate_accuracy(request, notes)
+    return outcome
 
 
 def resolve_midpoint_gate(request: Request, notes: AssumptionLog) -> MidpointGate | None:
@@ -96,6 +100,15 @@ def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> No
             f"earlier tiers and overheads are {development / final.cost_usd:.0%} of what the production runs cost; the least that a"
             f" published program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
         )
+
+
+def _note_gate_accuracy(request: Request, notes: AssumptionLog) -> None:
+    """The accuracy of gates that state none, which what deciding by them is worth rests on."""
+    gates = [tier["gate"] for tier in request["tiers"] if "gate" in tier]
+    for name in ("sensitivity", "specificity"):
+        if any(name not in gate for gate in gates):
+            default = find_program_default(name)
+            notes.assume(f"tiers.gate.{name}", default.value, default.source)
 
 
 def _point(section: Request, path: str, notes: AssumptionLog) -> float:

@@ -227,7 +227,8 @@ def _gate(tier: Request, notes: AssumptionLog) -> TierGate | None:
         return None
     path = f"tiers.{tier['tier']}.gate"
     values = {name: take_or_default(gate, f"{path}.{name}", notes) for name in ("pass_probability", "sign_off_days")}
-    return TierGate(gate["decides"], evidence=gate.get("evidence"), **values)
+    accuracy = {name: gate[name] for name in ("sensitivity", "specificity") if name in gate}
+    return TierGate(gate["decides"], evidence=gate.get("evidence"), **values, **accuracy)
 
 
 def _pointer_depth(section: Any, pointer: str) -> int:

@@ -87,3 +87,14 @@ def test_robustness_that_avoids_thousands_a_dollar_is_funded(client: FlaskClient
     assert priced["usd_per_gain"] == 10**6
     assert not any("have no price" in text for text in priced["missing"])
     assert all(choice["usd_returned_per_usd"] is not None for choice in priced["choices"])
+
+
+def test_each_gate_says_what_deciding_by_it_is_worth(client: FlaskClient) -> None:
+    """What it costs, what a wrong decision costs, and whether the tier is worth running; the documents show it."""
+    asked = with_outcome(**WORTH)
+    gates = [tier["gate"]["information"] for tier in ask(client, asked)["tiers"]]
+    assert [gate["worth_running"] for gate in gates] == [True, True, None]
+    assert all(gate["decide_usd"] > 0 for gate in gates)
+    assert gates[0]["wrong_stop_usd"] > gates[0]["wrong_go_usd"] > 0
+    assert "worth running" in client.post("/v1/estimate/program?format=md", json=asked).get_data(as_text=True)
+    assert "value_usd_per_point" in ask(client, EXAMPLE)["tiers"][0]["gate"]["information"]["statement"]

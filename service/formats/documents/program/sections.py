@@ -22,7 +22,7 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         DocumentSection("budget", "Budget", tables=(_budget(answer),)),
         DocumentSection("tiers", "Tiers and runs", tables=(_tiers(answer), _runs(answer))),
         DocumentSection("failures", "Failure budget", tables=(_failures(answer),)),
-        DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=(_gates(answer),)),
+        DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=(_gates(answer), _information(answer))),
         DocumentSection("risks", "Risks", risk_sentences(answer), (risk_table(answer), mitigation_table(answer))),
         _schedule(answer["schedule"], answer["reporting"]),
         DocumentSection("burn_plan", "Burn plan", tables=(_burn_plan(answer),)),
@@ -135,6 +135,18 @@ def _gates(answer: Answer) -> DocumentTable:
 def _gate(gate: Answer) -> tuple[str, ...]:
     cost, passed = usd(gate["cost_to_decide_usd"]), share(gate["pass_probability"])
     return gate["decides"], gate["evidence"] or "", passed, cost, gate["earliest"], days(gate["date"])
+
+
+def _information(answer: Answer) -> DocumentTable:
+    """What deciding by each gate is worth, where the outcome has a worth."""
+    found = [(tier["tier"], tier["gate"]["information"]) for tier in answer["tiers"] if tier["gate"] and tier["gate"]["information"]]
+    rows = [
+        (tier, *(usd(one[name]) for name in ("decide_usd", "wrong_go_usd", "wrong_stop_usd", "value_usd")), one["statement"])
+        for tier, one in found
+        if one["value_usd"] is not None
+    ]
+    head = ("deciding after", "costs, USD", "going on wrongly, USD", "stopping wrongly, USD", "is worth, USD", "why")
+    return DocumentTable(head, rows, frozenset({1, 2, 3, 4}))
 
 
 def _midpoint(gate: Answer | None) -> tuple[str, ...]:
