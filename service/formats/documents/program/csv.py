@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.formats.documents.csv_table import write_csv
+from service.formats.documents.program.evaluation_sections import how, needed
 
 COLUMNS = (
     *("section", "name", "tier", "usd", "usd_p10", "usd_p90", "share", "accelerator_hours", "tokens", "checkpoints"),
@@ -20,7 +21,9 @@ Row = dict[str, Any]
 
 def write(answer: Answer) -> bytes:
     """The table in UTF-8."""
-    return write_csv(COLUMNS, (row for make in (_totals, _lines, _tiers, _risks, _calendar, _weeks, _notes) for row in make(answer)))
+    return write_csv(
+        COLUMNS, (row for make in (_totals, _lines, _tiers, _evaluation, _risks, _calendar, _weeks, _notes) for row in make(answer))
+    )
 
 
 def _totals(answer: Answer) -> Iterable[Row]:
@@ -65,6 +68,18 @@ def _gate(gate: Answer) -> Row:
     cost, evidence = _cents(gate["cost_to_decide_usd"]), gate["evidence"] or ""
     row = {"section": "gate", "name": gate["decides"], "usd": cost, "share": gate["pass_probability"], "basis": evidence}
     return row | {"finish": gate["date"]["p50"]} | _ends(gate["date"])
+
+
+def _evaluation(answer: Answer) -> Iterable[Row]:
+    """Suites, and what each can see; checks and sign-offs are lines."""
+    evaluation = answer["evaluation"] or {"suites": (), "detection": ()}
+    for suite in evaluation["suites"]:
+        named = {"section": "evaluation", "name": suite["suite"], "tier": suite["tier"], "usd": _cents(suite["usd"])}
+        used = {"accelerator_hours": f"{suite['accelerator_hours']['p50']:.2f}", "tokens": suite["tokens"]}
+        yield named | used | {"basis": f"{suite['evaluations']:g} x {suite['samples']} samples, {how(suite)}"}
+    for found in evaluation["detection"]:
+        basis = f"difference {found['difference']:.3g} with {found['samples']} samples and {found['seeds']} seeds: {needed(found)}"
+        yield {"section": "detection", "name": found["suite"], "share": found["power"], "basis": basis}
 
 
 def _risks(answer: Answer) -> Iterable[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
+from service.formats.documents.program.evaluation_sections import evaluation_section
 from service.formats.documents.program.risk_sections import mitigation_table, risk_sentences, risk_table
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text, usd, usd_span
@@ -23,6 +24,7 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         DocumentSection("tiers", "Tiers and runs", tables=(_tiers(answer), _runs(answer))),
         DocumentSection("failures", "Failure budget", tables=(_failures(answer),)),
         DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=(_gates(answer), _information(answer))),
+        evaluation_section(answer["evaluation"]),
         DocumentSection("risks", "Risks", risk_sentences(answer), (risk_table(answer), mitigation_table(answer))),
         _schedule(answer["schedule"], answer["reporting"]),
         DocumentSection("burn_plan", "Burn plan", tables=(_burn_plan(answer),)),
@@ -175,7 +177,7 @@ def _calendar(schedule: Answer) -> DocumentTable:
     rows = [
         (
             entry["what"],
-            entry["kind"],
+            entry["kind"].replace("_", "-"),
             entry["start"],
             days(entry["finish_range"]),
             number(entry["float_hours"]),

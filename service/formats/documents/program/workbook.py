@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Sheet, new_book
+from service.formats.documents.program.evaluation_sections import how, needed
 from service.formats.documents.program.workbook_budget import write_budget
 from service.formats.documents.text import text, xml_text
 
@@ -14,6 +15,15 @@ Answer = Mapping[str, Any]
 CALENDAR_COLUMNS = (
     *(Column("what", 50, "wrapped"), Column("kind", 12), Column("critical", 10), Column("start", 12, "date")),
     *(Column(head, 12, "date") for head in ("finish", "finish, p10", "finish, p90")),
+)
+EVALUATION_COLUMNS = (
+    *(
+        Column("suite", 40, "wrapped"),
+        Column("tier", 14),
+        Column("how, or what it sees", 52, "wrapped"),
+        Column("evaluations", 12, "whole"),
+    ),
+    *(Column("samples", 14, "whole"), Column("accelerator-hours", 18, "usd"), Column("USD", 16, "usd")),
 )
 BURN_COLUMNS = (
     *(Column("week", 12), Column("USD", 16, "usd"), Column("USD by then", 18, "usd"), Column("accelerator-hours", 18, "usd")),
@@ -31,10 +41,24 @@ def write(answer: Answer) -> bytes:
     book = new_book()
     book.workbook.set_properties({"title": xml_text(answer["name"]), "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
     write_budget(book, answer)
+    if answer["evaluation"]:
+        _evaluation(book, answer["evaluation"])
     _calendar(book, answer)
     _burn_plan(book, answer)
     _notes(book, answer)
     return book.finished({BURN_SHEET: CHART_ROWS})
+
+
+def _evaluation(book: Book, evaluation: Answer) -> None:
+    """Suites with their cost, then what each can see."""
+    caption = "Cost at the runs' own prices; the probability is that of seeing the difference. It does not follow changes."
+    sheet = book.sheet("Evaluation", ("Evaluation", caption), EVALUATION_COLUMNS)
+    for row, suite in enumerate(evaluation["suites"], FIRST_ROW):
+        hours = suite["accelerator_hours"]["p50"]
+        sheet.row(row, (suite["suite"], suite["tier"], how(suite), suite["evaluations"], suite["samples"], hours, suite["usd"]))
+    for row, found in enumerate(evaluation["detection"], FIRST_ROW + len(evaluation["suites"])):
+        seen = f"sees {found['difference']:.3g} with a probability of {found['power']:.0%}: {needed(found)}"
+        sheet.row(row, (found["suite"], "", seen, None, found["samples"]))
 
 
 def _calendar(book: Book, answer: Answer) -> None:
@@ -42,7 +66,7 @@ def _calendar(book: Book, answer: Answer) -> None:
     sheet = book.sheet("Schedule", ("Schedule", "Median days, and the interval of 80 % of each finish."), CALENDAR_COLUMNS)
     for row, entry in enumerate(schedule["calendar"], FIRST_ROW):
         critical = "yes" if entry["what"] in schedule["critical_path"] else ""
-        sheet.row(row, (entry["what"], entry["kind"], critical, *_days(entry["start"], entry["finish_range"])))
+        sheet.row(row, (entry["what"], entry["kind"].replace("_", "-"), critical, *_days(entry["start"], entry["finish_range"])))
     last = FIRST_ROW + len(schedule["calendar"])
     sheet.row(last, ("program", "", "", *_days(schedule["start"], schedule["finish"])))
     if schedule["deadline"]:

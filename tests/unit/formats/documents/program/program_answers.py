@@ -73,6 +73,7 @@ def answer_of(asked: Program, **changes: Any) -> dict[str, Any]:
         "burn_plan": to_builtins(burn_plan(START, _spendings(asked))),
         "reporting": {"every_days": 7, "first": "2027-01-11", "reports": 9},
         "risk_register": None,
+        "evaluation": None,
         "tokens": None,
         "spend_choices": None,
         "price_snapshot": "snapshot-2026-09-20",
