@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RESOURCES: tuple[str, ...] = (
     "service.api.resources.training.estimate",
     "service.api.resources.programs",
+    "service.api.resources.portfolio",
     "service.api.resources.training.reprice",
     "service.api.resources.comparison",
     "service.api.resources.ask",

@@ -60,6 +60,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal.",
     ),
     "plan": ("planning.program:plan", "Plan the whole training program of a JSON or YAML FILE as sent to POST /v1/estimate/program."),
+    "portfolio": (
+        "planning.portfolio:portfolio",
+        "Plan the programs of a JSON or YAML FILE on shared accelerators, as sent to POST /v1/portfolio.",
+    ),
     "prices": ("prices.prices:prices", "Prices of the clouds, as their own interfaces state them."),
     "reprice": ("planning.repricing:reprice", "What moved since an earlier estimate of the run in the JSON or YAML file REQUEST."),
     "restore": (

@@ -199,6 +199,14 @@ class BurnWeek:
 
 
 @dataclass(frozen=True, slots=True)
+class MonthSpend:
+    """Planned spend of one calendar month, in cents."""
+
+    month: Annotated[str, Doc("Month, such as 2027-01")]
+    usd: Annotated[Decimal, Doc("Planned spend, reserves included", "USD")]
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleAlternative:
     """The program with one change: `lever` is its kind, `change` its text, `total_usd` the program's cost with it."""
 

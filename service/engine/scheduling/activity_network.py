@@ -9,9 +9,11 @@ from datetime import date
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 
+import numpy as np
+
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.schedule import Activity, ActivityNetwork, WorkCalendar
-from service.engine.scheduling.calendar import HOURS_PER_DAY, CalendarClock, hours_until, start_clock
+from service.engine.scheduling.calendar import HOURS_PER_DAY, CalendarClock, add_open_hours, hours_until, start_clock
 
 # A thousand years: the last draws of a wide range stay within the dates of a calendar.
 MAX_DURATION_HOURS = 1e7
@@ -60,6 +62,13 @@ def earliest_start_hours(activity: Activity, start: date) -> float:
     if activity.not_before is None:
         return -math.inf
     return hours_until(start, activity.not_before) + (HOURS_PER_DAY if activity.is_event else 0.0)
+
+
+def median_finish_hours(net: OrderedNetwork, row: int, start_hours: float) -> float:
+    """Finish of an activity that starts at `start_hours`, its queue and duration at their medians [h since the network's start]."""
+    activity = net.activities[row]
+    open_hours = activity.queue_hours.p50 + activity.median_hours
+    return float(add_open_hours(net.clocks[row], np.array([start_hours]), np.array([open_hours]))[0])
 
 
 def _index_by_name(network: ActivityNetwork) -> dict[str, Activity]:

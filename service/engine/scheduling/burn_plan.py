@@ -14,7 +14,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.schedule import BurnWeek, PlannedSpending
+from service.domain.schedule import BurnWeek, MonthSpend, PlannedSpending
 from service.engine.scheduling.calendar import HOURS_PER_WEEK, TIME_TOLERANCE_HOURS, finish_day, hours_until, start_day
 
 Floats = NDArray[np.float64]
@@ -46,14 +46,48 @@ def burn_plan(start: date, spendings: Iterable[PlannedSpending]) -> tuple[BurnWe
     _check_spendings(rows)
     mondays = _mondays(start, rows)
     shares = _used_shares(rows, [hours_until(start, monday) + HOURS_PER_WEEK for monday in mondays])
-    tokens = _weekly_units(shares, [spending.tokens for spending in rows])
-    checkpoints = _weekly_units(shares, [spending.checkpoints for spending in rows])
-    hours = _weekly_units(shares, [spending.accelerator_hours * HUNDREDTHS_PER_UNIT for spending in rows])
-    usd = _weekly_units(shares, [spending.usd * HUNDREDTHS_PER_UNIT for spending in rows])
+    tokens = _whole_units(shares, [spending.tokens for spending in rows])
+    checkpoints = _whole_units(shares, [spending.checkpoints for spending in rows])
+    hours = _whole_units(shares, [spending.accelerator_hours * HUNDREDTHS_PER_UNIT for spending in rows])
+    usd = _whole_units(shares, [spending.usd * HUNDREDTHS_PER_UNIT for spending in rows])
     return tuple(
-        BurnWeek(_iso_week(monday), monday, tokens[week], _from_hundredths(hours[week]), _from_hundredths(usd[week]), checkpoints[week])
+        BurnWeek(iso_week(monday), monday, tokens[week], _from_hundredths(hours[week]), _from_hundredths(usd[week]), checkpoints[week])
         for week, monday in enumerate(mondays)
     )
+
+
+def spend_by_month(start: date, spendings: Iterable[PlannedSpending]) -> tuple[MonthSpend, ...]:
+    """Planned spend by calendar month.
+
+    Parameters
+    ----------
+    start : date
+        Day from whose beginning hours are counted.
+    spendings : iterable of PlannedSpending
+        Amounts [USD] with start and finish [h].
+
+    Returns
+    -------
+    tuple of MonthSpend
+        Every month from the first spending's to the last's, in cents; they add up to the total. Empty where nothing is spent.
+
+    Raises
+    ------
+    ValueError
+        As `burn_plan`.
+    """
+    rows = tuple(spendings)
+    _check_spendings(rows)
+    weeks = _mondays(start, rows)
+    if not weeks:
+        return ()
+    first, last = start_day(start, min(row.start_hours for row in rows)), weeks[-1] + timedelta(days=6)
+    months = [divmod(month, 12) for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month)]
+    ends = [hours_until(start, date(year + month // 11, (month + 1) % 12 + 1, 1)) for year, month in months]
+    usd = _whole_units(_used_shares(rows, ends), [row.usd * HUNDREDTHS_PER_UNIT for row in rows])
+    spent = [MonthSpend(f"{year}-{month + 1:02}", _from_hundredths(cents)) for (year, month), cents in zip(months, usd, strict=True)]
+    # The last week may reach into a month in which nothing is spent.
+    return tuple(spent if spent[-1].usd or len(spent) == 1 else spent[:-1])
 
 
 def _check_spendings(spendings: Sequence[PlannedSpending]) -> None:
@@ -81,8 +115,8 @@ def _used_shares(spendings: Sequence[PlannedSpending], week_ends: Sequence[float
     return np.asarray(np.clip((np.array(week_ends) - starts) / durations, 0.0, 1.0))
 
 
-def _weekly_units(shares: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[Decimal]) -> list[int]:
-    """Whole units of each week; they add up to the rounded sum of the amounts."""
+def _whole_units(shares: Floats, amounts: Sequence[int] | Sequence[float] | Sequence[Decimal]) -> list[int]:
+    """Whole units of each week or month; they add up to the rounded sum of the amounts."""
     if not amounts:
         return []
     total = round(math.fsum(amounts) if isinstance(amounts[0], float) else sum(amounts))
@@ -91,7 +125,8 @@ def _weekly_units(shares: Floats, amounts: Sequence[int] | Sequence[float] | Seq
     return [after - before for before, after in zip([0, *by_end], by_end, strict=False)]
 
 
-def _iso_week(monday: date) -> str:
+def iso_week(monday: date) -> str:
+    """Name of the ISO 8601 week that begins on this day: 2027-W01."""
     year, week, _ = monday.isocalendar()
     return f"{year}-W{week:02}"
 

@@ -215,7 +215,7 @@ def schedule_network(net: OrderedNetwork, activities: Iterable[Activity], draws:
     """
     medians = median_durations(net)
     times, median_times = forward_pass(net, sample_durations(net, draws)), forward_pass(net, medians)
-    finishes, end = _percentiles(times.finishes), network_end(times)
+    finishes, end = percentile_hours(times.finishes), network_end(times)
     columns = zip(
         net.activities,
         net.clocks,
@@ -229,8 +229,8 @@ def schedule_network(net: OrderedNetwork, activities: Iterable[Activity], draws:
     return NetworkSchedule(
         tuple(scheduled[activity.name] for activity in activities),
         critical_path(net, median_times),
-        _finish_dates(net.start, _percentiles(end[np.newaxis])[0]),
-        None if deadline is None else _share_in_time(end, deadline_hours(net.start, deadline)),
+        finish_dates(net.start, percentile_hours(end[np.newaxis])[0]),
+        None if deadline is None else share_in_time(end, deadline_hours(net.start, deadline)),
     )
 
 
@@ -243,7 +243,7 @@ def deadline_probability(network: ActivityNetwork, draws: DurationDraws, deadlin
         As `order_network` and `deadline_hours`.
     """
     net = order_network(network)
-    return _share_in_time(network_end(forward_pass(net, sample_durations(net, draws))), deadline_hours(net.start, deadline))
+    return share_in_time(network_end(forward_pass(net, sample_durations(net, draws))), deadline_hours(net.start, deadline))
 
 
 def latest_network_start(network: ActivityNetwork, draws: DurationDraws, deadline: date, probability: float) -> LatestStart:
@@ -287,7 +287,7 @@ def latest_network_start(network: ActivityNetwork, draws: DurationDraws, deadlin
     return _latest_start(net.start, np.where(in_time, first, -math.inf), probability)
 
 
-def _percentiles(rows: Floats) -> Floats:
+def percentile_hours(rows: Floats) -> Floats:
     """(rows, 3) array of each row's p10, p50 and p90: values that were drawn, not interpolated."""
     low, middle, high = (_order_index(share, rows.shape[1]) for share in PERCENTILES)
     percentiles = np.empty((len(rows), 3))
@@ -317,7 +317,8 @@ def _order_index(share: float, draws: int) -> int:
     return max(0, math.ceil(share * draws - TIME_TOLERANCE_HOURS) - 1)
 
 
-def _share_in_time(end_hours: Floats, limit_hours: float) -> float:
+def share_in_time(end_hours: Floats, limit_hours: float) -> float:
+    """Share of draws that are over by a limit [1]; (draws,) and limit in hours since the same moment."""
     return float(np.mean(end_hours <= limit_hours + TIME_TOLERANCE_HOURS))
 
 
@@ -331,7 +332,8 @@ def _latest_start(start: date, last_hours: Floats, probability: float) -> Latest
     return LatestStart(start_day(start, day * HOURS_PER_DAY), float(np.mean(days >= day)), best)
 
 
-def _finish_dates(start: date, hours: Floats) -> FinishDates:
+def finish_dates(start: date, hours: Floats) -> FinishDates:
+    """Days of percentiles [h since the beginning of `start`]."""
     return FinishDates(*(finish_day(start, float(finish)) for finish in hours))
 
 
@@ -343,7 +345,7 @@ def _schedule_activity(
     return ScheduledActivity(
         name=activity.name,
         start=finish_day(start, start_hours) if activity.is_event else start_day(start, opening),
-        finish=_finish_dates(start, finishes),
+        finish=finish_dates(start, finishes),
         start_hours=opening,
         finish_hours=float(finishes[1]),
         float_hours=float(float_hours),

@@ -12,13 +12,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-
-import numpy as np
+from types import MappingProxyType
 
 from service.domain.errors import InvalidRequest
 from service.domain.schedule import AcceleratorPool, Activity, ActivityNetwork, PoolWait
-from service.engine.scheduling.activity_network import OrderedNetwork, order_network
-from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS, add_open_hours, hours_until
+from service.engine.scheduling.activity_network import OrderedNetwork, median_finish_hours, order_network
+from service.engine.scheduling.calendar import HOURS_PER_DAY, TIME_TOLERANCE_HOURS, hours_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +44,22 @@ class _Units:
     first: date | None = None
 
 
+Taken = Sequence[tuple[_Units, int]]
+"""Units that an activity takes, and how many of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """An activity's start [h] and the units it takes; `in_time`: whether these last until it is over."""
+    """An activity's start [h] and the units that are free then; `in_time`: whether these last until it is over."""
 
     hours: float
-    taken: tuple[tuple[_Units, int], ...]
+    free: tuple[_Units, ...]
     in_time: bool = True
 
 
-def level_resources(network: ActivityNetwork, pools: Sequence[AcceleratorPool]) -> LevelledNetwork:
+def level_resources(
+    network: ActivityNetwork, pools: Sequence[AcceleratorPool], reserved_hours: Mapping[str, float] = MappingProxyType({})
+) -> LevelledNetwork:
     """The network with a predecessor more for every hand-over of accelerators.
 
     Parameters
@@ -63,6 +68,8 @@ def level_resources(network: ActivityNetwork, pools: Sequence[AcceleratorPool]) 
         Activities that name a pool occupy `accelerators` of it from their start, with the queue before it, to their end.
     pools : sequence of AcceleratorPool
         With the accelerators that they hold, and from when to when.
+    reserved_hours : mapping of str to float
+        Start of activities that leave accelerators to others [h since the start], as `reserve_starts` gives it; none takes any before.
 
     Returns
     -------
@@ -78,16 +85,19 @@ def level_resources(network: ActivityNetwork, pools: Sequence[AcceleratorPool]) 
     """
     if not any(activity.pool for activity in network.activities):
         return LevelledNetwork(network, network, (), ())
-    return _Levelling(order_network(network), network, pools).level()
+    return _Levelling(order_network(network), network, pools, reserved_hours).level()
 
 
 class _Levelling:
     """One pass of the schedule generation scheme. Activities are rows of the ordered network."""
 
-    def __init__(self, net: OrderedNetwork, network: ActivityNetwork, pools: Sequence[AcceleratorPool]) -> None:
+    def __init__(
+        self, net: OrderedNetwork, network: ActivityNetwork, pools: Sequence[AcceleratorPool], reserved_hours: Mapping[str, float]
+    ) -> None:
         self._net, self._network = net, network
         self._order = {activity.name: place for place, activity in enumerate(network.activities)}
         self._rows = {activity.name: row for row, activity in enumerate(net.activities)}
+        self._reserved_hours = reserved_hours
         self._units = {pool.name: list(_pool_units(pool, network.start)) for pool in pools}
         self._finishes: dict[int, float] = {}
         self._before: list[int] = [0] * len(net.activities)
@@ -117,22 +127,17 @@ class _Levelling:
         """When nothing but accelerators is waited for."""
         return max([self._net.earliest_hours[row], *(self._finishes[before] for before in self._net.predecessors[row])])
 
-    def _finish_hours(self, row: int, start_hours: float) -> float:
-        activity = self._net.activities[row]
-        open_hours = activity.queue_hours.p50 + activity.median_hours
-        return float(add_open_hours(self._net.clocks[row], np.array([start_hours]), np.array([open_hours]))[0])
-
     def _earliest_start(self, row: int) -> _Start:
         activity, ready = self._net.activities[row], self._ready_hours(row)
         if not activity.pool:
             return _Start(ready, ())
-        units = self._units[activity.pool]
+        units, ready = self._units[activity.pool], max(ready, self._reserved_hours.get(activity.name, 0.0))
         for until_counts in (True, False):
             for hours in sorted({ready, *(unit.free_hours for unit in units if unit.free_hours > ready)}):
-                needed_until = self._finish_hours(row, hours) if until_counts else -math.inf
+                needed_until = median_finish_hours(self._net, row, hours) if until_counts else -math.inf
                 free = [u for u in units if u.free_hours <= hours and u.until_hours >= needed_until - TIME_TOLERANCE_HOURS]
                 if sum(unit.count for unit in free) >= activity.accelerators:
-                    return _Start(hours, tuple(self._take(row, free, activity.accelerators)), until_counts)
+                    return _Start(hours, tuple(free), until_counts)
         held = sum(unit.count for unit in units)
         raise InvalidRequest(
             f"{activity.name!r} needs {activity.accelerators:,} accelerators at once, the pool {activity.pool} holds {held:,}:"
@@ -159,35 +164,36 @@ class _Levelling:
 
     def _begin(self, row: int, start: _Start) -> None:
         activity, ready, earlier = self._net.activities[row], self._ready_hours(row), self._earlier(row)
-        self._finishes[row] = self._finish_hours(row, start.hours)
-        owners = {unit.owner for unit, _ in start.taken if unit.owner is not None and not earlier >> unit.owner & 1}
+        taken = tuple(self._take(row, start.free, activity.accelerators))
+        self._finishes[row] = median_finish_hours(self._net, row, start.hours)
+        owners = {unit.owner for unit, _ in taken if unit.owner is not None and not earlier >> unit.owner & 1}
         self._added[row] = tuple(sorted(owners))
         self._before[row] = earlier
         for owner in owners:
             self._before[row] |= self._before[owner] | 1 << owner
-        days = [unit.first for unit, _ in start.taken if unit.first is not None]
+        days = [unit.first for unit, _ in taken if unit.first is not None]
         if days:
             self._first_days[row] = max(days)
         if start.hours > ready + TIME_TOLERANCE_HOURS:
-            self._note_wait(activity, start, ready)
+            self._note_wait(activity, taken, start.hours, ready)
         if not start.in_time:
             self._after_end.append((activity.name, activity.pool))
         if activity.pool:
-            self._hand_over(row, start)
+            self._hand_over(row, taken)
 
-    def _note_wait(self, activity: Activity, start: _Start, ready: float) -> None:
-        others = {unit.owner for unit, _ in start.taken if unit.owner is not None and unit.free_hours > ready}
+    def _note_wait(self, activity: Activity, taken: Taken, start_hours: float, ready: float) -> None:
+        others = {unit.owner for unit, _ in taken if unit.owner is not None and unit.free_hours > ready}
         names = tuple(self._net.activities[owner].name for owner in sorted(others))
         free = sum(unit.count for unit in self._units[activity.pool] if unit.free_hours <= ready)
-        self._waits.append(PoolWait(activity.name, names, activity.pool, start.hours - ready, max(1, activity.accelerators - free)))
+        self._waits.append(PoolWait(activity.name, names, activity.pool, start_hours - ready, max(1, activity.accelerators - free)))
 
-    def _hand_over(self, row: int, start: _Start) -> None:
+    def _hand_over(self, row: int, taken: Taken) -> None:
         """The taken units become free again when the activity is over."""
         units = self._units[self._net.activities[row].pool]
         by_end: dict[float, int] = {}
-        for unit, taken in start.taken:
-            unit.count -= taken
-            by_end[unit.until_hours] = by_end.get(unit.until_hours, 0) + taken
+        for unit, count in taken:
+            unit.count -= count
+            by_end[unit.until_hours] = by_end.get(unit.until_hours, 0) + count
         units[:] = [unit for unit in units if unit.count]
         units += [_Units(count, self._finishes[row], until, row) for until, count in by_end.items()]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from providers.offer import BY_THE_HOUR
@@ -114,6 +115,11 @@ class EstimateCache:
                 " let runs share a shape, or plan the program in parts",
                 "/model",
             )
+
+
+def shared_estimates(context: AppContext) -> EstimateCache:
+    """An estimate cache that reads the user's measurements once for all runs."""
+    return EstimateCache(replace(context, measurements=functools.cache(context.measurements)))
 
 
 def _machine_sections(request: Request) -> list[str]:

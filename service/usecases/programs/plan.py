@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from service.context import AppContext
@@ -24,7 +23,7 @@ from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
 from service.presets.version import engine_version
-from service.usecases.programs.estimates import EstimateCache, Request
+from service.usecases.programs.estimates import Request, shared_estimates
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
 from service.usecases.programs.resolve import draw_durations, resolve_program
@@ -82,7 +81,7 @@ class ProgramComparison:
 
 def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     """The plan of a program's validated request. Raises DomainErrors, with pointers into it."""
-    notes, estimates = AssumptionLog(), _estimate_cache(context)
+    notes, estimates = AssumptionLog(), shared_estimates(context)
     resolved = resolve_program(estimates, request, context.clock().date(), notes)
     network, plan = resolved.network, resolved.plan
     draws = draw_durations(network)
@@ -120,7 +119,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
 
 def compare_programs(context: AppContext, request: Request) -> ProgramComparison:
     """The difference between two programs' budgets by cause. Raises DomainErrors, with pointers below /before or /after."""
-    estimates, today = _estimate_cache(context), context.clock().date()
+    estimates, today = shared_estimates(context), context.clock().date()
     programs = []
     for name in ("before", "after"):
         try:
@@ -139,8 +138,3 @@ def compare_programs(context: AppContext, request: Request) -> ProgramComparison
         lessons=context.lessons_reference(),
         engine_version=engine_version(),
     )
-
-
-def _estimate_cache(context: AppContext) -> EstimateCache:
-    """An estimate cache that reads the user's measurements once for all runs."""
-    return EstimateCache(replace(context, measurements=functools.cache(context.measurements)))

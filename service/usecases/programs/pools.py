@@ -91,7 +91,7 @@ def _pool_use(pool: AcceleratorPool, program: Program, levelled: LevelledNetwork
 
     return PoolUse(
         pool=pool.name,
-        accelerators=_most_at_a_time(pool),
+        accelerators=most_at_a_time(pool),
         waits=tuple(RunWait(wait.activity, wait.waits_for, round(wait.hours / HOURS_PER_DAY, 2)) for wait in waits),
         one_more_node=effect(pool.node) if waits else None,
         least_useful=effect(_whole_nodes(min(wait.missing for wait in waits), pool)) if waits else None,
@@ -115,7 +115,7 @@ def _whole_nodes(accelerators: int, pool: AcceleratorPool) -> int:
     return -(-accelerators // pool.node) * pool.node
 
 
-def _most_at_a_time(pool: AcceleratorPool) -> int:
+def most_at_a_time(pool: AcceleratorPool) -> int:
     """The most accelerators on any day; shares may follow each other."""
     days = [share.first or date.min for share in pool.shares]
     return max(sum(one.count for one in pool.shares if (one.first or date.min) <= day and (one.last or date.max) >= day) for day in days)

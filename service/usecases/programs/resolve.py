@@ -70,9 +70,14 @@ def assemble_program(request: Request, program: Program, runs: Runs, start: date
     months = float(network_end(forward_pass(ordered, median_durations(ordered)))[0]) / HOURS_PER_MONTH
     if months > MAX_MONTHS:
         raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
-    others = lines.build_other_lines(request, tuple(runs.values()), program, months, notes)
-    whole = replace(program, other_lines=(*others, *mitigation_lines(program)))
+    whole = _with_other_lines(request, program, runs, months, notes)
     return ResolvedProgram(request, runs, whole, levelled, kinds, ordered, plan_budget(whole))
+
+
+def lengthen_program(resolved: ResolvedProgram, months: float) -> ResolvedProgram:
+    """The program with what it costs to take so many months, its runs unchanged."""
+    whole = _with_other_lines(resolved.request, resolved.program, resolved.runs, months, AssumptionLog())
+    return replace(resolved, program=whole, plan=plan_budget(whole))
 
 
 def draw_durations(network: ActivityNetwork) -> DurationDraws:
@@ -107,6 +112,12 @@ def resolve_start(request: Request, today: date, network: Callable[[date], Activ
     if latest.start < today:
         notes.warn(f"backwards from the deadline the program had to start on {latest.start}, before today")
     return notes.assume("start", latest.start, f"the last day that meets the deadline with {latest.probability:.0%}")  # type: ignore[no-any-return]
+
+
+def _with_other_lines(request: Request, program: Program, runs: Runs, months: float, notes: AssumptionLog) -> Program:
+    """The program with the lines that depend on its duration, and the mitigation of its risks."""
+    others = lines.build_other_lines(request, tuple(runs.values()), program, months, notes)
+    return replace(program, other_lines=(*others, *mitigation_lines(program)))
 
 
 def _program(request: Request, tiers: tuple[Tier, ...], runs: Runs, notes: AssumptionLog) -> Program:

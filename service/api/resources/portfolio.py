@@ -1,0 +1,64 @@
+"""POST /v1/portfolio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from service.api.http.auth import team_context
+from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.budgets import uses
+from service.schemas.programs.portfolio import PortfolioAnswerSchema, PortfolioRequestSchema
+from service.serialization import to_builtins
+from service.usecases.programs import portfolio as usecase
+
+blueprint = Blueprint("portfolio", __name__, description="Several programs on shared accelerators")
+
+
+def _program(name: str, params: str, tokens: str, deadline: str, priority: int) -> dict[str, Any]:
+    """A program of ablations and a final run on the whole machine."""
+    small = {"model": {"params": "1B"}, "data": {"tokens": "20B"}, "hardware": {"count": 64}}
+    return {
+        "name": name,
+        "priority": priority,
+        "deadline": deadline,
+        "defaults": {"hardware": {"accelerator": "H100", "count": 256}, "price": {"usd_per_accelerator_hour": 2.5}},
+        "tiers": [
+            {
+                "tier": "prototype",
+                "runs": [{"name": "ablations", "repeat": 8, "estimate": small}],
+                "gate": {"decides": "data mixture", "pass_probability": 0.7, "sign_off_days": 2},
+            },
+            {
+                "tier": "production",
+                "runs": [{"name": "main", "estimate": {"model": {"params": params}, "data": {"tokens": tokens}}}],
+                "gate": {"decides": "release", "pass_probability": 0.8},
+            },
+        ],
+        "overhead": {"evaluation": 0.05},
+    }
+
+
+EXAMPLE: dict[str, Any] = {
+    "start": "2027-01-04",
+    "pools": [{"accelerator": "H100", "count": 256}, {"accelerator": "H100", "count": 128, "from": "2027-03-01", "to": "2027-06-30"}],
+    "programs": [
+        _program("assistant", "13B", "3T", "2027-04-30", 0),
+        _program("translator", "7B", "1500B", "2027-02-15", 1),
+        _program("coder", "7B", "1T", "2027-03-31", 1),
+    ],
+}
+
+
+@blueprint.route("/v1/portfolio", methods=["POST"])
+@uses(costly=True)
+@blueprint.arguments(PortfolioRequestSchema, example=EXAMPLE)
+@blueprint.response(200, PortfolioAnswerSchema)
+def plan_portfolio(body: dict[str, Any]) -> Response:
+    """Plan several programs on shared accelerators: who gets what when
+
+    Programs of the lowest `priority` number go first; others use what is left. Up to 20 programs and 400 runs in all, with the layout
+    searches of one program: ten programs of 20 runs take some 1.5 s of CPU.
+    """
+    return json_response(to_builtins(usecase.plan_portfolio(team_context(), body)))
