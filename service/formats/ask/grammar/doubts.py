@@ -37,7 +37,7 @@ QUESTIONS: Mapping[str, str] = {
     "n": "what is this number of?",
     "m": "what is this number of?",
     "d": "Outlay plans, prices and tracks runs, and does not do this",
-    "z": "a lower limit has no place here: what is wanted?",
+    "z": "this limit has no place here: which number is meant?",
 }
 """What to ask about pieces that no rule reads, by their kind."""
 GOVERNED = frozenset("PRJSXA")
@@ -77,8 +77,9 @@ def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
     for slot in slots:
         made_of = [piece for piece in said if slot.first <= piece.first and piece.last <= slot.last]
         own_noun = slot.name in ("tokens", "params") and not slot.note
-        if made_of and not own_noun and all(piece.kind in ALONE for piece in made_of):
-            nounless |= {piece.first for piece in made_of if piece.kind in FIGURES}
+        bare_time = len(made_of) == 1 and made_of[0].kind in "UD"  # 5 year old
+        if bare_time or (made_of and not own_noun and all(piece.kind in ALONE for piece in made_of)):
+            nounless |= {piece.first for piece in made_of if bare_time or piece.kind in FIGURES}
     found = set()
     for before, after in pairwise(said):
         if before.first in nounless:

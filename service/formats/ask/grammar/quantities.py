@@ -204,6 +204,13 @@ def bare_budget(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
 
 
+def price_of_term(pieces: Pieces) -> Iterator[Slot]:
+    """2.49 on demand: dollars and cents before a kind of pricing."""
+    figure = figures(pieces)[0]
+    if figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
 def lower_bound(pieces: Pieces) -> Iterator[Slot]:
     """Over $1M: more than a sum, which no request can say."""
     yield Slot("lower_bound", plain(figures(pieces)[0].value), *_span(pieces))

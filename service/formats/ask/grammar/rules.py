@@ -98,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     _rule("l=?n", quantities.bare_budget),
     _rule("t?m", quantities.money),
     _rule("tn", quantities.bare_price),
+    _rule("n(?=S)", quantities.price_of_term),
     _rule("t?p", attributes.share),
     # dates
     _rule("a[tio]?D[ub,]?D", times.between),
@@ -106,7 +107,7 @@ RULES: tuple[Rule, ...] = (
     _rule("[bwuilt]+=?D", times.deadline),
     _rule("D", times.day),
     _rule("[ilbw]+o?=?U|Ul|o[li]U", times.limit),
-    _rule("[ov]?U", times.span),
+    _rule("(?<!t)[ov]?U", times.span),
     # the rest
     _rule("M", _named("model")),
     _rule("P", _named("provider")),

@@ -101,6 +101,8 @@ def _is_loose_letter(token: Token, tokens: Sequence[Token], at: int) -> bool:
 
 
 def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
+    if tokens[at].text == "w" and at > 0 and tokens[at - 1].end == tokens[at].start and tokens[at - 1].text[0].isdigit():
+        return None  # 700W are no `700 with`
     for words, kind, value in load_lexicon().by_first.get(tokens[at].text, ()):
         end = at + len(words)
         if tuple(token.text for token in tokens[at:end]) == words and (kind == "K" or _ends_word(tokens, end)):

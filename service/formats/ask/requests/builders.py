@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import MONEY
@@ -106,7 +107,8 @@ def optimal_request(draft: Draft) -> Request:
         deadline=deadline and deadline.isoformat(),
     )
     if len(budget) > 1:
-        draft.doubts.append(Doubt(", ".join(budget), tuple(budget), "which of these is the budget?"))
+        words = tuple(_budget_words(name, value) for name, value in budget.items())
+        draft.doubts.append(Doubt(", ".join(words), words, "which of these is the budget?"))
     elif not budget:
         draft.missing("with what: dollars ($1M), accelerator-hours, days, or FLOPs (1e24 flops)?")
     machine = draft.slots.has("accelerator", "count", "nodes")
@@ -120,6 +122,13 @@ def optimal_request(draft: Draft) -> Request:
         lifetime_inference_tokens=draft.one("lifetime_inference_tokens", "lifetime_inference_tokens"),
         max_unique_tokens=draft.one("max_unique_tokens", "max_unique_tokens"),
     )
+
+
+def _budget_words(name: str, value: Any) -> str:
+    """A budget as people write it."""
+    if name in ("usd", "deadline"):
+        return f"${value:,}" if name == "usd" else f"by {value}"
+    return f"{value:,.12g} {name.replace('accelerator_', 'GPU-')}"
 
 
 def _days(draft: Draft) -> float | None:

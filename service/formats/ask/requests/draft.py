@@ -8,12 +8,18 @@ from datetime import date
 from typing import Any
 
 from service.domain.ask import ReadingNote
+from service.formats.ask.grammar.attributes import SHARES as SHARE_ATTRIBUTES
 from service.formats.ask.grammar.slots import Doubt, Slots
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.names import MOST_CANDIDATES
 from service.formats.ask.lexing.vocabulary import Name
+from service.formats.ask.requests.echo import METHOD_WORDS, PRICING_WORDS
 
 Request = dict[str, Any]
+SHARES = SHARE_ATTRIBUTES | {"share"}
+WORDS = {**PRICING_WORDS, **METHOD_WORDS}
+NOUNS = {"usd_per_kwh": "price of electricity", "pricing": "kind of pricing", "share": "percentage", "seq_len": "sequence length"}
+"""What slots are called where their name is not what people say."""
 
 
 @dataclass(slots=True)
@@ -35,8 +41,8 @@ class Draft:
         found = self.slots.each(name)
         values = list(dict.fromkeys(slot.value for slot in found))
         if len(values) > 1:
-            what = name.replace("_", " ")
-            shown = tuple(_shown(value) for value in values)[:MOST_CANDIDATES]
+            what = NOUNS.get(name, name.replace("_", " "))
+            shown = tuple(_shown(value, name) for value in values)[:MOST_CANDIDATES]
             more = ", …" if len(values) > len(shown) else ""
             self.doubts.append(Doubt(", ".join(shown) + more, shown, f"which {what}: one of these?"))
             return None
@@ -70,10 +76,14 @@ class Draft:
         self.doubts.append(Doubt("", tuple(candidates), question))
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, Name):
-        return value.value
-    return value.isoformat() if isinstance(value, date) else f"{value:,}" if isinstance(value, int) else str(value)
+def _shown(value: object, name: str) -> str:
+    """A value as people write it."""
+    if name in SHARES and isinstance(value, int | float):
+        return f"{value * 100:.10g}%"
+    if "usd" in name or name in ("price_per_hour", "max_price_per_hour", "capex"):
+        return f"${value:,}"
+    plain = _jsonable(value)
+    return f"{plain:,}" if isinstance(plain, int) else WORDS.get(str(plain), str(plain))
 
 
 def _jsonable(value: object) -> object:

@@ -12,7 +12,7 @@ Body = Mapping[str, Any]
 PREFIX = "I read: "
 _SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 _MOST_DIGITS = 5
-_METHODS = {
+METHOD_WORDS = {
     "pretrain": "pretraining",
     "continued_pretrain": "continued pretraining",
     "full_finetune": "full fine-tuning",
@@ -90,7 +90,7 @@ def _counted(section: Body, name: str, unit: str) -> str:
 
 
 def _training(training: Body) -> Iterator[str]:
-    yield _METHODS.get(training.get("method", ""), "")
+    yield METHOD_WORDS.get(training.get("method", ""), "")
     yield f"in {training['precision']}" if "precision" in training else ""
     optimizer: str = training.get("optimizer", "")
     yield _OPTIMIZERS.get(optimizer, optimizer)

@@ -10,7 +10,7 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
-from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import hardware_section, many_pricings
 
 MOST_ACCELERATOR_USD = 200_000
@@ -130,7 +130,11 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
         beside = [other for other in pricings if slot.first == other.last or slot.last == other.first]
         if several and len(beside) != 1:
             draft.doubts.append(
-                Doubt(f"${slot.value}", tuple(str(other.value) for other in pricings), "of which pricing is this the price?")
+                Doubt(
+                    f"${slot.value:,}",
+                    tuple(WORDS.get(str(other.value), str(other.value)) for other in pricings),
+                    "of which pricing is this the price?",
+                )
             )
             continue
         if slot.note:

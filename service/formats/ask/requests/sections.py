@@ -9,7 +9,7 @@ from typing import Any
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name
-from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 
 AXES = ("tensor", "pipeline", "expert")
@@ -144,11 +144,11 @@ def one_pricing(draft: Draft, path: str, default: str = "") -> str | None:
     excluded = _excluded_pricings(draft)
     if not draft.slots.has("pricing") and excluded:
         rest = _without(excluded)
+        words, left_out = tuple(PRICING_WORDS[pricing] for pricing in rest), ", ".join(WORDS.get(value, value) for value in excluded)
         if default in rest:
-            draft.note(path, default, f"not {', '.join(excluded)}: {default}, as is usual")
+            draft.note(path, default, f"not {left_out}: {PRICING_WORDS[default]}, as is usual")
             return default
-        words = tuple(PRICING_WORDS[pricing] for pricing in rest)
-        draft.doubts.append(Doubt(f"not {', '.join(excluded)}", words, "which pricing: one of these?"))
+        draft.doubts.append(Doubt(f"not {left_out}", words, "which pricing: one of these?"))
         return None
     pricing = draft.one("pricing", path)
     if pricing == "reserved":
