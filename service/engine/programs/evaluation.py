@@ -9,7 +9,7 @@ import numpy as np
 from service.domain.quantities import Range
 from service.engine.serving.configurations import list_configurations
 from service.engine.training.inference.model import ServingSetup, attended_tokens, cached_tokens, tensor_groups
-from service.engine.training.inference.roofline import replica_speed, throughput_spread
+from service.engine.training.inference.roofline import requests_per_s, throughput_spread
 
 
 def evaluation_seconds(setup: ServingSetup, samples: float, accelerators: int) -> Range | None:
@@ -37,7 +37,7 @@ def evaluation_seconds(setup: ServingSetup, samples: float, accelerators: int) -
     if not np.any(fits):
         return None
     each = np.ceil(samples / np.maximum(replicas, 1.0))
-    seconds = np.maximum(each, timed.batch) / replica_speed(setup, timed).requests_per_s
+    seconds = np.maximum(each, timed.batch) / requests_per_s(setup, timed)
     best, spread = float(np.min(np.where(fits, seconds, np.inf))), throughput_spread(setup)
     return Range(best / spread.p90, best / spread.p50, best / spread.p10)
 

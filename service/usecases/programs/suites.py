@@ -30,7 +30,8 @@ from service.usecases.serving.search import resolve_serving_machine
 
 FORMATS = ("bf16", "fp16")
 """What models are evaluated in: as they are trained."""
-MAX_TIMED = 4096
+MAX_TIMED = 2000
+"""Suites times runs of a program, and as many remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,12 @@ def resolve_suites(request: Request, tiers: Sequence[Tier], notes: AssumptionLog
         raise InvalidRequest(
             "evaluation.suites are counted one by one, and overhead.evaluation would count them again: state one of the two",
             "/overhead/evaluation",
+        )
+    if len(sections) * (runs := sum(len(tier.runs) for tier in tiers)) > MAX_TIMED:
+        raise InvalidRequest(
+            f"{len(sections):,} suites on {runs:,} runs are more than the {MAX_TIMED:,} evaluations that one program may time: state fewer"
+            " suites, or plan the program in parts",
+            "/evaluation/suites",
         )
     planned, names = [tier.tier for tier in tiers], [section["name"] for section in sections]
     for index, section in enumerate(sections):

@@ -106,9 +106,7 @@ def replica_speed(setup: ServingSetup, replicas: Replicas) -> ReplicaSpeed:
     ReplicaSpeed
         Of the replicas' shape.
     """
-    request = setup.request
-    prompt_tokens_per_step = replicas.batch / tensor_groups(replicas) * computed_prompt_tokens(request) / request.output_tokens
-    step = time_step(setup, replicas, prompt_tokens_per_step)
+    request, step = setup.request, _loaded_step(setup, replicas)
     tpot_s = pipeline_stages(setup.model, replicas) * step.seconds
     rate = replicas.batch / tpot_s
     return ReplicaSpeed(
@@ -120,6 +118,12 @@ def replica_speed(setup: ServingSetup, replicas: Replicas) -> ReplicaSpeed:
         prompt_share=step.prompt / step.seconds,
         memory_bound=step.memory_bound,
     )
+
+
+def requests_per_s(setup: ServingSetup, replicas: Replicas) -> Amount:
+    """Throughput of replicas at full load without their latency, as `replica_speed` has it [1/s]."""
+    tpot_s = pipeline_stages(setup.model, replicas) * _loaded_step(setup, replicas).seconds
+    return replicas.batch / tpot_s / setup.request.output_tokens
 
 
 def throughput_spread(setup: ServingSetup) -> Range:
@@ -281,6 +285,13 @@ def expert_exchange_s(setup: ServingSetup, replicas: Replicas, tokens: Amount) -
     sent_bytes = EXCHANGED_BYTES * tokens / replicas.tensor * model.hidden_size * (tensor_groups(replicas) > 1)
     link_rate = sent_bytes * model.experts_per_token / _link_bytes_per_s(setup.machine, 1.0)
     return np.asarray(model.expert_layers * (link_rate + sent_bytes * visited / _link_bytes_per_s(setup.machine, np.inf)))
+
+
+def _loaded_step(setup: ServingSetup, replicas: Replicas) -> ServingStep:
+    """A step at full load: beside each sequence's next token the prompt tokens that arrive meanwhile."""
+    request = setup.request
+    prompt_tokens_per_step = replicas.batch / tensor_groups(replicas) * computed_prompt_tokens(request) / request.output_tokens
+    return time_step(setup, replicas, prompt_tokens_per_step)
 
 
 def _chunked_prefill_s(setup: ServingSetup, replicas: Replicas) -> Amount:

@@ -341,6 +341,14 @@ def test_contradictions_are_refused(context: AppContext, suite: dict[str, Any], 
     assert problem.value.pointer == pointer
 
 
+def test_more_suites_than_can_be_timed_are_refused(context: AppContext) -> None:
+    """Each suite on each run is work: 100 suites on 21 runs."""
+    tiers = [{"tier": "production", "runs": [{"name": f"run {at}", "estimate": RUN} for at in range(21)]}]
+    with pytest.raises(InvalidRequest) as problem:
+        planned(context, *({"name": f"suite {at}", "samples": 10} for at in range(100)), tiers=tiers)
+    assert problem.value.pointer == "/evaluation/suites"
+
+
 def test_a_gate_s_own_sign_off_is_not_counted_twice(context: AppContext) -> None:
     """The days of the gate are the same days."""
     tiers = [{**with_runs()[0], "gate": {"decides": "release", "sign_off_days": 3}}]
