@@ -72,7 +72,8 @@ def piece_doubts(
 
 
 def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
-    """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun."""
+    """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun. One function
+    word may stand between."""
     nounless: set[int] = set()
     for slot in slots:
         made_of = [piece for piece in said if slot.first <= piece.first and piece.last <= slot.last]
@@ -82,6 +83,8 @@ def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
             nounless |= {piece.first for piece in made_of if bare_time or piece.kind in FIGURES}
     found = set()
     for before, after in pairwise(said):
+        if after.first - before.last > 1:  # trying to ballpark a 3B
+            continue
         if before.first in nounless:
             found.add(after.first)
         if after.first in nounless:
