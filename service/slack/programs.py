@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from service.domain.errors import DomainError, InvalidRequest
+from service.domain.tracking.quality import MetricQuality
 from service.domain.tracking.records import ProgramRecord
 from service.domain.tracking.status import RunStatus
 from service.formats.headline import money
@@ -69,9 +70,16 @@ def program_health(chat: Conversation, program: ProgramRecord) -> Message:
     card = status_card(f"{program.body['name']}: {found.headline.text}", status, program.body.get("budget_usd"))
     parts = card_message(card, picture(chat, card), ())
     drivers = found.tracked.status.cost_drivers
-    lines = [*found.headline.notes, *([drivers.headline] if drivers else []), *map(_run, found.tracked.status.runs[:MOST_RUNS])]
+    fallen = [_regressed(metric) for metric in found.tracked.status.quality if metric.state == "regressed"]
+    lines = [*found.headline.notes, *fallen, *([drivers.headline] if drivers else []), *map(_run, found.tracked.status.runs[:MOST_RUNS])]
     details = message([section("\n".join(f"• {line}" for line in lines))], "")["blocks"] if lines else []
     return parts | {"blocks": [*parts["blocks"], *details]}
+
+
+def _regressed(metric: MetricQuality) -> str:
+    back = metric.going_back
+    cost = "" if back is None or back.usd is None else f"; going back redoes {money(back.usd)}"
+    return f"{metric.run}: {metric.metric} has dropped from {metric.level:.4g} to {metric.last:.4g} since {metric.since:%Y-%m-%d}{cost}"
 
 
 def _run(run: RunStatus) -> str:

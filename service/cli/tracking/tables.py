@@ -8,6 +8,7 @@ from service.cli.terminal.tables import Cells, Entry, clip, columns, figure, gri
 
 NONE = "-"
 WINDOWS = ("whole", "28d", "7d", "24h")
+QUALITY = ("run", "metric", "last", "best", "error", "state", "change", "since", "confidence")
 SHOWN = 20
 """Rows of an import that are listed."""
 
@@ -43,6 +44,9 @@ def status(body: Entry, headline: Entry) -> str:
         columns(_summary(body)),
         "",
         columns([("run", "state", "tokens", "done", "USD", "CPI", "MFU", "goodput", "stops", "finish"), *map(_run, body["runs"])]),
+        *([""] if body["quality"] else []),
+        *([columns([QUALITY, *map(_metric, body["quality"])])] if body["quality"] else []),
+        *(f"guardrail: {_guardrail(each)}" for each in body["guardrails"]),
         *(f"warning: {warning}" for warning in body["warnings"]),
     ]
     return "\n".join(parts)
@@ -68,7 +72,8 @@ def _summary(body: Entry) -> list[tuple[str, str]]:
 def _burn(burn: Entry) -> str:
     windows = {window["window"]: window for window in burn["windows"]}
     found = (f"{_figure(windows[name]['usd_per_day'])} USD ({name})" for name in WINDOWS if name in windows)
-    return ", ".join(found) or NONE
+    planned = [f"{_figure(burn['planned']['usd_per_day'])} USD (planned)"] if burn["planned"] else []
+    return ", ".join([*found, *planned]) or NONE
 
 
 def _finish(forecast: Entry) -> str:
@@ -96,6 +101,27 @@ def _run(run: Entry) -> tuple[str, ...]:
         str(run["interruptions"]["count"]),
         _finish(run["forecast"]),
     )
+
+
+def _metric(metric: Entry) -> tuple[str, ...]:
+    change, confidence = metric["change"], metric["confidence"]
+    return (
+        metric["run"],
+        metric["metric"],
+        f"{metric['last']:.4g}",
+        f"{metric['best']:.4g}",
+        f"{metric['standard_error']:.2g}",
+        metric["state"],
+        NONE if change is None else f"{change:+.3g}",
+        metric["since"][:10],
+        NONE if confidence is None else f"{confidence:.1%}",
+    )
+
+
+def _guardrail(each: Entry) -> str:
+    if each["last"] is None:
+        return f"{each['metric']}: floor {each['floor']:.4g}, not evaluated"
+    return f"{each['metric']}: {each['last']:.4g} in {each['run']}, floor {each['floor']:.4g}, {'broken' if each['breached'] else 'kept'}"
 
 
 def taken(import_: Entry) -> str:

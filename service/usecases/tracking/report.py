@@ -17,7 +17,7 @@ from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_json
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
-from service.usecases.tracking.report_series import LossPoint, SeriesPoint, cost_series, losses
+from service.usecases.tracking.report_series import EvaluationPoint, LossPoint, SeriesPoint, cost_series, evaluation_series, losses
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult, program_status
 
 SHOWN = 50
@@ -70,6 +70,7 @@ class ProgramReport:
     ]
     time_series: Annotated[tuple[SeriesPoint, ...], Doc("From the start to the last finish, for plots", max_items=1000)]
     losses: Annotated[tuple[LossPoint, ...], Doc("Hourly losses of the runs", max_items=1000000)]
+    evaluations: Annotated[tuple[EvaluationPoint, ...], Doc("Evaluations of the runs, for plots", max_items=1000000)]
     interruptions: Annotated[tuple[InterruptionEntry, ...], Doc("Interruptions, the newest first")]
     log: Annotated[tuple[LogEntry, ...], Doc("Decisions, notes and restarts, the newest first")]
     unknown: Annotated[tuple[UnknownField, ...], Doc("Figures that are null, with the reason")]
@@ -85,6 +86,7 @@ def program_report(context: AppContext, program: ProgramRecord, as_of: datetime 
         gate_date=_gate_date(result),
         time_series=cost_series(result),
         losses=losses(result.histories),
+        evaluations=evaluation_series(result.histories),
         interruptions=tuple(
             sorted((stop for run in result.histories for stop in _interruptions(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]
         ),
@@ -160,7 +162,24 @@ def _assumptions(result: StatusResult) -> Iterator[Assumption]:
             yield Assumption(
                 f"{run.baseline.name}: USD an accelerator-hour", round(price, 6), "the plan, for hours without a reported cost"
             )
+    yield from _quality_assumptions(result)
     yield Assumption("false alarms of drift", rules.drift.false_alarm_share, "share of on-plan runs flagged in their whole life, simulated")
+
+
+def _quality_assumptions(result: StatusResult) -> Iterator[Assumption]:
+    """False alarms of drops, and metrics whose noise or direction is not stated."""
+    if result.status.quality:
+        rules = status_rules().quality
+        yield Assumption(
+            "false alarms of drops", rules.false_alarm_share, f"share of evaluations of a metric that never falls; {rules.source}"
+        )
+    outcome = result.baseline.outcome
+    for metric in result.status.quality:
+        if metric.noise == "typical":
+            yield Assumption(f"{metric.run}: noise of {metric.metric}", round(metric.standard_error, 6), "typical, before it has a history")
+        if outcome is None or outcome.metric != metric.metric:
+            better = "more is better" if metric.direction == "up" else "less is better"
+            yield Assumption(f"{metric.run}: {metric.metric}", better, "the metric's name")
 
 
 def _planned_basis(result: StatusResult) -> str:

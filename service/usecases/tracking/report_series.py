@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from service.domain.answer_fields import Doc
 from service.domain.tracking.events import ProgramBaseline
 from service.engine.tracking.cost import CostedRun, cost_run
 from service.engine.tracking.earned_value import earned_value, midnight, share_passed
+from service.engine.tracking.quality import stated_deviation, surviving_evaluations
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
 POINTS = 120
@@ -41,6 +43,21 @@ class LossPoint:
     loss: Annotated[float, Doc("Hourly median loss", "nats per token")]
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluationPoint:
+    """An evaluation on the surviving line of a run, with its standard error where it is stated."""
+
+    run: Annotated[str, Doc("Name of the run", max_length=1000)]
+    metric: Annotated[str, Doc("Name of the metric", max_length=1000)]
+    at: Annotated[datetime, Doc("Time of the evaluation")]
+    step: Annotated[int | None, Doc("Step of the evaluation; null: not reported")]
+    value: Annotated[float, Doc("Value", "unit of the metric")]
+    standard_error: Annotated[float | None, Doc("Stated standard error; null: not stated", "unit of the metric")]
+
+
+Point = TypeVar("Point", LossPoint, EvaluationPoint)
+
+
 def cost_series(result: StatusResult) -> tuple[SeriesPoint, ...]:
     """Sums from the start to the planned or forecast finish; empty without a start or an event."""
     runs = [cost_run(run.baseline, run.history) for run in result.histories]
@@ -57,6 +74,16 @@ def losses(histories: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
     return tuple(point for run in histories for point in _thinned(_losses(run)))
 
 
+def evaluation_series(histories: Sequence[PlannedRunHistory]) -> tuple[EvaluationPoint, ...]:
+    """Evaluations of each run and metric, at most POINTS of each."""
+    found: dict[tuple[str, str], list[EvaluationPoint]] = defaultdict(list)
+    for run in histories:
+        for one in surviving_evaluations(run.history):
+            point = EvaluationPoint(run.baseline.name, one.metric, one.at, one.step, one.value, stated_deviation(one))
+            found[point.run, point.metric].append(point)
+    return tuple(point for points in found.values() for point in _thinned(points))
+
+
 def _losses(run: PlannedRunHistory) -> list[LossPoint]:
     hours = run.history.losses
     shown = hours.surviving & np.isfinite(hours.median) & np.isfinite(hours.tokens)
@@ -66,7 +93,7 @@ def _losses(run: PlannedRunHistory) -> list[LossPoint]:
     ]
 
 
-def _thinned(points: list[LossPoint]) -> list[LossPoint]:
+def _thinned(points: list[Point]) -> list[Point]:
     if len(points) <= POINTS:
         return points
     return [points[round(step * (len(points) - 1) / (POINTS - 1))] for step in range(POINTS)]

@@ -29,7 +29,7 @@ from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, 
 from tests.support.libreoffice import recalculate
 
 HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
-NAMES = dict.fromkeys(("program", "main", "cause", "text", "line"), HOSTILE)
+NAMES = dict.fromkeys(("program", "main", "cause", "text", "line", "metric"), HOSTILE)
 
 
 @pytest.fixture
@@ -123,6 +123,18 @@ class TestReport:
             ("rollback", "to step 4,750, loss spike"),
             ("decision", "prototype: continue, two switches replaced"),
         ]
+
+    def test_a_metric_that_fell_is_in_every_table(self, client: FlaskClient) -> None:
+        """0.71 to 0.45: in the status, with its way back, and in the documents' tables."""
+        program = told(client)["id"]
+        report = body_of(client, program)
+        (metric,) = report["status"]["quality"]
+        assert (metric["metric"], metric["state"], metric["last"], metric["level"]) == ("helpdesk", "regressed", 0.45, 0.71)
+        assert metric["going_back"]["usd"] > 0
+        assert [point["value"] for point in report["evaluations"]] == [0.7, 0.71, 0.45]
+        assert "helpdesk has dropped from 0.71 to 0.45" in written(client, program, "md").decode()
+        rows = [row for row in csv.DictReader(io.StringIO(written(client, program, "csv").decode())) if row["section"] == "quality"]
+        assert [(row["name"], row["value"], row["text"][:9]) for row in rows] == [("helpdesk", "0.45", "regressed")]
 
     def test_losses_that_have_not_ended_are_extrapolated(self, client: FlaskClient) -> None:
         """Those of a run that is done have."""
@@ -221,7 +233,7 @@ class TestPage:
         """No address but the names of XML's own vocabularies, no style attribute and no handler stand in the page."""
         page = written(alone, hostile, "html").decode().replace("http://www.w3.org/", "").replace("http://evil", "")
         assert not re.search(r"https?://|url\((?!#)|<link|<img|<iframe|@import|\sstyle=|\son\w+=", page)
-        assert page.count("<svg") == 3
+        assert page.count("<svg") == 4
 
     def test_chromium_shows_it_under_its_own_policy(self, alone: FlaskClient, hostile: str, tmp_path: Path) -> None:
         """The answer's header and the page state the same policy, and the browser blocks nothing of the page."""

@@ -39,8 +39,15 @@ def made(client: FlaskClient, url: str, body: Body) -> Body:
 
 
 def told(client: FlaskClient, names: Mapping[str, str] | None = None) -> Body:
-    """The program after a month, every name in it replaced where `names` has another: program, main, cause, text, line."""
-    called = {"program": PROGRAM["name"], "main": MAIN["name"], "cause": "hardware", "text": "two switches replaced", "line": "storage"}
+    """The program after a month, every name in it replaced where `names` has another: program, main, cause, text, line, metric."""
+    called = {
+        "program": PROGRAM["name"],
+        "main": MAIN["name"],
+        "cause": "hardware",
+        "text": "two switches replaced",
+        "line": "storage",
+        "metric": "helpdesk",
+    }
     called |= names or {}
     program = made(client, "/v1/track/programs", PROGRAM | {"name": called["program"]})
     main = made(client, f"/v1/track/programs/{program['id']}/runs", MAIN | {"name": called["main"]})
@@ -66,6 +73,10 @@ def _main(called: Mapping[str, str]) -> list[Body]:
         {"id": "kept", "type": "checkpoint", "at": _at(21.0), "bytes": 84_000_000_000},
         {"id": "said", "type": "note", "at": _at(22.0), "text": called["text"]},
         {"id": "decided", "type": "decision", "at": _at(2.0), "gate": "prototype", "verdict": "continue", "text": called["text"]},
+        *(
+            {"id": f"evaluated-{place}", "type": "evaluation", "at": _at(22.5 + place), "metric": called["metric"], "value": value}
+            for place, value in enumerate((0.7, 0.71, 0.45))
+        ),
         {"id": "disks", "type": "cost", "at": _at(15.0), "usd": 1200.5, "line": called["line"]},
     ]
 

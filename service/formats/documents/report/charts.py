@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from service.formats.documents.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS, data, titled
+from service.formats.documents.report.quality import shown_metrics
 from service.formats.documents.report.sections import find_budget
 
 Report = Mapping[str, Any]
@@ -15,6 +16,7 @@ Rows = list[dict[str, Any]]
 WIDE, HIGH = 680, 230
 HALF = 310
 LIMIT = "#B2182B"
+MAX_QUALITY_CHARTS = 4
 PLAN, ACTUAL, FORECAST = "plan", "actual", "forecast"
 # Colour and dash of each kind of line, the same in both plots.
 STYLES = {PLAN: (GREY, [5, 3]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
@@ -53,6 +55,40 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
     layers = [base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour), *_ends(report, colour)]
     return titled(alt.layer(*layers), width=HALF, height=HIGH, title=alt.Title("Loss"))
+
+
+def quality_charts(report: Report) -> list[alt.TopLevelMixin]:
+    """Evaluations of the metrics that matter most, each with its noise, guardrail and last good evaluation."""
+    shown = list(dict.fromkeys(metric["metric"] for metric in shown_metrics(report["status"])))[:MAX_QUALITY_CHARTS]
+    return [_quality_chart(report, metric) for metric in shown]
+
+
+def _quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
+    rows = [
+        {**point, "low": point["value"] - (point["standard_error"] or 0.0), "high": point["value"] + (point["standard_error"] or 0.0)}
+        for point in report["evaluations"]
+        if point["metric"] == metric
+    ]
+    names = list(dict.fromkeys(row["run"] for row in rows))
+    colours = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
+    legend = alt.Legend(title=None, orient="bottom-right", labelLimit=HALF // 2) if len(names) > 1 else None
+    colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=3, format="%-d %b", labelAngle=0))
+    up = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
+    base = data(rows)
+    layers = [
+        base.mark_rule(opacity=0.5).encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=1.5, point=True).encode(x=across, y=up, color=colour),
+        *(layer for each in report["status"]["guardrails"] if each["metric"] == metric for layer in _rules({"budget": each["floor"]})),
+        *_last_good(report, metric),
+    ]
+    words = "bars: one standard error; red: guardrail; grey: last good evaluation"
+    return titled(alt.layer(*layers), width=HALF, height=HIGH, title=alt.Title(metric, subtitle=words))
+
+
+def _last_good(report: Report, metric: str) -> list[alt.Chart]:
+    rows = [{"at": each["last_good"]["at"]} for each in report["status"]["quality"] if each["metric"] == metric and each["last_good"]]
+    return [data(rows).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=alt.X("at:T"))] if rows else []
 
 
 def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
@@ -132,4 +168,6 @@ def _amounts() -> alt.Axis:
 
 def report_charts(report: Report) -> Sequence[alt.TopLevelMixin]:
     """The charts that have data, in the order of the page."""
-    return [chart for chart in (spend_chart(report), tokens_chart(report), loss_chart(report)) if chart is not None]
+    return [
+        chart for chart in (spend_chart(report), tokens_chart(report), loss_chart(report), *quality_charts(report)) if chart is not None
+    ]

@@ -47,9 +47,24 @@ def _program(report: Report) -> Iterable[Row]:
             "name": entry["quantity"],
             "value": entry["change"],
             "date": entry["since"],
-            "text": f"confidence {entry['confidence']:.3f}",
+            "text": f"confidence {entry['confidence']:.3f}, against {entry['against']}",
         }
         yield {"section": "drift", "run": entry["run"], **change}
+    yield from _quality(report)
+
+
+def _quality(report: Report) -> Iterable[Row]:
+    """Metrics, guardrails, and the evaluations behind them."""
+    for metric in report["status"]["quality"]:
+        state = metric["state"] if metric["confidence"] is None else f"{metric['state']}, confidence {metric['confidence']:.3f}"
+        row = {"section": "quality", "run": metric["run"], "name": metric["metric"], "value": metric["last"], "date": metric["since"]}
+        yield {**row, "text": state}
+    for each in report["status"]["guardrails"]:
+        state = "not evaluated" if each["breached"] is None else "broken" if each["breached"] else "kept"
+        row = {"section": "guardrail", "run": each["run"] or "", "name": each["metric"], "value": each["last"], "date": each["at"]}
+        yield {**row, "text": f"{state}, floor {each['floor']:g}"}
+    for point in report["evaluations"]:
+        yield {"section": "evaluation", "run": point["run"], "name": point["metric"], "value": point["value"], "date": point["at"]}
 
 
 def _runs(report: Report) -> Iterable[Row]:
@@ -69,6 +84,9 @@ def _standing(block: Report, run: str) -> Iterable[Row]:
         yield {"section": f"{prefix}line", "run": run, "name": line["line"], "value": line["usd"], "unit": "USD"}
     for window in block["burn_rate"]["windows"]:
         yield {"section": f"{prefix}burn", "run": run, "name": window["window"], "value": window["usd_per_day"], "unit": "USD a day"}
+    if block["burn_rate"]["planned"]:
+        planned = block["burn_rate"]["planned"]["usd_per_day"]
+        yield {"section": f"{prefix}burn", "run": run, "name": "planned", "value": planned, "unit": "USD a day"}
     yield from _figures(f"{prefix}earned_value", block["earned_value"], EARNED, run)
     yield from _forecast(f"{prefix}forecast", block["forecast"], run)
     yield from _figures(f"{prefix}interruptions", block["interruptions"], FAILURES, run)

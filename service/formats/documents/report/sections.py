@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from service.formats.documents.report.quality import quality_section
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text
 
@@ -28,7 +29,13 @@ SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 MAX_LISTED_INTERRUPTIONS = 12
 """Interruptions listed; the sentence above them counts all."""
 UNPLANNED = "not planned"
-WINDOWS = {"whole": "since the start", "28d": "last 28 days", "7d": "last 7 days", "24h": "last 24 hours"}
+WINDOWS = {
+    "whole": "since the start",
+    "28d": "last 28 days",
+    "7d": "last 7 days",
+    "24h": "last 24 hours",
+    "planned": "as planned for the day",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
         DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
         DocumentSection("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
         DocumentSection("drift", "Drift", listed=tuple(_drift(status["drift"]))),
+        quality_section(status),
         DocumentSection("runs", "Runs", tables=(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
         DocumentSection("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=(_losses(status["runs"]),)),
         DocumentSection("interruptions", "Interruptions", (_failures(status["interruptions"]),), (_stops(report["interruptions"]),)),
@@ -126,7 +134,7 @@ def _burn(burn: Report) -> DocumentTable:
             _tokens(window["tokens_per_day"]),
             _number(window["checkpoints_per_day"]),
         )
-        for window in burn["windows"]
+        for window in (*burn["windows"], *([{"window": "planned", **burn["planned"]}] if burn["planned"] else []))
     ]
     return DocumentTable(("a day", "USD", "accelerator-hours", "tokens", "checkpoints"), rows, frozenset({1, 2, 3, 4}))
 
@@ -178,7 +186,8 @@ def _gate_word(gate: Report) -> str:
 
 def _drift(drift: Iterable[Report]) -> Iterable[str]:
     for change in drift:
-        since = f"since {change['since'][:10]} (confidence {_confidence(change['confidence'])})"
+        against = "against the plan " if change["against"] == "plan" else ""
+        since = f"{against}since {change['since'][:10]} (confidence {_confidence(change['confidence'])})"
         yield f"{change['run']}: {change['quantity']} {change['change']:+.1%} {since}."
 
 

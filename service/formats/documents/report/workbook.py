@@ -23,6 +23,10 @@ CURVES = (
     *(Column("difference, USD", 18, "usd"), Column("planned tokens", 20, "whole"), Column("tokens", 20, "whole")),
 )
 EVENTS = (Column("day", 12, "date"), Column("run", 30), Column("what", 16), Column("hours down", 12, "number"), Column("", 100, "wrapped"))
+QUALITY = (
+    *(Column("day", 12, "date"), Column("run", 30), Column("metric", 30), Column("step", 14, "whole")),
+    *(Column("value", 14, "number"), Column("standard error", 16, "number")),
+)
 NOTES = (Column("", 34, "wrapped"), Column("value", 40, "wrapped"), Column("source", 100, "wrapped"))
 LABELS = {
     "bac_usd": "BAC: budget at completion, USD",
@@ -50,6 +54,7 @@ def write(report: Report) -> bytes:
     _lines(book, report)
     _summary(summary, report, spent)
     _curves(book, report)
+    _quality(book, report)
     _events(book, report)
     _notes(book, report)
     return book.finished()
@@ -178,6 +183,15 @@ def _curves(book: Book, report: Report) -> None:
         both = planned is not None and spent is not None
         difference = Formula(f"={sheet.at(row, 2)}-{sheet.at(row, 1)}", spent - planned) if both else None
         sheet.row(row, (_day(moment["at"]), planned, spent, difference, moment["planned_tokens"], moment["tokens"]))
+
+
+def _quality(book: Book, report: Report) -> None:
+    """Evaluations, newest of each metric last; no sheet without any."""
+    if not report["evaluations"]:
+        return
+    sheet = book.sheet("Quality", ("Quality", "Evaluations on the surviving line of each run."), QUALITY)
+    for row, point in enumerate(report["evaluations"], FIRST_ROW):
+        sheet.row(row, (_day(point["at"]), point["run"], point["metric"], point["step"], point["value"], point["standard_error"]))
 
 
 def _events(book: Book, report: Report) -> None:
