@@ -9,6 +9,7 @@ from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -172,7 +173,9 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             continue
         text = sentence.part(slot.first, slot.last)
         if kind == "price" and slot.name in ("count", "nodes"):
-            yield Doubt(text, (), "prices are of one accelerator, whatever their number", blocking=False)
+            year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR
+            what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
+            yield Doubt(text, (), what, blocking=year)
         else:
             yield _unused(text, slot, kind)
     for slot in said.all:

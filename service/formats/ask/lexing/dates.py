@@ -66,7 +66,7 @@ DATE_WORDS = frozenset(
 _MOST_DAYS_APART = 12 * 366
 """Within twelve years each day of a month was each day of the week, the 31st of months too [days]."""
 _CALENDAR_UNITS = ("week", "month", "quarter", "year")
-_LEAST_YEAR, _MOST_YEAR = 2000, 2100
+LEAST_YEAR, MOST_YEAR = 2000, 2100
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +372,7 @@ def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] |
 
 
 def _is_year(text: str) -> bool:
-    return len(text) == 4 and text.isdigit() and _LEAST_YEAR <= int(text) < _MOST_YEAR
+    return len(text) == 4 and text.isdigit() and LEAST_YEAR <= int(text) < MOST_YEAR
 
 
 def _goes_on(tokens: Sequence[Token], at: int) -> bool:
