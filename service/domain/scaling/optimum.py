@@ -118,6 +118,20 @@ class LifetimeOptimum:
 
 
 @dataclass(frozen=True, slots=True)
+class ServingVariant:
+    """The optimum as it is served: as trained, quantised, or distilled into a smaller model."""
+
+    variant: Annotated[str, Doc("The variant in words", max_length=1000)]
+    change: Annotated[dict[str, Any], Doc("Fields of a request to POST /v1/serving by their path; none: as trained")]
+    preparation_usd: Annotated[float, Doc("Cost of quantising or distilling, at the price of serving", "USD", maximum=1e100)]
+    serving_usd: Annotated[float, Doc("Cost of serving the lifetime's tokens", "USD", maximum=1e100)]
+    total_usd: Annotated[float, Doc("Training of the optimum, preparation and serving, at the median", "USD", maximum=1e100)]
+    quality_loss_percent: Annotated[Range, Doc("Loss of benchmark scores; below 0 they improve", "%")]
+    risk: Annotated[str, Doc("What may go wrong", max_length=1000)]
+    source: Annotated[str, Doc("Where this comes from", max_length=1000)]
+
+
+@dataclass(frozen=True, slots=True)
 class LayoutSuggestion:
     """A layout of whole layers and heads: `model` and `data` are sections of an estimate's request."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from service.schemas.fields import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
+from service.schemas.serving import LatencySchema
 from service.schemas.training.machine import EfficiencySchema, PriceFilterSchema
 from service.schemas.training.request import MAX_PARAMS, RunSectionsSchema
 
@@ -91,6 +92,9 @@ class OptimalServingTermsSchema(Schema):
     prompt_tokens = Number(minimum=0.0, maximum=MOST_TOKENS_A_REQUEST, description="Of the mean request")
     output_tokens = Number(minimum=1.0, maximum=MOST_TOKENS_A_REQUEST, description="Tokens generated for a request")
     load_factor = Share(description="Ratio of mean to full load")
+    latency = Part(LatencySchema, description="Longest latencies that are accepted: sizes that keep to neither are ruled out")
+    tokens_per_day = Number(minimum=1.0, maximum=1e18, description="Tokens served a day, with `months` for lifetime_inference_tokens")
+    months = Number(minimum=0.01, maximum=1200.0, description="Time that the model is served [months of 730 h]")
 
 
 class OptimalPlanSchema(Schema):

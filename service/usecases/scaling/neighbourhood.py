@@ -19,15 +19,18 @@ from service.domain.scaling.optimum import (
     OtherLawOptimum,
     PlanComparison,
     PublishedPlan,
+    ServingVariant,
     SmallerModel,
 )
 from service.engine.scaling import neighbourhood
 from service.engine.scaling.optimum import cheapest_for_loss, optimum_for_flops
 from service.presets.scaling.laws import PublishedLaw, load_laws
 from service.presets.scaling.optimum import published_plans
+from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.scaling.optimum_request import OptimumRequest, finite_or_none
 from service.usecases.scaling.optimum_search import ModelCosts, OptimumResult, cost_of, range_over_draws
+from service.usecases.scaling.serving_variants import rank_variants
 from service.usecases.scaling.size_costs import default_model
 from service.usecases.training.estimate import EstimateAnswer
 
@@ -56,7 +59,15 @@ class OptimumServing:
             maximum=1e100,
         ),
     ]
+    largest_params: Annotated[
+        float | None,
+        Doc("Largest size that is served within the stated latencies; null where they rule none out", "parameters", maximum=1e100),
+    ]
     price: Annotated[Price | None, Doc("Price of serving; null where none is known")]
+    variants: Annotated[
+        tuple[ServingVariant, ...],
+        Doc("The optimum as trained, quantised and distilled, the cheapest in all first; empty without a price", max_items=20),
+    ]
 
 
 ModelsAround = tuple[tuple[CostedModel, ...], tuple[CostedModel, ...], tuple[SmallerModel, ...]]
@@ -125,20 +136,25 @@ def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: Optimu
     )
 
 
-def optimum_serving(resolved: OptimumRequest, optimum: Optimum) -> OptimumServing | None:
-    """Serving of the optimum and its price; None where it has no dollar cost."""
+def optimum_serving(
+    resolved: OptimumRequest, optimum: Optimum, training: OptimumTraining | None, notes: AssumptionLog
+) -> OptimumServing | None:
+    """Serving of the optimum, its price and its variants; None where it has no dollar cost."""
     serving = resolved.serving
     if serving is None:
         return None
-    usd = serving.usd(default_model(float(optimum.params), of_mixtures=resolved.of_mixtures))
+    model = default_model(float(optimum.params), of_mixtures=resolved.of_mixtures)
+    usd, trained = serving.usd(model), None if training is None else training.usd
     return OptimumServing(
         accelerator=serving.machine.accelerator.name,
         format=serving.weight_format.name,
         prompt_tokens=serving.request.prompt_tokens,
         output_tokens=serving.request.output_tokens,
         load_factor=serving.load_factor,
+        largest_params=finite_or_none(serving.largest_params),
         usd_per_million_tokens=None if serving.price is None else finite_or_none(1e6 * usd / serving.tokens),
         price=serving.price,
+        variants=() if trained is None else rank_variants(serving, model, trained.p50, notes),
     )
 
 

@@ -46,6 +46,7 @@ from service.usecases.scaling.optimum_search import (
     find_optimum,
     range_over_draws,
     search_optimum,
+    serving_through,
 )
 from service.usecases.scaling.summary import summarise_optimum
 from service.usecases.training.estimate import EstimateAnswer, short_run_warnings
@@ -101,7 +102,7 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
     chosen = result.chosen if run is None or planned is None else _as_planned(resolved, planned, result.chosen)
     draws = _around(chosen, result.chosen, chosen_over_draws(resolved, costs, result))
     if planned is not None and planned.cost is not None and costs.table is not None:
-        costs = costs_by_table(resolved, costs.table.through(planned.cost), costs.serving)
+        costs = costs_by_table(resolved, costs.table.through(planned.cost), serving_through(resolved, costs.serving, planned.params))
         if result.joint is not None:  # the plans compared are priced as the chosen one
             result = find_optimum(resolved, resolved.law.law, costs)
     curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
@@ -110,6 +111,8 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
         notes.warn(*short_run_warnings(run.estimate))
     if resolved.setup is not None:
         note_lessons(context, notes)
+    training = neighbourhood.optimum_training(costs, chosen, draws) if run is None else neighbourhood.estimated_training(run)
+    serving = neighbourhood.optimum_serving(resolved, chosen, training, notes)
     return OptimalAnswer(
         summary=summarise_optimum(chosen, resolved.law.name, run),
         params=_range_by_law("params", chosen, draws),
@@ -120,12 +123,12 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
         law=resolved.law.name,
         law_details=neighbourhood.law_details(resolved.law, chosen),
         budget=resolved.budget,
-        training=neighbourhood.optimum_training(costs, chosen, draws) if run is None else neighbourhood.estimated_training(run),
+        training=training,
         curve=curve,
         iso_loss_curve=iso_loss_curve,
         smaller=smaller,
         lifetime=neighbourhood.lifetime_optimum(resolved, costs, result, chosen),
-        serving=neighbourhood.optimum_serving(resolved, chosen),
+        serving=serving,
         plan=neighbourhood.compare_plan(resolved, costs, request.get("plan")),
         suggestion=layout,
         estimate=run,
@@ -184,9 +187,16 @@ def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, ch
     if resolved.limit is not None and (epochs := float(chosen.tokens) / resolved.limit.unique_tokens) > free_epochs:
         notes.warn(f"the unique tokens are repeated {epochs:.1f} times: beyond {free_epochs:g} repeats are worth less and less")
     if costs.table is not None and resolved.budget.kind != "flops" and float(result.bought.params) > 0.98 * costs.table.largest:
-        notes.warn("the machine's memory, not the law, limits the size: more accelerators would hold a better model")
+        notes.warn(_why_no_larger(resolved, costs.table.largest))
     if result.joint is not None:
         notes.warn(
             "the plan stays within the training budget, at a slightly higher loss than the best model for training alone. lifetime.joint"
             " is as good as that model and cheapest to train and serve, but its training costs more: see lifetime.extra_training_share"
         )
+
+
+def _why_no_larger(resolved: OptimumRequest, largest: float) -> str:
+    """What keeps the optimum from a larger size than the largest that is considered."""
+    if resolved.serving is not None and resolved.serving.largest_params <= largest:
+        return f"the latencies of serving, not the law, limit the size to {largest:.3g} parameters: longer ones would allow a better model"
+    return "the machine's memory, not the law, limits the size: more accelerators would hold a better model"

@@ -14,6 +14,7 @@ from service.domain.errors import InvalidRequest, UnpricedAccelerator
 from service.domain.scaling.laws import PARAMETERS, DataLimit, ParametricLaw, ScalingLaw
 from service.domain.scaling.optimum import Budget
 from service.engine.scaling.laws import draw_allocation_laws, draw_laws, laws_from_rows
+from service.engine.serving.fleet import HOURS_PER_MONTH
 from service.presets.scaling.laws import MIXTURE, PublishedLaw, default_law, find_law, repetition_decay
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -27,6 +28,7 @@ Request = Mapping[str, Any]
 OWN = "own"
 # Laws drawn from a law's uncertainty, by a generator of this seed: the same request has the same answer.
 DRAWS, SEED = 200, 20240415
+TRAFFIC = ("tokens_per_day", "months")
 BUDGETS = ("flops", "usd", "accelerator_hours", "days", "deadline")
 
 
@@ -52,7 +54,8 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
     """The resolved request. Raises DomainErrors with pointers into the request."""
     law, law_draws = _law(request, notes)
     budget = _budget(request, context.clock().date(), notes)
-    _check_serving(request)
+    inference = _lifetime_tokens(request)
+    _check_serving(request, inference)
     setup = resolve_setup(context, request, book, notes, of_mixtures=law.name == MIXTURE)
     if budget.kind == "usd" and setup is not None and setup.price is None:
         raise UnpricedAccelerator(
@@ -60,7 +63,6 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
             " price.usd_per_accelerator_hour, or a budget of accelerator_hours, days, a deadline or flops",
             "/price",
         )
-    inference = request.get("lifetime_inference_tokens")
     return OptimumRequest(
         law=law,
         law_draws=law_draws,
@@ -69,8 +71,8 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
         setup=setup,
         serving=None
         if setup is None or not inference
-        else resolve_lifetime_serving(setup, request.get("serving", {}), float(inference), book, notes),
-        inference_tokens=float(inference) if inference else None,
+        else resolve_lifetime_serving(setup, request.get("serving", {}), inference, book, notes),
+        inference_tokens=inference,
     )
 
 
@@ -150,14 +152,31 @@ def _limit(request: Request, notes: AssumptionLog) -> DataLimit | None:
     return DataLimit(float(request["max_unique_tokens"]), decay)
 
 
-def _check_serving(request: Request) -> None:
-    """Raises InvalidRequest where serving is stated and cannot be priced."""
+def _lifetime_tokens(request: Request) -> float | None:
+    """Tokens served over the lifetime: stated, or of a daily traffic over months. Raises InvalidRequest where both or half are."""
+    stated, serving = request.get("lifetime_inference_tokens"), request.get("serving", {})
+    traffic = [name for name in TRAFFIC if name in serving]
+    if not traffic:
+        return float(stated) if stated else None
+    if stated:
+        raise InvalidRequest("state lifetime_inference_tokens, or serving.tokens_per_day and months", "/serving/tokens_per_day")
+    if len(traffic) < len(TRAFFIC):
+        raise InvalidRequest(f"the traffic of a lifetime is {' times '.join(TRAFFIC)}: state both", "/serving")
+    return float(serving["tokens_per_day"] * serving["months"] * HOURS_PER_MONTH / 24)
+
+
+def _check_serving(request: Request, tokens: float | None) -> None:
+    """Raises InvalidRequest where serving is stated and cannot be priced, or rules out sizes of a budget that knows no machine."""
     if "serving" not in request:
         return
-    if not request.get("lifetime_inference_tokens"):
+    if not tokens:
         raise InvalidRequest("state what is served over the lifetime, or leave serving out", "/lifetime_inference_tokens")
     if "hardware" not in request:
         raise InvalidRequest("serving is priced with training: state hardware", "/hardware")
+    if request["serving"].get("latency") and "flops" in request["budget"]:
+        raise InvalidRequest(
+            "latencies rule out sizes on a machine: state the budget in usd, accelerator_hours, days or a deadline", "/budget/flops"
+        )
 
 
 def finite_or_none(amount: Amount) -> float | None:

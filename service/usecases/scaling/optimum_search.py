@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,10 +23,13 @@ from service.engine.scaling.optimum import (
     training_flops,
 )
 from service.usecases.scaling.optimum_request import OptimumRequest
-from service.usecases.scaling.size_costs import SizeCostTable, TrainingSetup, serving_cost, size_cost_table
+from service.usecases.scaling.size_costs import SizeCostTable, TrainingSetup, default_model, serving_cost, size_cost_table
 
 if TYPE_CHECKING:
     from service.domain.scaling.laws import Amount, Cost
+
+SizeCurve = Callable[[Floats], Floats]
+"""A cost by the size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class ModelCosts:
 
     budget: Cost
     training: Cost
-    serving: Callable[[Floats], Floats] | None
+    serving: SizeCurve | None
     table: SizeCostTable | None
 
     @property
@@ -87,7 +91,7 @@ def find_optimum(resolved: OptimumRequest, law: ScalingLaw, costs: ModelCosts) -
         return OptimumResult(bought)
     if isinstance(law, AllocationLaw) or bought.loss is None:
         raise InvalidRequest("this law knows no other sizes than the best for training: choose one with E, A, B, alpha and beta", "/law")
-    joint = _servable(lambda: cheapest_for_loss(law, bought.loss or 0.0, costs.objective, resolved.limit))
+    joint = _servable(resolved, lambda: cheapest_for_loss(law, bought.loss or 0.0, costs.objective, resolved.limit))
     factor = loss_factor_within_budget(law, bought, resolved.budget.amount, costs.budget, costs.objective, resolved.limit)
     return OptimumResult(bought, plan_lifetime(resolved, law, costs, bought, float(factor), resolved.budget.amount), joint, float(factor))
 
@@ -123,13 +127,19 @@ def plan_lifetime(
     resolved: OptimumRequest, law: ParametricLaw, costs: ModelCosts, bought: Optimum, loss_factor: Amount, amount: Amount
 ) -> Optimum:
     """Cheapest model over the lifetime at a factor of the loss, trained for the whole amount."""
-    return _servable(lambda: cheapest_within_budget(law, bought, loss_factor, amount, costs.budget, costs.objective, resolved.limit))
+    return _servable(
+        resolved, lambda: cheapest_within_budget(law, bought, loss_factor, amount, costs.budget, costs.objective, resolved.limit)
+    )
 
 
-def _servable(search: Callable[[], Optimum]) -> Optimum:
+def _servable(resolved: OptimumRequest, search: Callable[[], Optimum]) -> Optimum:
     try:
         return search()
     except InvalidRequest as problem:
+        largest = math.inf if resolved.serving is None else resolved.serving.largest_params
+        if math.isfinite(largest):
+            text = f"within these latencies models have up to {largest:.2g} parameters, and this budget trains them beyond what they learn"
+            raise DoesNotFit(f"{text}: accept longer ones, or spend less", "/serving/latency") from problem
         message = "no model that is as good can be both trained and served on these accelerators: state others"
         raise DoesNotFit(message, "/serving/accelerator") from problem
 
@@ -156,11 +166,25 @@ def _costs_in_flops(resolved: OptimumRequest) -> ModelCosts:
 
 
 def _costs_on_machine(resolved: OptimumRequest, setup: TrainingSetup) -> ModelCosts:
-    serving = None if resolved.serving is None else serving_cost(resolved.serving, of_mixtures=resolved.of_mixtures)
-    return costs_by_table(resolved, size_cost_table(setup), serving)
+    terms, table = resolved.serving, size_cost_table(setup)
+    if terms is None:
+        return costs_by_table(resolved, table, None)
+    serving = serving_cost(terms, of_mixtures=resolved.of_mixtures)
+    return costs_by_table(resolved, replace(table, largest=min(table.largest, terms.largest_params)), serving)
 
 
-def costs_by_table(resolved: OptimumRequest, table: SizeCostTable, serving: Callable[[Floats], Floats] | None) -> ModelCosts:
+def serving_through(
+    resolved: OptimumRequest, serving: Callable[[Floats], Floats] | None, params: float
+) -> Callable[[Floats], Floats] | None:
+    """Serving cost scaled to that of a size within the latencies, whose neighbours differ by much; without latencies as it is."""
+    terms = resolved.serving
+    if serving is None or terms is None or not math.isfinite(terms.largest_params):
+        return serving
+    known = terms.usd(default_model(params, of_mixtures=resolved.of_mixtures)) / float(serving(np.asarray(params)))
+    return lambda sizes: known * serving(sizes)
+
+
+def costs_by_table(resolved: OptimumRequest, table: SizeCostTable, serving: SizeCurve | None) -> ModelCosts:
     """Cost functions of a machine's table."""
     costs = {"usd": table.usd, "accelerator_hours": table.accelerator_hours, "wall_clock_hours": table.wall_clock_hours}
     kind = resolved.budget.kind

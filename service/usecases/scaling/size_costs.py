@@ -51,6 +51,8 @@ TIMED_TOKENS = 1e12
 TIMED_SIZES = np.geomspace(1e6, 1e13, 36)
 # Halvings of the gap between the largest timed size that fits and the next: 3 % of the size are left.
 LARGEST_SIZE_HALVINGS = 4
+# Sizes whose serving within a latency is timed, and neighbours on either side whose median is taken.
+SERVED_SIZES_PER_DECADE, NEIGHBOURS = 20, 2
 # Hours over which cost is measured: long enough that rounding to cents does not matter.
 MEASURED_HOURS = 1e4
 # A typical run of a machine takes a month at this utilisation, with the tokens a parameter of Hoffmann et al. 2022.
@@ -137,7 +139,8 @@ class SizeCostTable:
 class LifetimeServing:
     """Machine, weight format, mean request and price of serving the lifetime's tokens.
 
-    Without a price, that of training on the same accelerator, costs are in accelerator-hours.
+    Without a price, that of training on the same accelerator, costs are in accelerator-hours. `largest_params`: the largest size
+    that is served within the latencies.
     """
 
     machine: ServingMachine
@@ -146,6 +149,7 @@ class LifetimeServing:
     price: Price | None
     load_factor: float
     tokens: float
+    largest_params: float = float("inf")
 
     @property
     def requests_total(self) -> float:
@@ -284,10 +288,18 @@ def _resolve_serving(setup: TrainingSetup, section: Request, tokens: float, book
     weight_format = find_format(_take_default(section, "format", notes))
     if not can_serve(accelerator, weight_format):
         raise InvalidRequest(f"{accelerator.name} serves {', '.join(servable_formats(accelerator)) or 'no format'}", "/serving/format")
-    request = MeanRequest(float(_take_default(section, "prompt_tokens", notes)), float(_take_default(section, "output_tokens", notes)))
+    latency = section.get("latency", {})
+    tpot_ms = latency.get("time_per_output_token_ms")
+    request = MeanRequest(
+        float(_take_default(section, "prompt_tokens", notes)),
+        float(_take_default(section, "output_tokens", notes)),
+        ttft_s=latency.get("time_to_first_token_s"),
+        tpot_s=None if tpot_ms is None else tpot_ms / 1000,
+    )
     machine = serving_machine(accelerator)
     notes.assume("serving.achieved", machine.achieved.family, machine.achieved.source)
-    return LifetimeServing(machine, weight_format, request, price, load, tokens)
+    serving = LifetimeServing(machine, weight_format, request, price, load, tokens)
+    return replace(serving, largest_params=_largest_served(serving, of_mixtures=setup.of_mixtures)) if latency else serving
 
 
 def _serving_price(setup: TrainingSetup, section: Request, book: PriceBook, notes: AssumptionLog) -> Price | None:
@@ -320,10 +332,50 @@ def _take_default(section: Request, name: str, notes: AssumptionLog) -> Any:
 
 def serving_cost(serving: LifetimeServing, *, of_mixtures: bool) -> Callable[[Floats], Floats]:
     """Serving cost [USD] as a smooth function of the size; infinite where none can be served."""
-    usd = np.array([serving.usd(default_model(float(size), of_mixtures=of_mixtures)) for size in TIMED_SIZES])
+    limited = bool(np.isfinite(serving.largest_params))
+    sizes = _sizes_up_to(serving.largest_params) if limited else TIMED_SIZES
+    usd = np.array([serving.usd(default_model(float(size), of_mixtures=of_mixtures)) for size in sizes])
     feasible = np.isfinite(usd)
     if not feasible.any():
         raise DoesNotFit("no model of these sizes can be served on that accelerator; state another", "/serving")
-    fitted = fit_power_sum(TIMED_SIZES[feasible], usd[feasible])
-    largest = TIMED_SIZES[feasible][-1] * (1 + 1e-9)
-    return lambda params: np.where(params <= largest, fitted.at(np.minimum(params, largest)), np.inf)
+    served = sizes[feasible]
+    at = _between(served, usd[feasible]) if limited else fit_power_sum(served, usd[feasible]).at
+    largest = served[-1] * (1 + 1e-9)
+    return lambda params: np.where(params <= largest, at(np.minimum(params, largest)), np.inf)
+
+
+def _sizes_up_to(largest: float) -> Floats:
+    return np.geomspace(TIMED_SIZES[0], largest, 1 + int(SERVED_SIZES_PER_DECADE * np.log10(largest / TIMED_SIZES[0])))
+
+
+def _between(sizes: Floats, usd: Floats) -> Callable[[Floats], Floats]:
+    """Cost between sizes [USD]: medians of neighbours, as heads divide well in one and badly in the next.
+
+    It is linear in logarithms and never falls. Near the largest size that keeps to a latency batches shrink to one sequence: the cost rises
+    as no sum of powers does.
+    """
+    padded = np.pad(usd / sizes, NEIGHBOURS, mode="edge")
+    middle = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1), axis=1) * sizes
+    logs = np.log(sizes), np.log(np.maximum.accumulate(middle))
+    return lambda params: np.exp(np.interp(np.log(params), *logs))
+
+
+def _largest_served(serving: LifetimeServing, *, of_mixtures: bool) -> float:
+    """Largest size that is served within the stated latencies, between timed sizes to 3 %; infinite where every timed size is.
+
+    Raises DoesNotFit where none is.
+    """
+
+    def kept(params: float) -> bool:
+        return bool(np.isfinite(serving.usd(default_model(params, of_mixtures=of_mixtures))))
+
+    fits = [float(size) for size in TIMED_SIZES if kept(float(size))]
+    if not fits:
+        raise DoesNotFit("no model of any size keeps to these latencies on that accelerator: state others", "/serving/latency")
+    if fits[-1] == TIMED_SIZES[-1]:
+        return float("inf")
+    least, most = fits[-1], fits[-1] * float(TIMED_SIZES[1] / TIMED_SIZES[0])
+    for _ in range(LARGEST_SIZE_HALVINGS):
+        middle = (least * most) ** 0.5
+        least, most = (middle, most) if kept(middle) else (least, middle)
+    return least

@@ -240,3 +240,75 @@ def test_the_default_law_is_told(context: AppContext) -> None:
     """With its source, among the assumptions."""
     found = asked(context, budget={"flops": 1e22})
     assert [(each.field, each.value, each.source) for each in found.assumptions] == [("law", found.law, default_law().source)]
+
+
+SERVED: dict[str, Any] = {"tokens_per_day": 1e10, "months": 12.0, "prompt_tokens": 1000.0, "output_tokens": 300.0}
+BUDGET: dict[str, Any] = {"budget": {"usd": 2e6}, "hardware": {"accelerator": "H100", "count": 256}, "price": MACHINE["price"]}
+
+
+def within(context: AppContext, **latency: float) -> OptimalAnswer:
+    """The optimum of a budget whose model is served within latencies."""
+    return asked(context, **BUDGET, serving=SERVED | {"latency": latency})
+
+
+def test_shorter_latencies_rule_out_larger_models(context: AppContext) -> None:
+    """The budget is spent on a smaller model that is trained for longer and is worse; every size that is shown keeps to them."""
+    free, slow, fast = within(context), *(within(context, time_per_output_token_ms=limit) for limit in (20.0, 10.0))
+    largest = []
+    for answer in (slow, fast):
+        assert answer.serving is not None
+        assert answer.serving.largest_params is not None
+        assert answer.params.p50 <= answer.serving.largest_params
+        assert answer.lifetime is not None
+        assert answer.lifetime.training_only.params <= answer.serving.largest_params * 1.001
+        assert answer.lifetime.within_budget.serving_usd == pytest.approx(
+            answer.serving.usd_per_million_tokens * answer.lifetime.inference_tokens / 1e6
+        )
+        largest.append(answer.serving.largest_params)
+    assert largest[1] < largest[0]
+    assert fast.params.p50 < slow.params.p50 < free.params.p50
+    assert fast.loss > slow.loss > free.loss
+    assert 0.9 * 2e6 <= total_usd(fast) <= 2e6
+    assert any("latencies of serving" in warning for warning in fast.warnings)
+    assert free.serving is not None
+    assert free.serving.largest_params is None
+
+
+def test_daily_traffic_over_months_is_a_lifetime(context: AppContext) -> None:
+    """A month has 730 hours; both at once, and half of it, are refused."""
+    terms = {name: value for name, value in SERVED.items() if name not in ("tokens_per_day", "months")}
+    tokens = round(1e10 * 12 * 730 / 24)
+    assert (
+        asked(context, **BUDGET, serving=SERVED).params == asked(context, **BUDGET, serving=terms, lifetime_inference_tokens=tokens).params
+    )
+    with pytest.raises(InvalidRequest, match=r"or serving\.tokens_per_day and months"):
+        asked(context, **BUDGET, serving=SERVED, lifetime_inference_tokens=tokens)
+    with pytest.raises(InvalidRequest, match="state both"):
+        asked(context, **BUDGET, serving=terms | {"months": 3.0})
+
+
+def test_variants_are_ranked_by_training_and_serving_together(context: AppContext) -> None:
+    """Each total is the optimum's training, its preparation and its serving; fp8 serves for less than bf16."""
+    answer = within(context, time_per_output_token_ms=20.0)
+    assert answer.serving is not None
+    assert answer.training is not None
+    assert answer.training.usd is not None
+    variants = answer.serving.variants
+    assert [each.total_usd for each in variants] == sorted(each.total_usd for each in variants)
+    for each in variants:
+        assert each.total_usd == pytest.approx(answer.training.usd.p50 + each.preparation_usd + each.serving_usd)
+    by_name = {each.variant: each for each in variants}
+    plain = by_name["as trained"]
+    assert plain.serving_usd == pytest.approx(answer.serving.usd_per_million_tokens * answer.lifetime.inference_tokens / 1e6)
+    assert plain.preparation_usd == 0
+    assert by_name["quantise weights, activations and cache to fp8"].serving_usd < plain.serving_usd
+    assert by_name["prune and distil into a smaller model"].preparation_usd > 1000
+
+
+def test_a_latency_that_leaves_no_model_or_no_machine_is_refused(context: AppContext) -> None:
+    """FLOPs know no machine; a tenth of a millisecond keeps none."""
+    with pytest.raises(InvalidRequest, match="latencies rule out sizes on a machine"):
+        asked(context, **BUDGET | {"budget": {"flops": 1e23}}, serving=SERVED | {"latency": {"time_per_output_token_ms": 20.0}})
+    with pytest.raises(DoesNotFit, match="no model of any size keeps to these latencies") as refused:
+        within(context, time_per_output_token_ms=0.01)
+    assert refused.value.pointer == "/serving/latency"
