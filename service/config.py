@@ -54,6 +54,7 @@ class Settings:
     team_concurrency: int
     team_stored_rows: int
     team_stored_bytes: int
+    import_cpu_seconds: int
     allow_private_webhooks: bool
     allowed_hosts: tuple[str, ...]
     trusted_proxies: tuple[str, ...]
@@ -327,6 +328,13 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "20GB",
         "What events and kept results of each team may take, about, also without keys; beyond it new ones are refused.",
         _size,
+    ),
+    SettingSpec(
+        "OUTLAY_IMPORT_CPU_SECONDS",
+        "import_cpu_seconds",
+        "120",
+        "CPU seconds of a worker that one import may take; then it fails, and what it has stored stays.",
+        _whole(1, 86_400),
     ),
     SettingSpec(
         "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",

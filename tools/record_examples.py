@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -31,9 +32,10 @@ NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 JSON = "application/json"
 BAD_REQUEST = 400
 Body = Any
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 Operation = tuple[str, str, dict[str, Any]]
 
-LAST = ("cancelScenario", "deletePriceFile", "revokeResultLink", "deleteAlertRule", "deleteResult")
+LAST = ("cancelScenario", "cancelImport", "deletePriceFile", "revokeResultLink", "deleteAlertRule", "deleteResult")
 """Operations that end what others show."""
 ONLINE = "refreshPriceSource"
 FIRST = ("listSigningKeys",)
@@ -47,6 +49,7 @@ ORDER = (
     ("createResultLink", "link_id", "id"),
     ("proposePriceFile", "price_file", "name"),
     ("addEvents", "", ""),
+    ("importEvents", "import_id", "id"),
     ("testAlertRule", "", ""),
 )
 """Operations that make something, the name that addresses have for it, and the member of the answer that holds it."""
@@ -68,10 +71,14 @@ class Recording:
     answers: dict[str, dict[str, Body]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
 
-    def ask(self, operation: Operation, body: Body = None) -> Body:
-        """Ask with this body, else with the example, and record. Raises ValueError for an answer that is no success or not described."""
+    def ask(self, operation: Operation, body: Body = None, headers: Mapping[str, str] = NO_HEADERS) -> Body:
+        """Ask with this body, else with the example, and these further headers, and record.
+
+        Raises ValueError for an answer that is no success or not described.
+        """
         path, method, described = operation
         request = request_of(described, self.made, NOW) | ({} if body is None else {"json": body})
+        request["headers"] = {**request["headers"], **headers}
         answer = self.app.test_client().open(path.format_map(self.made), method=method, **request)
         status, content = str(answer.status_code), answer.get_data()
         if answer.status_code >= BAD_REQUEST or status not in described["responses"]:
@@ -118,6 +125,8 @@ def _make(recording: Recording, operation: Operation, part: str, member: str) ->
         body = example_body(operation[2])
         sha256 = hashlib.sha256(base64.b64decode(body["content_base64"])).hexdigest()
         answer = recording.ask(operation, {**body, "confirm": True, "sha256": sha256})
+    if part == "import_id":
+        answer = recording.ask(operation, headers={"Prefer": "respond-async"})
     if part:
         recording.made[part] = answer[member]
 

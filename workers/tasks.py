@@ -23,6 +23,7 @@ from service.usecases.results.keep import forget_results
 from service.usecases.scenarios.scenarios import forget_scenarios
 from service.usecases.scenarios.worker import maintain_scenarios
 from service.usecases.tracking.alerts import evaluate_due
+from service.usecases.tracking.import_jobs import forget_imports
 from service.usecases.tracking.projection import project_all
 from workers.shutdown import stopping
 
@@ -71,6 +72,7 @@ def register(app: Celery) -> None:
         if not stopping():
             sweep(context(), WORKER, partial(publish, app))
             maintain_scenarios(context())
+            context().store.drop_import_files()
 
     app.task(_run, name=RUN_JOB, bind=True)
     app.task(_refresh, name=REFRESH)
@@ -103,6 +105,7 @@ def _prune() -> None:
 def _forget() -> None:
     context().store.delete_old_responses(context().clock())
     forget_scenarios(context())
+    forget_imports(context())
     forget_results(context())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
@@ -19,6 +20,7 @@ PAGE = 1000
 """Items asked for at once, the most that a list answers."""
 UNAUTHORIZED = 401
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 SENT, FILE_TYPE = "application/json", "application/octet-stream"
 
 
@@ -61,17 +63,19 @@ class Server:
         """The JSON answer of a POST of a JSON body. Raises RemoteProblem."""
         return self._read(self.send("POST", path, json.dumps(body).encode()))
 
-    def post_file(self, path: str, content: bytes) -> Any:
+    def post_file(self, path: str, content: bytes, headers: Mapping[str, str] = NO_HEADERS) -> Any:
         """The JSON answer of a POST of a file as it is. Raises RemoteProblem."""
-        return self._read(self.send("POST", path, content, FILE_TYPE))
+        return self._read(self.send("POST", path, content, FILE_TYPE, headers))
 
     def delete(self, path: str) -> None:
         """DELETE. Raises RemoteProblem."""
         self.send("DELETE", path)
 
-    def send(self, method: str, path: str, content: bytes | None = None, content_type: str = SENT) -> bytes:
-        """The bytes of an answer. Raises RemoteProblem."""
-        headers = {"Accept": "*/*", "User-Agent": "outlay (command line)"}
+    def send(
+        self, method: str, path: str, content: bytes | None = None, content_type: str = SENT, more: Mapping[str, str] = NO_HEADERS
+    ) -> bytes:
+        """The bytes of an answer; `more` are further headers of the request. Raises RemoteProblem."""
+        headers = {"Accept": "*/*", "User-Agent": "outlay (command line)", **more}
         headers |= {"Content-Type": content_type} if content is not None else {}
         headers |= {"Authorization": f"Bearer {self.key}"} if self.key else {}
         request = Request(f"{self.url}{path}", data=content, headers=headers, method=method)  # noqa: S310 - checked by checked_url

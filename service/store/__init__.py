@@ -34,6 +34,7 @@ from service.store.tracking.alerts import AlertRows, DueEvaluation
 from service.store.tracking.events import AppendedEvents, EventRows
 from service.store.tracking.feedback import FeedbackRows
 from service.store.tracking.figures import DueFigures, FigureRows, StoredFigures
+from service.store.tracking.imports import ImportRows, NewImport
 from service.store.tracking.programs import TrackRows
 from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
 
@@ -48,6 +49,7 @@ __all__ = [
     "DueEvaluation",
     "DueFigures",
     "HistoryFilter",
+    "NewImport",
     "NewScenario",
     "OpenWork",
     "PriceFileRecord",
@@ -78,6 +80,7 @@ class Store(
     IdempotencyRows,
     TrackRows,
     EventRows,
+    ImportRows,
     ProjectionRows,
     AlertRows,
     DeliveryRows,

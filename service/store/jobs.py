@@ -32,13 +32,13 @@ class JobRows(Database):
 
     def create_job(self, kind: str, payload: Mapping[str, Any], now: datetime) -> Job:
         """A new queued job. The caller sends the message after the commit (`Queue.send`)."""
-        values = _new_job(kind, payload, now)
+        values = new_job_row(kind, payload, now)
         with self._write() as connection:
             return Job(**connection.execute(insert(jobs).values(values).returning(jobs)).mappings().one())
 
     def create_unique_job(self, kind: str, payload: Mapping[str, Any], now: datetime, dedup_key: str) -> tuple[Job, bool]:
         """The open job with `dedup_key`, and whether it is new: concurrent calls in any processes create one."""
-        values = _new_job(kind, payload, now) | {"dedup_key": dedup_key}
+        values = new_job_row(kind, payload, now) | {"dedup_key": dedup_key}
         with self._write() as connection:
             new = insert_into(connection, jobs).values(values)
             # the update that changes nothing is what makes the database return the row that stood in the way
@@ -95,6 +95,10 @@ class JobRows(Database):
         if job.attempt - job.handed_back >= MAX_ATTEMPTS:
             return self._end(job, now, state="failed", error=reason[:MAX_ERROR_CHARS])
         return self._let_go(job, now, error=reason[:MAX_ERROR_CHARS])
+
+    def fail_job(self, job: Job, reason: str, now: datetime) -> bool:
+        """The job cannot succeed: no attempt follows."""
+        return self._end(job, now, state="failed", error=reason[:MAX_ERROR_CHARS])
 
     def release(self, job: Job, now: datetime) -> bool:
         """The owner shuts down in order: another worker continues, and no attempt is used."""
@@ -178,7 +182,8 @@ def count_open_jobs(now: datetime) -> Select[str, int, datetime | None]:
     return query.group_by(state)
 
 
-def _new_job(kind: str, payload: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def new_job_row(kind: str, payload: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Values of a new job, with an id of its own."""
     values = {"id": str(uuid.uuid4()), "kind": kind, "payload": dict(payload), "state": "queued", "attempt": 0, "handed_back": 0}
     return values | {"cancel_requested": False, "progress_done": 0, "progress_total": 0, "created_at": now, "updated_at": now}
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0014"
+HEAD = "0015"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 

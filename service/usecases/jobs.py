@@ -41,6 +41,10 @@ class JobHandedBack(JobStopped):
     """The worker shuts down; another one continues."""
 
 
+class JobFailed(Exception):
+    """Raised by a job that cannot succeed: it ends with this text, and no attempt follows."""
+
+
 class LeaseLost(JobStopped):
     """The lease expired or another worker has it: results of this attempt are void."""
 
@@ -181,6 +185,10 @@ class JobLease:
         if isinstance(error, JobHandedBack) or not isinstance(error, Exception):
             store.release(job, now)
             return "released"
+        if isinstance(error, JobFailed):
+            log.warning("job %s (%s) failed: %s", job.id, job.kind, error)
+            store.fail_job(job, str(error), now)
+            return "failed"
         log.error("job %s (%s): attempt %s failed", job.id, job.kind, job.attempt, exc_info=error)
         store.fail_attempt(job, f"{type(error).__name__}: {error}", now)
         return "failed"

@@ -21,10 +21,14 @@ from service.config import load_settings, to_env
 from service.container import build_context, utc_now
 from service.context import AppContext
 from service.domain.jobs import Job
+from service.domain.teams import EVERYBODY
 from service.runtime import serve
 from service.usecases.jobs import LEASE_S, submit
 from service.usecases.prices.refresh import KIND, request_refresh
+from service.usecases.tracking import import_jobs
+from service.usecases.tracking.imports import CHUNK
 from tests.conftest import DEADLINE_S, wait_for
+from tests.integration.import_workers import begin_import
 from tests.support.snapshots import stored_snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -304,6 +308,36 @@ def test_a_running_job_is_cancelled(shared: Site) -> None:
     shared.let_go("cancelled")
     wait_for_state(context, job, "cancelled")
     assert stored_snapshots(context.store, "cancelled") == []
+
+
+def test_an_import_whose_process_is_killed_goes_on(shared: Site) -> None:
+    """Each charge is stored once, and counted as accepted but for the part that was being stored; the file is deleted."""
+    context, rows = shared.context, 15_000
+    run, job = begin_import(context, rows)
+    os.kill(int(str(job_now(context, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
+    done = wait_for_state(context, job, "succeeded")
+    assert done.result is not None
+    assert done.result["accepted"] + done.result["duplicates"] == rows
+    assert done.result["duplicates"] <= CHUNK
+    assert (done.attempt, done.progress_done, done.progress_total) == (2, rows, rows)
+    found = context.store.run(run.team, run.id)
+    assert found is not None
+    assert found.position == rows
+    wait_for(lambda: context.store.import_content(job.id) is None, "the file to be deleted")
+
+
+def test_an_import_is_cancelled_while_it_is_stored(shared: Site) -> None:
+    """What is stored stays; the file is deleted."""
+    context = shared.context
+    run, job = begin_import(context, 30_000)
+    import_jobs.cancel_import(context, EVERYBODY, job.id)
+    asked = time.monotonic()
+    wait_for_state(context, job, "cancelled")
+    figure("running_import_cancelled", time.monotonic() - asked, context)
+    found = context.store.run(run.team, run.id)
+    assert found is not None
+    assert CHUNK <= found.position < 30_000
+    wait_for(lambda: context.store.import_content(job.id) is None, "the file to be deleted")
 
 
 @pytest.mark.soak

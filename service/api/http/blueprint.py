@@ -34,6 +34,7 @@ KEYLESS_BLUEPRINTS = ("health", "docs", "result_pages", "slack")
 PATH_PARAMETERS: Mapping[str, str] = {
     "program_id": "Id of a tracked program",
     "run_id": "Id of a tracked run",
+    "import_id": "Id of an import",
     "rule_id": "Id of an alert rule",
     "scenario_id": "Id of a scenario",
     "result_id": "Id of a kept result",

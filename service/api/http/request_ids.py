@@ -18,7 +18,7 @@ PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"
 _ACCEPTED = re.compile(PATTERN[1:-1])
 _log = logging.getLogger("service.requests")
 
-LOGGED_IDS = frozenset({"program_id", "run_id", "rule_id", "scenario_id", "result_id", "link_id"})
+LOGGED_IDS = frozenset({"program_id", "run_id", "rule_id", "scenario_id", "result_id", "link_id", "import_id"})
 MAX_ID_CHARACTERS = 64
 
 SECURITY_HEADERS = (

@@ -6,8 +6,6 @@ Heavy modules are imported by the command that needs them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,35 +14,33 @@ from urllib.parse import quote, urlencode
 import click
 
 from service.cli.terminal.context import make_database, member_of, opened_context, report_errors
-from service.cli.terminal.options import FILE, OUT_FILE, combined, json_option, team_option
+from service.cli.terminal.options import FILE, OUT_FILE
 from service.cli.terminal.places import error_lines, note_section
-from service.cli.terminal.request_io import read_file, read_request, show, write_output
+from service.cli.terminal.request_io import read_request, show, write_output
 from service.cli.terminal.server import here_only, report_problems, server_options, stated_server
 from service.cli.terminal.waiting import waiting
 from service.cli.tracking import tables
+from service.cli.tracking.database import JSON, TEAM, opened
+from service.cli.tracking.imports import import_file, import_job, pull
 
 if TYPE_CHECKING:
-    from service.context import AppContext
-    from service.domain.teams import Principal
+    pass
 
 PATH = "/v1/track/programs"
 FORMATS = ("html", "md", "json", "csv", "xlsx", "ics")
-KINDS = ("focus", "sacct", "mlflow", "wandb", "dcgm")
-"""Kinds of imports; `service.usecases.tracking.imports` reads each."""
 MAX_PROGRAMS = 1_000_000
 PROGRAM_ID = click.argument("program_id", metavar="ID")
-TEAM = team_option("Name of the team.")
 AS_OF = click.option("--as-of", metavar="TIME", help="Status as of this time, such as 2027-02-01T00:00:00Z; left out: now.")
-JSON = json_option("Print the JSON of the HTTP API.")
-IMPORT_SCOPE = combined(
-    click.option("--program", metavar="ID", help="The program whose runs the rows name; left out: any of the team's."),
-    click.option("--run", metavar="ID", help="The run of all rows, whatever these state."),
-)
 
 
 @click.group("track")
 def track() -> None:
     """Tracked programs: status, reports, and imports from other tools."""
+
+
+track.add_command(import_file)
+track.add_command(pull)
+track.add_command(import_job)
 
 
 @track.command("programs")
@@ -63,7 +59,7 @@ def _programs_here(team: str) -> list[Any]:
     from service.schemas.tracking.presenters import program_body
     from service.usecases.tracking.programs import list_programs
 
-    with _opened(team) as (context, who):
+    with opened(team) as (context, who):
         return [program_body(row) for row in list_programs(context, who, None, 0, MAX_PROGRAMS)]
 
 
@@ -124,7 +120,7 @@ def _status_here(program_id: str, as_of: str | None, team: str) -> tuple[Any, An
     from service.usecases.tracking.programs import find_program
     from service.usecases.tracking.status import program_status
 
-    with _opened(team) as (context, who):
+    with opened(team) as (context, who):
         found = program_status(context, find_program(context, who, program_id), _moment(as_of))
     return status_body(found), to_builtins(headline(found.baseline, found.status))
 
@@ -153,58 +149,9 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
     from service.usecases.tracking.programs import find_program
     from service.usecases.tracking.report import program_report
 
-    with _opened(team) as (context, who):
+    with opened(team) as (context, who):
         body = report_body(program_report(context, find_program(context, who, program_id), _moment(as_of)))
     write_output(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render("report", body, form)[0], out)
-
-
-@track.command("import")
-@click.argument("kind", type=click.Choice(KINDS))
-@FILE
-@IMPORT_SCOPE
-@TEAM
-@JSON
-@server_options
-def import_file(kind: str, file: Path, **options: Any) -> None:
-    """Import an invoice (FOCUS) or data of Slurm, MLflow, Weights & Biases or Prometheus; a repeated row counts once."""
-    _import(kind, read_file(file), **options)
-
-
-@track.command("pull")
-@click.argument("url")
-@click.option("--experiment", "experiments", multiple=True, metavar="NAME", help="Only this experiment; repeatable.")
-@IMPORT_SCOPE
-@TEAM
-@JSON
-@server_options
-def pull(url: str, experiments: Sequence[str], **options: Any) -> None:
-    """Import the runs of the MLflow server at URL, with the token of MLFLOW_TRACKING_TOKEN."""
-    from service.cli.tracking.pull import pull_mlflow
-
-    _import("mlflow", json.dumps(pull_mlflow(url, experiments)).encode(), **options)
-
-
-def _import(kind: str, content: bytes, *, program: str | None, run: str | None, team: str, as_json: bool) -> None:
-    """Import a file's contents as events of the team's runs, and print the result."""
-    server = stated_server()
-    with report_problems(), waiting("importing"):
-        if server is None:
-            taken = _import_here(kind, content, program, run, team)
-        else:
-            query = {"kind": kind, "program": program, "run": run}
-            stated = {name: value for name, value in query.items() if value is not None}
-            taken = server.post_file(f"/v1/track/imports?{urlencode(stated)}", content)
-    show(taken, lambda: tables.taken(taken), as_json=as_json)
-
-
-def _import_here(kind: str, content: bytes, program: str | None, run: str | None, team: str) -> Any:
-    from service.serialization import to_builtins
-    from service.usecases.tracking import imports
-    from service.usecases.tracking.programs import find_program, find_run
-
-    with _opened(team) as (context, who):
-        scope = imports.ImportScope(find_program(context, who, program) if program else None, find_run(context, who, run) if run else None)
-        return to_builtins(imports.import_file(context, who, kind, content, scope))
 
 
 @track.command("rebuild")
@@ -217,23 +164,12 @@ def rebuild(program: str | None, team: str, *, check: bool) -> None:
     from service.usecases.tracking import projection
     from service.usecases.tracking.programs import find_program, list_runs, team_runs
 
-    with _opened(team) as (context, who):
+    with opened(team) as (context, who):
         runs = list_runs(context, find_program(context, who, program)) if program else team_runs(context, who)
         differed = projection.rebuild(context, runs)
     click.echo(f"{len(runs)} runs rebuilt from the log: {differed} hours differed")
     if check and differed:
         raise click.exceptions.Exit(1)
-
-
-@contextmanager
-def _opened(team: str) -> Iterator[tuple[AppContext, Principal]]:
-    """The context on a database of this release, and the team's principal; errors are reported in one line."""
-    from service.usecases.tracking.programs import unready_reason
-
-    with opened_context() as context, report_errors():
-        if reason := unready_reason(context):
-            raise click.ClickException(reason)
-        yield context, member_of(context, team)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Annotated, Any
 
-from service.domain.answer_fields import Doc
+from service.domain.answer_fields import HIDDEN, Doc
+from service.domain.jobs import JobState
 from service.domain.tracking.events import EVENT_FIELDS, Event, EventType, api_names, stated_fields
 
 DIGEST_CHARACTERS = 32
@@ -55,6 +58,34 @@ class ImportedFile:
     events: tuple[ImportedEvent, ...]
     unmatched: tuple[UnmatchedRow, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportJob:
+    """An import that a worker does."""
+
+    id: Annotated[str, Doc("Id of the import")]
+    team: Annotated[str, HIDDEN]
+    kind: Annotated[str, Doc("Kind of import")]
+    state: Annotated[JobState, Doc("State, which never goes back: queued, running, then one of the others")]
+    bytes: Annotated[int, Doc("Size of the file")]
+    cpu_ms: Annotated[int, HIDDEN]
+    progress_done: Annotated[int, HIDDEN]
+    progress_total: Annotated[int, HIDDEN]
+    result: Annotated[Mapping[str, Any] | None, HIDDEN]
+    error: Annotated[str | None, Doc("Why it failed or what an attempt failed of, and how to go on", max_length=2000)]
+    created_at: Annotated[datetime, Doc("When the file was received")]
+    updated_at: Annotated[datetime, Doc("Time of the last change")]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredParts:
+    """How far an import has come: the digest of all its parts, the number of parts that are stored, their counts, and CPU time used."""
+
+    digest: str | None
+    parts: int
+    counts: Mapping[str, Any]
+    cpu_ms: int
 
 
 def drop_foreign_fields(event: Event, stored_type: EventType) -> Event:

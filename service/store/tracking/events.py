@@ -22,7 +22,7 @@ from service.store.database import Database, chunks
 from service.store.group_commit import GroupCommit, GroupRefusedError
 from service.store.results.tables import results
 from service.store.tracking.event_rows import EventRow, event_of, event_row, is_retraction, micros, utc_datetime
-from service.store.tracking.tables import track_events, track_programs, track_runs
+from service.store.tracking.tables import track_events, track_import_files, track_imports, track_programs, track_runs
 
 PARAMETERS = 500
 """Most parameters of one statement."""
@@ -123,9 +123,12 @@ class EventRows(Database):
         logs = select(func.coalesce(func.sum(track_runs.c.position), 0), func.coalesce(func.sum(track_runs.c.bytes), 0))
         of_team = logs.join(track_programs, track_programs.c.id == track_runs.c.program).where(track_programs.c.team == team)
         kept = select(func.coalesce(func.sum(func.length(results.c.record) + func.length(results.c.answer)), 0))
+        files = select(func.coalesce(func.sum(track_imports.c.bytes), 0)).join(track_import_files)
         with self._read() as connection:
             rows, log_bytes = connection.execute(of_team).one()
-            return StorageUse(int(rows), int(log_bytes) + int(connection.execute(kept.where(results.c.team == team)).scalar_one()))
+            kept_bytes = connection.execute(kept.where(results.c.team == team)).scalar_one()
+            file_bytes = connection.execute(files.where(track_imports.c.team == team)).scalar_one()
+            return StorageUse(int(rows), int(log_bytes) + int(kept_bytes) + int(file_bytes))
 
     def find_events(self, run: RunRecord, ids: Sequence[str]) -> dict[str, Event]:
         """Stored events of these ids, by id."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, ForeignKey, Index, Integer, String, Table, Text, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint, text
 
 from service.store.tables import UtcTime, metadata
 
@@ -131,3 +131,25 @@ track_figures = Table(
     Column("body", JSON, nullable=False),
     Column("at", UtcTime, nullable=False),
 )
+
+track_imports = Table(
+    "track_imports",
+    metadata,
+    Column("id", String(36), ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),  # of its job, which has state and result
+    Column("team", String(36), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("digest", String(64)),  # of the parts that the file was cut into
+    Column("parts", Integer, nullable=False),  # number of parts that are stored and counted
+    Column("counts", JSON, nullable=False),
+    Column("cpu_ms", BigInteger, nullable=False),
+    Index("track_imports_by_team", "team"),
+)
+
+track_import_files = Table(
+    "track_import_files",
+    metadata,
+    Column("id", String(36), ForeignKey("track_imports.id", ondelete="CASCADE"), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+"""Files of imports that have not ended; apart from `track_imports`, whose rows change with every part."""

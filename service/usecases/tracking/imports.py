@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from service.context import AppContext
 from service.domain.answer_fields import Doc
+from service.domain.jobs import ReportProgress, ignore_progress
 from service.domain.teams import Principal
 from service.domain.tracking.events import Event
 from service.domain.tracking.imports import (
@@ -22,23 +23,15 @@ from service.domain.tracking.imports import (
     make_retraction,
 )
 from service.domain.tracking.records import ProgramRecord, RunRecord
-from service.formats.imports.dcgm import read_dcgm
-from service.formats.imports.focus import CostBasis, read_focus
-from service.formats.imports.mlflow import read_mlflow
-from service.formats.imports.sacct import read_sacct
-from service.formats.imports.wandb import read_wandb
+from service.formats.imports.focus import CostBasis
+from service.formats.imports.readers import read_file
 from service.store.database import chunks
 from service.usecases.tracking.events import RejectedEvent, append_events
 
-READERS: Mapping[str, Callable[[bytes], ImportedFile]] = {
-    "focus": read_focus,
-    "sacct": read_sacct,
-    "mlflow": read_mlflow,
-    "wandb": read_wandb,
-    "dcgm": read_dcgm,
-}
-"""Readers by kind of import."""
 CHUNK = 1000
+"""Most events of a part."""
+MAX_LISTED = 1000
+"""Most rejected events, unmatched rows and notes of a result."""
 NOBODY = "names no run or program (tags or labels outlay_run, outlay_program); with `run` in the request, all rows belong to that run"
 UNKNOWN = "the team has no run {run!r}{where}"
 SEVERAL = "{count} runs are called {run!r}; state the program, or the run's id"
@@ -61,40 +54,124 @@ class ImportResult:
     corrected: Annotated[int, Doc("Events that were stored before with other figures, or at another run")]
     rejected: Annotated[tuple[RejectedEvent, ...], Doc("Events that were refused, the first of them")]
     unmatched: Annotated[tuple[UnmatchedRow, ...], Doc("The first of them")]
+    unmatched_count: Annotated[int, Doc("Rows that belong to no known run, or cannot be read", minimum=0)]
     runs: Annotated[Mapping[str, int], Doc("Events by the run's id")]
     notes: Annotated[tuple[str, ...], Doc("What was assumed or left out", max_length=1000)]
 
 
+@dataclass(frozen=True, slots=True)
+class ImportCounts:
+    """Running counts of an import; `left_out` is the number of events by the fields that were left out of them."""
+
+    accepted: int = 0
+    duplicates: int = 0
+    corrected: int = 0
+    rejected: tuple[RejectedEvent, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: ImportCounts) -> ImportCounts:
+        return ImportCounts(
+            self.accepted + other.accepted,
+            self.duplicates + other.duplicates,
+            self.corrected + other.corrected,
+            (self.rejected + other.rejected)[:MAX_LISTED],
+            Counter(self.left_out) + Counter(other.left_out),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedFile:
+    """A file's events by the run that their rows name, in parts that are stored one by one."""
+
+    file: ImportedFile
+    directory: RunDirectory
+    runs: Mapping[str, int]
+    unmatched: tuple[UnmatchedRow, ...]
+    parts: tuple[tuple[str, list[Event]], ...]
+
+    @property
+    def events(self) -> int:
+        """Number of events."""
+        return sum(self.runs.values())
+
+    def events_in(self, parts: int) -> int:
+        """Number of events in the first parts."""
+        return sum(len(events) for _, events in self.parts[:parts])
+
+
 def import_file(
-    context: AppContext, who: Principal, kind: str, content: bytes, place: ImportScope, basis: CostBasis = "effective"
+    context: AppContext,
+    who: Principal,
+    kind: str,
+    content: bytes,
+    place: ImportScope,
+    basis: CostBasis = "effective",
+    step: ReportProgress = ignore_progress,
 ) -> ImportResult:
     """Store the contents of a file as events of the team's runs. The counted events are durable. `basis`: which cost of an invoice counts.
 
     Raises InvalidRequest for a file that cannot be read as its kind, StoreUnavailable.
     """
-    found = read_focus(content, basis) if kind == "focus" else READERS[kind](content)
+    matched = match_runs(context, who, read_file(kind, content, basis), place)
+    counts = ImportCounts()
+    for part in range(len(matched.parts)):
+        step(matched.events_in(part), matched.events)
+        counts += store_part(context, matched, part)
+    step(matched.events, matched.events)
+    return import_result(matched, counts)
+
+
+def match_runs(context: AppContext, who: Principal, file: ImportedFile, place: ImportScope) -> MatchedFile:
+    """Find the runs of a file's rows. Raises StoreUnavailable."""
     runs_there = context.store.team_runs(who.team)
     # Programs are read last, so that the program of every run is known.
     directory = RunDirectory(context.store.team_programs(who.team), runs_there, place)
-    events, unmatched_rows = _by_run(found.events, directory)
-    counts = ImportCounts()
-    for run, run_events in events.items():
-        others = [other for other in directory.runs.values() if other.id != run]
-        for chunk in chunks(run_events, CHUNK):
-            _store_chunk(context, directory.runs[run], others, chunk, counts)
-    unmatched = sorted([*found.unmatched, *unmatched_rows], key=lambda one: one.row)
-    runs = {run: len(run_events) for run, run_events in events.items()}
-    notes = (*found.notes, *(f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items())))
-    return ImportResult(counts.accepted, counts.duplicates, counts.corrected, tuple(counts.rejected), tuple(unmatched), runs, notes)
+    events, unmatched_rows = _by_run(file.events, directory)
+    unmatched = tuple(sorted([*file.unmatched, *unmatched_rows], key=lambda one: one.row))
+    parts = tuple((run, part) for run, run_events in events.items() for part in chunks(run_events, CHUNK))
+    return MatchedFile(file, directory, {run: len(run_events) for run, run_events in events.items()}, unmatched, parts)
 
 
-class ImportCounts:
-    """Running counts of an import."""
+def store_part(context: AppContext, matched: MatchedFile, part: int) -> ImportCounts:
+    """Store one part of a file: restated events are corrected, and moved events are retracted from their former run.
 
-    def __init__(self) -> None:
-        self.accepted = self.duplicates = self.corrected = 0
-        self.rejected: list[RejectedEvent] = []
-        self.left_out: Counter[str] = Counter()
+    An event keeps its stored type: fields of another type are left out.
+    """
+    run_id, events = matched.parts[part]
+    run = matched.directory.runs[run_id]
+    others = [other for other in matched.directory.runs.values() if other.id != run_id]
+    ids = [event.id for event in events]
+    retracted = 0
+    for other, stored in context.store.latest_revisions_elsewhere(others, ids):
+        retracted += append_events(context, other, [make_retraction(stored)]).accepted
+    newest = context.store.latest_revisions(run, ids)
+    types = {name: first.type for name, first in context.store.find_events(run, list(newest)).items()}
+    again = [event for event in events if event.id in newest]
+    corrections = [make_restatement(drop_foreign_fields(event, types[event.id]), newest[event.id]) for event in again]
+    appended = append_events(context, run, [event for event in events if event.id not in newest])
+    corrected = append_events(context, run, [correction for correction in corrections if correction is not None])
+    return ImportCounts(
+        accepted=appended.accepted,
+        duplicates=appended.duplicates + corrections.count(None),
+        corrected=retracted + corrected.accepted,
+        rejected=(*appended.rejected, *corrected.rejected),
+        left_out=Counter(what for event in again if (what := foreign_fields_text(event, types[event.id]))),
+    )
+
+
+def import_result(matched: MatchedFile, counts: ImportCounts) -> ImportResult:
+    """The result of an import whose parts are all stored."""
+    left_out = (f"left out: {what} ({count})" for what, count in sorted(counts.left_out.items()))
+    return ImportResult(
+        counts.accepted,
+        counts.duplicates,
+        counts.corrected,
+        counts.rejected[:MAX_LISTED],
+        matched.unmatched[:MAX_LISTED],
+        len(matched.unmatched),
+        matched.runs,
+        (*matched.file.notes, *left_out)[:MAX_LISTED],
+    )
 
 
 class RunDirectory:
@@ -137,25 +214,3 @@ def _by_run(matched: Sequence[ImportedEvent], directory: RunDirectory) -> tuple[
         else:
             events[run.id].append(one.event)
     return events, unmatched_rows
-
-
-def _store_chunk(context: AppContext, run: RunRecord, others: Sequence[RunRecord], events: Sequence[Event], counts: ImportCounts) -> None:
-    """Store a chunk: restated events are corrected, and moved events are retracted from their former run.
-
-    An event keeps its stored type: fields of another type are left out.
-    """
-    ids = [event.id for event in events]
-    for other, stored in context.store.latest_revisions_elsewhere(others, ids):
-        taken = append_events(context, other, [make_retraction(stored)])
-        counts.corrected += taken.accepted
-    newest = context.store.latest_revisions(run, ids)
-    types = {name: first.type for name, first in context.store.find_events(run, list(newest)).items()}
-    again = [event for event in events if event.id in newest]
-    corrections = [make_restatement(drop_foreign_fields(event, types[event.id]), newest[event.id]) for event in again]
-    counts.left_out.update(what for event in again if (what := foreign_fields_text(event, types[event.id])))
-    appended = append_events(context, run, [event for event in events if event.id not in newest])
-    corrected_events = append_events(context, run, [correction for correction in corrections if correction is not None])
-    counts.accepted += appended.accepted
-    counts.duplicates += appended.duplicates + corrections.count(None)
-    counts.corrected += corrected_events.accepted
-    counts.rejected += [*appended.rejected, *corrected_events.rejected]

@@ -72,6 +72,7 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("PATCH", "/v1/track/runs/<run_id>"): {"name": "renamed"},
     ("POST", "/v1/track/runs/<run_id>/events"): {"events": [EVENT]},
     ("POST", "/v1/track/imports"): b"JobID|JobName|State\n",
+    ("DELETE", "/v1/track/imports/<import_id>"): None,
     ("POST", "/v1/track/programs/<program_id>/alert-rules"): RULE_EXAMPLE,
     ("DELETE", "/v1/track/alert-rules/<rule_id>"): None,
     ("POST", "/v1/track/alert-rules/<rule_id>/test"): None,
@@ -120,9 +121,13 @@ def own_ids(doors: House) -> Mapping[str, str]:
     asked = doors.ask("ours", "POST", "/v1/scenarios", json=SCENARIO_EXAMPLE)
     over = doors.ask("ours", "DELETE", asked.headers["Location"])  # so that its stream ends at once
     assert over.status_code == 202, over.text
+    query = f"kind=sacct&run={run}&basis=billed"
+    taken = doors.ask("ours", "POST", f"/v1/track/imports?{query}", data=uuid.uuid4().hex, headers={"Prefer": "respond-async"})
+    assert doors.ask("ours", "DELETE", taken.headers["Location"]).status_code == 202
     result = made(doors, "/v1/results", RESULT_EXAMPLE)
     link = made(doors, f"/v1/results/{result}/links", {})
     there = {"program_id": program, "run_id": run, "rule_id": rule, "scenario_id": over.get_json()["id"]}
+    there["import_id"] = taken.get_json()["id"]
     quote = doors.ask("ours", "POST", "/v1/price-files", json=QUOTE | {"name": str(uuid.uuid4())})
     assert quote.status_code == 201, quote.text
     return there | {"result_id": result, "link_id": link, "price_file": quote.get_json()["name"]}
@@ -273,7 +278,7 @@ def needed(app: Flask, method: str, rule: str) -> str:
     return str(scope)
 
 
-LOGGED_ELSEWHERE = {"/v1/track/runs/<run_id>/events", "/v1/track/imports"}
+LOGGED_ELSEWHERE = {"/v1/track/runs/<run_id>/events", "/v1/track/imports", "/v1/track/imports/<import_id>"}
 """Tracked events are a log of their own."""
 FROM = "192.0.2.7"
 

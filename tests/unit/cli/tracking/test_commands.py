@@ -18,8 +18,8 @@ from service.cli.tracking import FORMATS, KINDS
 from service.cli.tracking import track as command
 from service.config import load_settings
 from service.formats.documents.render import accepted_types
+from service.formats.imports.readers import READERS
 from service.store.tracking.tables import track_hours
-from service.usecases.tracking.imports import READERS
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, told
 from tests.unit.cli.test_cli import HEAVY
 

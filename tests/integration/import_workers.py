@@ -1,0 +1,34 @@
+"""Imports that real workers do."""
+
+from __future__ import annotations
+
+from service.context import AppContext
+from service.domain.jobs import Job
+from service.domain.teams import EVERYBODY
+from service.domain.tracking.records import RunRecord
+from service.usecases.tracking import import_jobs
+from service.usecases.tracking.imports import ImportScope
+from service.usecases.tracking.programs import start_program, start_run
+from tests.conftest import wait_for
+
+BILL_HEADER = "BillingCurrency,ChargePeriodStart,ChargePeriodEnd,EffectiveCost,BilledCost,ChargeCategory,ServiceCategory,ResourceId\n"
+
+
+def begin_import(context: AppContext, rows: int) -> tuple[RunRecord, Job]:
+    """A run, and the job that imports its bill of so many charges; it is being stored."""
+    program = start_program(context, EVERYBODY, {"name": "imported"}, None, None)
+    run = start_run(context, program, {"name": "main"}, None)
+    line = "USD,2026-02-01T00:00:00Z,2026-02-02T00:00:00Z,2.0,2.0,Usage,Compute,i-{}\n"
+    content = (BILL_HEADER + "".join(map(line.format, range(rows)))).encode()
+    made = import_jobs.submit_import(context, EVERYBODY, "focus", content, ImportScope(run=run), "effective")
+    wait_for(lambda: stored_parts(context, made.id) > 0, "the first part of the import to be stored")
+    job = context.store.job(made.id)
+    assert job is not None
+    return run, job
+
+
+def stored_parts(context: AppContext, import_id: str) -> int:
+    """Number of parts of an import that are stored and counted."""
+    found = context.store.stored_parts(import_id)
+    assert found is not None
+    return found.parts
