@@ -59,7 +59,7 @@ def _absences(program: Program) -> Iterator[str]:
     work = [*(overhead.line for overhead in program.overheads), *(line.line for line in program.other_lines)]
     if program.outcome is None:
         yield "no outcome: state the metric, its target and what a point is worth, or no figure here can be weighed against a value"
-    if not any("evaluation" in name for name in work):
+    if program.evaluation is None and not any("evaluation" in name for name in work):
         yield "no evaluation: state evaluation, overhead.evaluation or outcome.evaluation_usd, or the gates decide on nothing"
     if not any(name.startswith("personnel") for name in work):
         yield "no people: state personnel, or the budget pays for machines that nobody runs"

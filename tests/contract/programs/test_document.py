@@ -26,7 +26,7 @@ FIELD = re.compile(r"`(\w+)`(?: \(([^)]*)\))?")
 ASSUMED = "no field; always assumed"
 PROGRAM_DEFAULTS = tomllib.loads(resources.files("service.presets").joinpath("data", "program.toml").read_text(encoding="utf-8"))["default"]
 # A default that is a word in the table: twice as many accelerators.
-IN_WORDS = {"off_track_below", "blocking", "overheads_before_runs", "accelerators_factor"}
+IN_WORDS = {"off_track_below", "taken", "blocking", "overheads_before_runs", "accelerators_factor"}
 IN_WORDS |= {"evaluation_blocking", "evaluation_at", "scored_tokens", "generated_tokens"}
 OWN = {"data.filter_yield": filter_yield()[0].p50, "tiers.runs.repeat": RunRepetition().repeat, "tiers.runs.seeds": RunRepetition().seeds}
 

@@ -99,4 +99,5 @@ def test_without_a_price_there_are_hours_and_no_dollars(client: FlaskClient) -> 
     found = answer["evaluation"]
     assert (found["usd"], found["suites"][0]["usd"], answer["lines"]) == (None, None, [])
     assert found["accelerator_hours"] > 0
+    assert not any(text.startswith("no evaluation") for text in answer["warnings"])
     assert any(entry["kind"] == "evaluation" for entry in answer["schedule"]["calendar"])
