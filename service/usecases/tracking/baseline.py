@@ -45,15 +45,16 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
 
 
 def shift_plan(planned: Body, start: str | None) -> dict[str, Any]:
-    """The plan with its runs' dates and its finish moved by the days from its own start to the tracked one."""
-    if start is None or planned.get("start") is None:
+    """The plan with its runs' dates, its weeks and its finish moved by the days from its own start to the tracked one."""
+    if start is None or planned.get("start") is None or "runs" not in planned:
         return dict(planned)
     days = date.fromisoformat(start) - date.fromisoformat(planned["start"])
     runs = [
         {**run, **{name: _move(run[name], days) for name in ("start", "finish")}, "finish_range": _move_range(run["finish_range"], days)}
         for run in planned["runs"]
     ]
-    return {**planned, "runs": runs, "finish": _move_range(planned["finish"], days)}
+    weeks = [{**week, "week": _move(week["week"], days)} for week in planned["weeks"]]
+    return {**planned, "runs": runs, "weeks": weeks, "finish": _move_range(planned["finish"], days)}
 
 
 def _move_range(finish: Body | None, days: timedelta) -> dict[str, str | None] | None:

@@ -32,7 +32,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A forecast against its limit: excess of median and p90, and the texts for each case."""
+    """A forecast against its limit: excess of median, and of p90 over what was planned of it, and the texts for each case."""
 
     over: float
     over_at_p90: float
@@ -45,8 +45,8 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     """Headline of a program, with notes."""
     cost, finish = status.forecast.cost_usd, status.forecast.finish
     budget = status.earned_value.bac_usd if baseline.budget_usd is None else baseline.budget_usd
-    money = _money(cost, budget) if cost and budget else None
-    time = _time(finish, baseline.deadline) if finish and baseline.deadline else None
+    money = _money(cost, budget, _planned_high(budget, baseline.total_usd)) if cost and budget else None
+    time = _time(finish, baseline.deadline, _planned_end(baseline.deadline, baseline.finish)) if finish and baseline.deadline else None
     standing, text = _standing([limit for limit in (money, time) if limit], status)
     return Headline(
         health=standing,
@@ -57,24 +57,34 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     )
 
 
-def _money(cost: Range, budget: float) -> _Limit:
+def _planned_high(budget: float, planned: Range | None) -> float:
+    """Cost above which the p90 is a risk: the plan's p90 where the budget is its median, which half of its outcomes exceed anyway."""
+    return planned.p90 if planned is not None and round(planned.p50 - budget, 2) == 0 else budget
+
+
+def _planned_end(deadline: date, planned: FinishDates | None) -> date:
+    """As `_planned_high`, of the deadline."""
+    return planned.p90 if planned is not None and planned.p50 == deadline else deadline
+
+
+def _money(cost: Range, budget: float, risky: float) -> _Limit:
     over, high = round(cost.p50 - budget, 2), round(cost.p90 - budget, 2)
     range_of = f"{cost.p50:,.0f} USD ({cost.p10:,.0f} to {cost.p90:,.0f}) against a budget of {budget:,.0f} USD"
     return _Limit(
         over=over,
-        over_at_p90=high,
+        over_at_p90=round(cost.p90 - risky, 2),
         beyond=f"over budget by {over:,.0f} USD ({over / budget:.1%}): forecast {range_of}",
         within=f"forecast cost {range_of}",
         risk=f"one time in ten the cost is more than {high:,.0f} USD over budget",
     )
 
 
-def _time(finish: FinishDates, deadline: date) -> _Limit:
+def _time(finish: FinishDates, deadline: date, risky: date) -> _Limit:
     over, high = (finish.p50 - deadline).days, (finish.p90 - deadline).days
     range_of = f"{finish.p50} ({finish.p10} to {finish.p90})"
     return _Limit(
         over=over,
-        over_at_p90=high,
+        over_at_p90=(finish.p90 - risky).days,
         beyond=f"late by {_days(over)}: forecast end {range_of} against a deadline of {deadline}",
         within=f"forecast end {range_of}, " + (f"{_days(-over)} before the deadline" if over else "the day of the deadline"),
         risk=f"one time in ten the end is more than {_days(high)} late",

@@ -24,6 +24,7 @@ from service.usecases.tracking.feedback import record_outcome
 
 Given = Mapping[str, Any]
 OPEN = "open"
+DATES = ("start", "finish", "finish_range")
 NOT_OURS = "there is no {what} of this id"
 
 
@@ -64,10 +65,26 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
 
 
 def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
-    """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change."""
-    body = {**program.body, **{name: to_builtins(value) for name, value in given.items()}}
+    """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change.
+
+    Another start moves the plan's dates, and those of its tracked runs where these are the plan's.
+    """
+    news = {name: to_builtins(value) for name, value in given.items()}
+    body = {**shift_plan(program.body, news.get("start")), **news}
     _check_order(body, "deadline", "/deadline")
+    if news.get("start"):
+        _move_runs(context, who, program, body)
     return context.store.change_program(program, body, context.clock(), who.key)
+
+
+def _move_runs(context: AppContext, who: Principal, program: ProgramRecord, body: Given) -> None:
+    """Give tracked runs with the plan's dates those of the moved plan; a repeat changes nothing."""
+    for run in context.store.runs(program.id):
+        tier, name, planned = run.body["tier"], run.name, run.body["planned"]
+        old, new = (planned_run(each, tier, name) for each in (program.body, body))
+        moved = {field: new[field] for field in DATES if old.get(field) != new.get(field) and planned.get(field) == old.get(field)}
+        if moved:
+            context.store.change_run(run, {**run.body, "planned": {**planned, **moved}}, context.clock(), who.key)
 
 
 def start_run(context: AppContext, program: ProgramRecord, given: Given, idempotency: IdempotencyRecord | None) -> RunRecord:

@@ -108,6 +108,24 @@ class TestPrograms:
             assert status["forecast"]["finish"] == {name: day.isoformat() for name, day in planned.items()}
             assert "calendar" in status["forecast"]["basis"]
 
+    def test_another_start_moves_the_dates_of_the_plan_and_of_its_runs(self, client: FlaskClient) -> None:
+        """Of runs that have the plan's dates, not of those whose start was stated; the burn plan moves too."""
+        request = json.loads((EXAMPLES / "program-1b-64.json").read_text())
+        answer = client.post("/v1/estimate/program", json=request).get_json()
+        program = made(client, "/v1/track/programs", {"name": "1B", "plan": answer})
+        url = f"/v1/track/programs/{program['id']}"
+        first, second = program["planned_runs"][:2]
+        follows = made(client, f"{url}/runs", first)
+        stated = made(client, f"{url}/runs", {**second, "planned": {"start": "2027-02-01", "finish": "2027-02-20"}})
+        later = (date.fromisoformat(program["start"]) + timedelta(days=14)).isoformat()
+        before = client.get(f"{url}/status?as_of={later}T12:00:00Z").get_json()
+        assert client.patch(url, json={"start": later}, headers={"If-Match": "*"}).status_code == 200
+        found = client.get(f"/v1/track/runs/{follows['id']}").get_json()
+        assert found["planned"]["start"] == (date.fromisoformat(follows["planned"]["start"]) + timedelta(days=14)).isoformat()
+        assert client.get(f"/v1/track/runs/{stated['id']}").get_json()["planned"]["start"] == "2027-02-01"
+        after = client.get(f"{url}/status?as_of={later}T12:00:00Z").get_json()
+        assert before["burn_rate"]["planned"]["usd_per_day"] != after["burn_rate"]["planned"]["usd_per_day"] > 0
+
     def test_the_gate_follows_the_budget(self, client: FlaskClient) -> None:
         """Its amount is its share of the budget in force, its day the week in which the burn plan reaches that."""
         request = json.loads((EXAMPLES / "program-1b-64.json").read_text())

@@ -126,3 +126,13 @@ def test_a_gate_that_is_due_is_said_with_its_reasons() -> None:
     """What has to be decided stands under the first sentence."""
     gate = GateStatus(due=True, recommendation="stop", reasons=("CPI 0.62 is below 0.7",))
     assert standing(CHEAP, IN_TIME, gate=gate).notes == ("The half-spend gate is due: stop is recommended (CPI 0.62 is below 0.7).",)
+
+
+def test_a_fresh_program_on_its_plan_is_on_track_although_half_of_its_outcomes_exceed_the_median() -> None:
+    """Budget and deadline are the plan's medians: only a p90 beyond the plan's own is a risk."""
+    planned = replace(BASELINE, total_usd=Range(80_000, BUDGET, 130_000), finish=FinishDates(date(2027, 3, 1), DEADLINE, date(2027, 4, 20)))
+    forecast = FinishDates(date(2027, 3, 1), DEADLINE, date(2027, 4, 20))
+    assert standing(Range(80_000, BUDGET, 130_000), forecast, baseline=planned).health == "on_track"
+    assert standing(Range(80_000, BUDGET, 131_000), forecast, baseline=planned).health == "at_risk"
+    assert standing(Range(80_000, BUDGET, 130_000), forecast).health == "at_risk"
+    assert standing(Range(80_000, BUDGET, 130_000), forecast, baseline=replace(planned, budget_usd=BUDGET + 1)).health == "at_risk"
