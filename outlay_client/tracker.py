@@ -130,9 +130,18 @@ class Tracker:
         """Report the decision on a gate: `continue`, `pivot` or `stop`."""
         self._put("decision", {"gate": gate, "verdict": verdict, "text": text}, at)
 
-    def note(self, text: str, *, at: datetime | float | None = None) -> None:
-        """Report a note."""
-        self._put("note", {"text": text}, at)
+    def note(
+        self,
+        text: str,
+        *,
+        risk: str | None = None,
+        state: str | None = None,
+        usd: float | None = None,
+        days: float | None = None,
+        at: datetime | float | None = None,
+    ) -> None:
+        """Report a note, or that a `risk` is `open`, `occurred` or `closed`, and what it costs and delays."""
+        self._put("note", {"text": text, "risk": risk, "state": state, "usd": usd, "days": days}, at)
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until all events are acknowledged, at most `timeout` seconds; returns whether they are."""

@@ -9,8 +9,10 @@ from typing import Any, Literal
 
 from service.domain.programs.outcome import Guardrail, Outcome
 from service.domain.programs.program import MidpointGate
+from service.domain.programs.risks import RiskState
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
+from service.domain.tracking.risks import PlannedRisk
 from service.domain.training.estimate import FinishDates
 
 EventType = Literal[
@@ -38,6 +40,7 @@ class Event:
     `at` is the time of the event, UTC. `accelerator_hours` and `cost_micro_usd` are running totals of the run, `tokens_done` is the
     position in the plan. `loss` may be NaN or infinite. `mfu` and `share` (of the accelerators' time in use) lie between 0 and 1;
     `billed_until` is the end of the period that an invoiced cost pays for. `standard_error` and `samples` tell the noise of a value.
+    A note may say that a `risk` is in a `state`, at `micro_usd` and `days` where it occurred.
     """
 
     id: str
@@ -66,6 +69,9 @@ class Event:
     gate: str | None = None
     verdict: Verdict | None = None
     text: str | None = None
+    risk: str | None = None
+    state: RiskState | None = None
+    days: float | None = None
     supersedes: str | None = None
 
 
@@ -93,7 +99,7 @@ EVENT_FIELDS: Mapping[EventType, EventFields] = {
     "cost": EventFields(("micro_usd", "line", "billed_until", "text"), ("micro_usd", "line")),
     "utilisation": EventFields(("share", "accelerators", "text"), ("share",)),
     "decision": EventFields(("gate", "verdict", "text"), ("gate", "verdict")),
-    "note": EventFields(("text",), ("text",)),
+    "note": EventFields(("text", "risk", "state", "micro_usd", "days"), ("text",)),
     "correction": EventFields(("supersedes", *CONTENT_FIELDS), ("supersedes",)),
 }
 """A correction without further fields retracts the event; with fields it replaces those of the event, at that event's time."""
@@ -191,3 +197,4 @@ class ProgramBaseline:
     runs: tuple[RunBaseline, ...] = ()
     finish: FinishDates | None = None
     guardrails: tuple[Guardrail, ...] = ()
+    risks: tuple[PlannedRisk, ...] = ()

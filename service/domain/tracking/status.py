@@ -16,6 +16,7 @@ from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import Recommendation, Verdict
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
+from service.domain.tracking.risks import ReserveStatus, TrackedRisk
 from service.domain.training.estimate import FinishDates
 
 DriftQuantity = Literal["throughput", "price", "goodput", "failures", "tokens_per_day"]
@@ -290,6 +291,8 @@ class ProgramStatus:
     drift: Annotated[tuple[Drift, ...], Doc("Lasting changes of rates")]
     interruptions: Annotated[InterruptionSummary, Doc("Interruptions against the failure budget")]
     gate: Annotated[GateStatus, Doc("The half-spend gate")]
+    risks: Annotated[tuple[TrackedRisk, ...], Doc("The plan's risks and those that notes name", max_items=1000)]
+    reserve: Annotated[ReserveStatus | None, Doc("What risks leave of the reserve; null where neither a plan nor a risk is known")]
     cost_drivers: Annotated[CostDrivers | None, Doc("Cost at completion against the plan; null without a plan")]
     deadline_missed: Annotated[bool | None, Doc("Whether the median finish is after the deadline; null without a deadline")]
     runs: Annotated[tuple[RunStatus, ...], Doc("Runs in the order of creation")]

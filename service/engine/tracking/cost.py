@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from service.domain.tracking.events import RunBaseline
 from service.domain.tracking.status import BurnRate, BurnWindow, Spend, SpendLine, WindowName
 from service.domain.training.estimate import COMPUTE_LINE
-from service.engine.tracking.history import CumulativeSeries, RunHistory
+from service.engine.tracking.history import MICRO, CumulativeSeries, RunHistory
 
 Floats = NDArray[np.float64]
 CostAt = Callable[[Floats], Floats]
 Span = tuple[datetime, datetime]
-MICRO = 1_000_000
 WINDOWS: tuple[tuple[WindowName, float], ...] = (("28d", 672.0), ("7d", 168.0), ("24h", 24.0))
 HOURS_PER_DAY = 24.0
 

@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.tracking.events import Verdict
+from service.domain.tracking.risks import RiskNote
 from service.domain.training.estimate import COMPUTE_LINE
 from service.engine.tracking.hourly_rollup import BRANCH, EPOCH, HOUR_US, INTERRUPTION, RESTART, STEADY, HourColumns, hour_of, read_rollups
 from service.engine.tracking.lineage import Lineage, RunSamples, trace_lineage
 
 Floats = NDArray[np.float64]
+MICRO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class RunHistory:
     losses: HourlyLosses
     evaluations: tuple[Evaluation, ...]
     decisions: tuple[Decision, ...]
+    risks: tuple[RiskNote, ...]
     mfu: float | None
     share: float | None
     warnings: tuple[str, ...]
@@ -212,6 +215,7 @@ def _history(columns: HourColumns, until: datetime) -> RunHistory:
         losses=_losses(columns, line),
         evaluations=tuple(_evaluation(when, one) for when, one in _moments(marks, "evaluation") if "value" in one),
         decisions=tuple(Decision(when, one["gate"], one["verdict"]) for when, one in _moments(marks, "decision")),
+        risks=tuple(_risk_note(when, one) for when, one in _moments(marks, "note") if "risk" in one),
         mfu=mfu_sum / mfus if mfus else None,
         share=share_sum / shares if shares else None,
         warnings=(*line.warnings, *hours_warnings, *micro_warnings),
@@ -223,6 +227,11 @@ def _marks(columns: HourColumns) -> Iterator[tuple[float, str, Mapping[str, Any]
     for hour, (marks, _, _) in columns.rest:
         for us, kind, given in marks:
             yield hour * HOUR_US + us, kind, given
+
+
+def _risk_note(when: datetime, given: Mapping[str, Any]) -> RiskNote:
+    micro = given.get("micro_usd")
+    return RiskNote(when, given["risk"], given.get("state", "occurred"), None if micro is None else micro / MICRO, given.get("days"))
 
 
 def _moments(marks: Sequence[tuple[float, str, Mapping[str, Any]]], kind: str) -> Iterator[tuple[datetime, Mapping[str, Any]]]:

@@ -49,6 +49,10 @@ MARK_FIELDS = (
     "text",
     "standard_error",
     "samples",
+    "risk",
+    "state",
+    "micro_usd",
+    "days",
 )
 
 DOUBLES = np.dtype("<f8")

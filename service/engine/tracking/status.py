@@ -9,6 +9,7 @@ from itertools import chain
 
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
+from service.domain.tracking.risks import ReserveStatus
 from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
 from service.engine.tracking.change_point import DriftRules
 from service.engine.tracking.cost import burn_rate, cost_run, spend
@@ -22,6 +23,7 @@ from service.engine.tracking.outlook import (
     RunTarget,
     beside_change_usd,
     find_targets,
+    is_complete,
     program_forecast,
     run_forecast,
     unspent_plan_warnings,
@@ -30,6 +32,7 @@ from service.engine.tracking.plan_drift import PlanDriftRules
 from service.engine.tracking.planned_burn import planned_burn_rate, planned_run_burn_rate
 from service.engine.tracking.quality import watch_guardrails, watch_quality
 from service.engine.tracking.quality_drops import QualityRules
+from service.engine.tracking.risks import forecast_change_usd, reserve_status, track_risks, with_risks
 from service.engine.tracking.run_metrics import (
     SilenceRules,
     checkpoint_cadence,
@@ -90,7 +93,10 @@ def status(
     )
     spent, earned = spend(all_runs, baseline.budget_usd), earned_value(baseline, all_runs, now)
     guarded = watch_guardrails(baseline.guardrails, chain(*watched), baseline.outcome, rules.quality)
-    completion = program_forecast(baseline, found, forecasts, now)
+    risks = track_risks(baseline.risks, chain(*(run.history.risks for run in all_runs)))
+    reserve = reserve_status(baseline, risks)
+    risk_usd = 0.0 if is_complete(baseline, found, now) else forecast_change_usd(reserve)
+    completion = with_risks(program_forecast(baseline, found, forecasts, now), () if baseline.closed else risks, risk_usd)
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
     gate, gate_warnings = assess_gate(baseline, GateInputs(spent, earned, evaluations, decisions), rules.gate)
     missed = _deadline_missed(baseline, found, now)
@@ -107,8 +113,14 @@ def status(
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
         gate=gate,
+        risks=risks,
+        reserve=reserve,
         cost_drivers=drivers_at_completion(
-            baseline, all_runs, forecasts, [block.utilisation.goodput for block in blocks], beside_change_usd(baseline, found, now)
+            baseline,
+            all_runs,
+            forecasts,
+            [block.utilisation.goodput for block in blocks],
+            beside_change_usd(baseline, found, now) + risk_usd,
         ),
         deadline_missed=missed,
         runs=blocks,
@@ -116,6 +128,7 @@ def status(
             *_warnings(baseline, completion, missed, spent.remaining_usd),
             *unspent_plan_warnings(baseline, found, now),
             *gate_warnings,
+            *_overdrawn(reserve),
             *(_breached(one) for one in guarded if one.breached),
             *chain(*(block.warnings for block in blocks)),
         ),
@@ -184,6 +197,11 @@ def _regressed(metric: MetricQuality) -> str:
 def _breached(guardrail: GuardrailStatus) -> str:
     side = "below" if guardrail.direction == "up" else "above"
     return f"{guardrail.run}: {guardrail.metric} is {guardrail.last or 0.0:.4g}, {side} its guardrail, {guardrail.floor:.4g}"
+
+
+def _overdrawn(reserve: ReserveStatus | None) -> Iterator[str]:
+    if reserve is not None and reserve.left_usd < 0:
+        yield f"risks that occurred cost {-reserve.left_usd:,.0f} USD more than the reserve of {reserve.planned_usd:,.0f} USD holds"
 
 
 def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now: datetime) -> bool | None:

@@ -10,10 +10,12 @@ from typing import Any, get_args
 
 from marshmallow import ValidationError, post_load, validates_schema
 
+from service.domain.programs.risks import RiskState
 from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, EventFields, EventType, Verdict
 from service.domain.tracking.records import LoggedEvent
 from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.programs.fields import MAX_DAYS
 from service.schemas.tracking.event_reader import Plan, plan_of, read
 from service.serialization import to_builtins
 from service.usecases.tracking.events import AppendResult, RejectedEvent
@@ -82,12 +84,19 @@ class EventSchema(Schema):
     value = Number(description="evaluation: value of the metric")
     standard_error = NotNegative(description="evaluation: standard error of the value [unit of the metric]")
     samples = Count(minimum=1, suffixes=False, description="evaluation: items behind a value that is a share of correct ones")
-    usd = Number(minimum=-MAX_USD, maximum=MAX_USD, description="cost: amount beside the running total [USD]; credits are negative")
+    usd = Number(
+        minimum=-MAX_USD,
+        maximum=MAX_USD,
+        description="cost: amount beside the running total, credits are negative; note: what a risk that occurred costs [USD]",
+    )
     line = Text(description="cost: cost line, such as storage, network, personnel, or compute for an invoice")
     billed_until = Moment(description="cost: end of the invoiced period; until then the invoice replaces the running total")
     gate = Text(description="decision: the gate, such as midpoint or a tier")
     verdict = Choice(get_args(Verdict), description="decision: the verdict")
     text = Text(max_length=2000, lines=True, description="note, decision, restart, cost: text")
+    risk = Text(description="note: name of the risk that it is about")
+    state = Choice(get_args(RiskState), description="note: state of the risk; left out: occurred")
+    days = NotNegative(maximum=MAX_DAYS, description="note: delay by the risk that occurred; left out: as planned [days]")
     supersedes = Text(description="correction: the id of the event that it retracts, or changes where it has fields of that event's type")
 
     @validates_schema(skip_on_field_errors=True)

@@ -12,6 +12,7 @@ from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import PlannedPhase, PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.risks import PlannedRisk
 from service.domain.training.estimate import FinishDates
 from service.engine.scheduling.calendar import next_working_day
 from service.presets.programs import find_program_default
@@ -38,6 +39,7 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "midpoint_gate": answer["midpoint_gate"],
         "holidays": asked.get("holidays", []),
         "outcome": answer["outcome"],
+        "risks": [_risk_of_plan(risk) for risk in answer["risks"]],
         "guardrails": (answer["outcome"] or {}).get("guardrails") or [],
         "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
         "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
@@ -115,6 +117,17 @@ def _run_over_step_speed(estimate: Body) -> float:
     return float(throughput["effective_tokens_per_s"] / (throughput["tokens_per_s"] * goodput * held_share))
 
 
+def _risk_of_plan(risk: Body) -> dict[str, Any]:
+    days = risk.get("days")
+    return {
+        "name": risk["name"],
+        "state": risk.get("state", "open"),
+        "loss_usd": risk["loss_usd"],
+        "expected_loss_usd": risk["expected_loss_usd"],
+        "days": days["p50"] if days else 0.0,
+    }
+
+
 def _shares(answer: Body) -> dict[str, float]:
     """Shares of the budget in reserve, and planned for people, storage and overheads around the runs."""
     total, reserve = answer["total_usd"]["p50"], answer["envelope"]["reserve_usd"]
@@ -146,6 +159,7 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         runs=tuple(_planned(run, run["name"], run["tier"], closed=False) for run in body.get("runs", ())),
         finish=_finish_dates(finish),
         guardrails=tuple(Guardrail(one["metric"], one["floor"]) for one in body.get("guardrails") or ()),
+        risks=tuple(PlannedRisk(**risk) for risk in body.get("risks", ())),
     )
 
 

@@ -95,6 +95,7 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
         DocumentSection("forecast", "Forecast", tables=(_forecast(report),)),
         DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
         DocumentSection("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
+        DocumentSection("risks", "Risks and reserve", _reserve(status["reserve"], status["risks"]), (_risks(status["risks"]),)),
         DocumentSection("drift", "Drift", listed=tuple(_drift(status["drift"]))),
         quality_section(status),
         DocumentSection("runs", "Runs", tables=(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
@@ -105,6 +106,30 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
         DocumentSection("unknown", "Not known", tables=(_unknown(report["unknown"]),)),
         DocumentSection("assumptions", "What the figures rest on", tables=(_assumptions(report["assumptions"]),)),
     )
+
+
+def _reserve(reserve: Mapping[str, Any] | None, risks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What risks leave of the reserve, where there are any."""
+    if reserve is None or not risks:
+        return ()
+    planned, drawn, released, left = (_usd(reserve[f"{part}_usd"]) for part in ("planned", "drawn", "released", "left"))
+    return (f"Of the reserve of {planned} USD {drawn} USD are drawn and {released} USD released: {left} USD are left.",)
+
+
+def _risks(risks: Sequence[Mapping[str, Any]]) -> DocumentTable:
+    rows = [
+        (
+            risk["name"],
+            risk["state"],
+            _minute(risk["since"]) if risk["since"] else "",
+            _usd(risk["planned_usd"]),
+            _usd(risk["usd"]),
+            number(risk["days"]),
+        )
+        for risk in risks
+    ]
+    head = ("risk", "state", "since", "held for it, USD", "draws, USD", "delays, days")
+    return DocumentTable(head, rows, frozenset({3, 4, 5}), frozenset({2}))
 
 
 def _spending(report: Report) -> DocumentTable:
