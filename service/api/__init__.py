@@ -17,6 +17,7 @@ RESOURCES: tuple[str, ...] = (
     "service.api.resources.training.estimate",
     "service.api.resources.programs",
     "service.api.resources.portfolio",
+    "service.api.resources.inverse",
     "service.api.resources.training.reprice",
     "service.api.resources.comparison",
     "service.api.resources.ask",

@@ -40,6 +40,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate.",
     ),
     "fit": ("planning.scaling:fit", "A scaling law from FILE."),
+    "inverse": (
+        "planning.inverse:inverse",
+        "The most runs, sweep points or context within a budget, from flags, or from a JSON or YAML FILE.",
+    ),
     "keys": ("operations.keys:keys", "API keys of teams. As soon as one exists, every HTTP request needs one."),
     "login": ("operations.login:login", "Keep the API key of a server, typed or from standard input, once the server has accepted it."),
     "logout": ("operations.login:logout", "Forget the kept API key of a server. The key stays valid: `outlay keys revoke` there ends it."),

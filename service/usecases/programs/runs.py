@@ -142,12 +142,12 @@ def _estimate_run(estimates: EstimateCache, request: Request, run: Request, poin
     except DomainError as problem:
         raise problem.below(locate_problem(problem, request, run["estimate"], f"{pointer}/estimate")) from problem
     repetition = _repetition(request, run, _most_accelerators(whole, answer), pointer, notes)
-    planned = _planned_run(run["name"], answer, whole, repetition)
+    planned = planned_run(run["name"], answer, whole, repetition)
     shared = replace(planned, pool=run.get("pool", planned.accelerator), priority=run.get("priority", 0))
     return EstimatedRun(shared, estimates.run(whole), whole, answer, pointer)
 
 
-def _planned_run(name: str, answer: EstimateAnswer, request: Request, repetition: RunRepetition) -> PlannedRun:
+def planned_run(name: str, answer: EstimateAnswer, request: Request, repetition: RunRepetition) -> PlannedRun:
     """A run as the budget takes it."""
     estimate = answer.estimate
     hours, reliability = estimate.time.wall_clock_hours, estimate.reliability

@@ -131,10 +131,10 @@ def _budget(request: Request, today: date, notes: AssumptionLog) -> Budget:
         return Budget("usd", section[kind])
     if kind == "accelerator_hours":
         return Budget("accelerator_hours", section[kind])
-    return Budget("wall_clock_hours", 24 * section["days"] if kind == "days" else _hours_left(request, today, notes))
+    return Budget("wall_clock_hours", 24 * section["days"] if kind == "days" else hours_left(request, today, notes))
 
 
-def _hours_left(request: Request, today: date, notes: AssumptionLog) -> float:
+def hours_left(request: Request, today: date, notes: AssumptionLog) -> float:
     """Hours until the end of the deadline's day, without queue hours."""
     schedule, deadline = request.get("schedule", {}), request["budget"]["deadline"]
     start = schedule.get("start") or notes.assume("schedule.start", today, "no start is stated: today")
