@@ -388,3 +388,19 @@ def test_a_harness_without_a_serving_engine_takes_tens_of_times_as_long(context:
     suite = {"name": "helm", "samples": 580_000, "prompt_tokens": 650, "output_tokens": 50, "generated": True}
     assert hours_on(context, 8, "13B", suite) < 100
     assert 300 < hours_on(context, 8, "13B", suite, busy_share=0.02) < 1500
+
+
+def test_long_contexts_cost_more_than_their_tokens(context: AppContext) -> None:
+    """RULER on a 7B: 2 hours at 128k tokens, 10 minutes at 16k (NVIDIA/RULER, issue 7): 12 times as long for 8 times the tokens."""
+    suite = {"name": "ruler", "samples": 500, "output_tokens": 64, "generated": True}
+    machine = {"hardware": {"accelerator": "A100-80GB", "count": 8}, "model": {"preset": "llama-3.1-8b"}, "data": {"tokens": "100B"}}
+    short, long = (
+        evaluated(
+            context,
+            suite | {"prompt_tokens": length * 1024, "blocking": False, "accelerators": 1},
+            tiers=with_runs(estimate=machine),
+            evaluation={"start_minutes": 0},
+        ).accelerator_hours
+        for length in (16, 128)
+    )
+    assert 9 < long / short < 22
