@@ -24,6 +24,7 @@ from service.usecases.programs.estimates import Request
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.programs.suites import Suite, SuiteOnRun, Surroundings, resolve_suites, resolve_surroundings, time_suite
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.training.estimate import MAX_ACCELERATOR_HOURS
 
 Runs = Mapping[tuple[str, str], EstimatedRun]
 WEIGHT_BYTES = 2
@@ -112,6 +113,11 @@ def _suite_cost(suite: Suite, tier: Tier, loads: Sequence[_Load]) -> SuiteCost:
     """A suite on all runs of a tier. A tier's runs share its machine, as its overheads do."""
     hours = [load.one.hours.scaled(load.evaluations * load.one.accelerators) for load in loads]
     whole = Range(*(sum(getattr(one, name) for one in hours) for name in ("p10", "p50", "p90")))
+    if whole.p90 > MAX_ACCELERATOR_HOURS:
+        raise InvalidRequest(
+            f"the suite would take {whole.p90:.3g} accelerator-hours, more than {MAX_ACCELERATOR_HOURS:g}: check its samples and how often",
+            f"/evaluation/suites/{suite.index}",
+        )
     machine = max(run.occupied for run in tier.runs)
     evaluations = sum(load.evaluations for load in loads)
     return SuiteCost(

@@ -332,6 +332,7 @@ def test_the_overhead_is_not_counted_on_top(context: AppContext) -> None:
         ({"tokens": "1M", "generated": True}, "/evaluation/suites/0/tokens"),
         ({"samples": 5, "tier": "prototype"}, "/evaluation/suites/0/tier"),
         ({"samples": 5, "accelerators": 8}, "/evaluation/suites/0/accelerators"),
+        ({"samples": 10**18, "every_tokens": 1, "blocking": False}, "/evaluation/suites/0"),
     ],
 )
 def test_contradictions_are_refused(context: AppContext, suite: dict[str, Any], pointer: str) -> None:
