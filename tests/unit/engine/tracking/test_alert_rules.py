@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.domain.programs.outcome import Guardrail
 from service.domain.tracking.alerts import RULE_FIELDS, AlertFinding, AlertKind, AlertRule, PreviousAlert, RuleInputs, SpendCaps, WatchedRun
 from service.domain.tracking.events import Event
 from service.domain.tracking.status import Drift, LossAlarm, LossFinding, ProgramStatus, Spend
@@ -281,3 +282,36 @@ class TestNews:
             log.judged(now, *subjects)
             assert (log.told, log.ended) == (told, ended)
             assert {subject for subject, over in log.ended.items() if over is None} == subjects
+
+
+class TestQuality:
+    EVENTS = (
+        *steadily(40),
+        event(10, "evaluation", metric="helpdesk", value=0.71, step=10),
+        event(30, "evaluation", metric="helpdesk", value=0.45, step=30),
+    )
+
+    def test_a_regression_names_the_way_back(self) -> None:
+        """The last good step, and what is redone; the same alert as long as the drop lasts."""
+        stood = standing(self.EVENTS, 40)
+        (found,) = evaluate_rule(rule("regression"), stood)
+        assert found.title == "a metric has regressed"
+        assert "helpdesk has dropped from 0.71 to 0.45" in found.text
+        assert "of step 10" in found.text
+        assert (found.figures["last_good_step"], found.figures["redone_usd"]) == (10, 300.0)
+        later = [*self.EVENTS, event(39, "evaluation", metric="helpdesk", value=0.44)]
+        assert evaluate_rule(rule("regression"), standing(later, 40))[0].subject == found.subject
+
+    def test_a_closed_run_is_not_watched(self) -> None:
+        """It does not go back."""
+        stood = standing(self.EVENTS, 40)
+        assert evaluate_rule(rule("regression"), replace(stood, runs=(WatchedRun("r0", is_open=False),))) == ()
+
+    def test_a_breached_guardrail_is_found(self) -> None:
+        """With the floor; one that is kept is not."""
+        for floor, many in ((0.5, 1), (0.4, 0)):
+            program = replace(PROGRAM, guardrails=(Guardrail("helpdesk", floor),))
+            stood = of(status(program, [(RUN, run_of(*self.EVENTS, until=40))], at(40), status_rules()))
+            found = evaluate_rule(rule("guardrail"), stood)
+            assert len(found) == many
+            assert all(one.figures["floor"] == 0.5 and "below its guardrail, 0.5" in one.text for one in found)
