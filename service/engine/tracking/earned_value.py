@@ -111,7 +111,7 @@ def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
     planned = _span_share(run.baseline.start, run.baseline.finish, now)
     bac = _Figure(run.baseline.usd, "no cost of the run is planned")
     done = _work_share(run)
-    return _block(bac, done, planned, _actual([run]), "the run's own plan")
+    return _block(bac, done, planned, _actual_compute(run), "the run's own plan")
 
 
 def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis: str) -> EarnedValue:
@@ -144,6 +144,13 @@ def _actual(runs: Sequence[CostedRun]) -> _Figure:
     """Actual cost of the runs [USD]; unknown where that of one run is: a partial sum would flatter."""
     unknown = next((run.unknown_reason for run in runs if run.unknown_reason), None)
     return _Figure(None, unknown) if unknown else _Figure(math.fsum(run.usd or 0.0 for run in runs))
+
+
+def _actual_compute(run: CostedRun) -> _Figure:
+    """Actual cost of a run's accelerators [USD]: its plan has no other lines, which the program plans around the runs."""
+    if run.unknown_reason:
+        return _Figure(None, run.unknown_reason)
+    return _Figure(math.fsum(line.usd for line in run.lines if line.line == COMPUTE_LINE))
 
 
 def _all_known(program: ProgramBaseline, scope: Sequence[RunBaseline]) -> bool:

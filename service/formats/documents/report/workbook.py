@@ -125,7 +125,7 @@ def _day(moment: str | None) -> Cell:
 
 def _runs(book: Book, report: Report) -> str:
     """Runs with their earned value; returns the address of their total cost."""
-    caption = "What is spent, done and forecast of each run. EV and CPI are by the run's own plan."
+    caption = "What is spent, done and forecast of each run. EV and CPI are by the run's own plan, CPI without other lines than compute."
     sheet = book.sheet("Runs", ("Runs", caption), RUNS)
     runs = report["status"]["runs"]
     for row, run in enumerate(runs, FIRST_ROW):
@@ -141,6 +141,8 @@ def _run(sheet: Sheet, row: int, run: Report) -> tuple[Cell, ...]:
     earned, cost = run["earned_value"], run["forecast"]["cost_usd"] or {}
     finish = run["forecast"]["finish"] or {"p50": None}
     planned, spent, done, ev = (sheet.at(row, column) for column in (3, 4, 7, 8))
+    others = (run["spend"]["usd"] or 0.0) - (earned["ac_usd"] or 0.0)
+    compute = f"({spent}-{others:.6f})" if others else spent
     return (
         run["name"],
         run["tier"] or "",
@@ -151,7 +153,7 @@ def _run(sheet: Sheet, row: int, run: Report) -> tuple[Cell, ...]:
         run["planned_tokens"],
         _input(earned["tokens_share"]),
         _formula(f"={planned}*{done}", earned["ev_usd"]),
-        _formula(_over(ev, spent), earned["cpi"]),
+        _formula(_over(ev, compute), earned["cpi"]),
         *(cost.get(name) for name in ("p50", "p10", "p90")),
         _day(finish["p50"]),
     )

@@ -101,6 +101,13 @@ def test_a_budget_that_is_spent_out() -> None:
     assert "overspent" in reason(earned_value(PROGRAM, [run(hours=100, usd=12.0)], at(240)), "tcpi")
 
 
+def test_a_runs_own_figures_leave_out_other_lines_than_compute() -> None:
+    """Its plan is of its accelerators: people and storage are the program's."""
+    told = cost_run(RUN, run_of(*steadily(50), cost(20.0, 500.0, "people")))
+    found = run_earned_value(told, at(72))
+    assert (found.ac_usd, found.cpi) == pytest.approx((500.0, 1.0))
+
+
 def test_past_the_deadline_everything_was_planned() -> None:
     """Planned value stays at the budget."""
     assert earned_value(PROGRAM, [run()], at(5000)).pv_usd == 1000.0
