@@ -28,6 +28,7 @@ from service.store.prices.snapshots import PriceRows
 from service.store.prices.team_prices import TeamPriceChanges, TeamPrices
 from service.store.results.results import ResultRows
 from service.store.scenarios.scenarios import ChunkClaim, NewScenario, OpenWork, ScenarioRows, TeamQuotaReached
+from service.store.secret_loss import LostSecrets, SecretLossRows
 from service.store.slack import SlackRows
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, DueEvaluation
@@ -49,6 +50,7 @@ __all__ = [
     "DueEvaluation",
     "DueFigures",
     "HistoryFilter",
+    "LostSecrets",
     "NewImport",
     "NewScenario",
     "OpenWork",
@@ -90,6 +92,7 @@ class Store(
     ResultRows,
     BackupRows,
     SlackRows,
+    SecretLossRows,
     AuditRows,
     MetricRows,
 ):

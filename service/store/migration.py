@@ -33,6 +33,17 @@ def revisions() -> tuple[str, ...]:
     return tuple(reversed([found.revision for found in script.walk_revisions()]))
 
 
+def losses(engine: Engine, revision: str) -> tuple[tuple[str, str], ...]:
+    """What going back to a revision drops or leaves unread, by the revision that is taken back, the newest first."""
+    script, known = ScriptDirectory.from_config(alembic_config()), revisions()
+    with engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    if current not in known or revision not in known:
+        return ()
+    back = reversed(known[known.index(revision) + 1 : known.index(current) + 1])
+    return tuple((name, " ".join(str(script.get_revision(name).module.downgrade.__doc__).split())) for name in back)
+
+
 def upgrade(engine: Engine) -> None:
     """Apply every missing migration. Several processes may call it at once."""
     migrate_to(engine, revisions()[-1])

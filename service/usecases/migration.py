@@ -24,3 +24,12 @@ def migrate(context: AppContext, revision: str | None) -> str:
     except LookupError as error:
         raise InvalidRequest(str(error), "") from error
     return target
+
+
+def warnings_of(context: AppContext, revision: str | None) -> tuple[str, ...]:
+    """What the older release of a revision does not have or cannot read, a sentence for each revision that is taken back."""
+    from service.store.migration import losses
+
+    if revision is None or context.store.absent():
+        return ()
+    return tuple(f"{name} is taken back: {text}" for name, text in losses(context.store.engine, revision))

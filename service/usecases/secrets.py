@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from service.context import AppContext
+from service.store import LostSecrets
 from service.store.secret_keys import FILE, add_key, new_key
 
 
@@ -32,6 +33,21 @@ def rotate_key(context: AppContext) -> int:
     sealed = _reseal(context, plain_only=False)
     context.store.reseal_check()
     return sealed
+
+
+def find_lost(context: AppContext) -> LostSecrets:
+    """What `drop_lost` would drop. Raises StoreUnavailable."""
+    return context.store.lost_secrets()
+
+
+def drop_lost(context: AppContext) -> LostSecrets:
+    """Drop the secrets that no key of this machine opens: their rules end. Raises StoreUnavailable and SecretsUnavailable.
+
+    The installation goes on with the key that is here, or with a new one.
+    """
+    dropped = context.store.drop_secrets(context.clock())
+    context.store.check_secrets()
+    return dropped
 
 
 def _reseal(context: AppContext, *, plain_only: bool) -> int:

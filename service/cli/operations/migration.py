@@ -14,9 +14,11 @@ from service.cli.terminal.server import here_only
 def migrate(revision: str | None) -> None:
     """Create the database or migrate it to this release; with --to, to the schema of an older release.
 
-    Going back drops what the older schema cannot hold: make a backup first. docs/upgrading.md has the steps.
+    Going back drops what the older schema cannot hold, which a warning names: make a backup first. docs/upgrading.md has the steps.
     """
     from service.usecases import migration
 
     with opened_context() as context, report_errors():
+        for warning in migration.warnings_of(context, revision):
+            click.echo(f"warning: {warning}", err=True)
         click.echo(f"the database's schema is {migration.migrate(context, revision)}")

@@ -32,6 +32,29 @@ def rotate() -> None:
         click.echo(f"{sealed} rows with secrets are sealed under {place}")
 
 
+@secrets.command("drop")
+@HERE
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def drop(*, yes: bool) -> None:
+    """Drop the secrets whose key is lost: end their alert rules, forget their addresses, and go on with the key that is here, or a new one.
+
+    Nothing brings them back: look for a copy of secrets.key first. Secrets that can be opened stay.
+    """
+    from service.usecases.secrets import drop_lost, find_lost
+
+    with opened_context() as context, report_errors():
+        make_database(context)
+        lost = find_lost(context)
+        text = (
+            f"{lost.rules} alert rules, {lost.scenarios} addresses of scenarios, {lost.channels} webhooks of Slack channels, "
+            f"{lost.answers} remembered answers"
+        )
+        if not yes:
+            click.confirm(f"No key of this machine opens {text}. Drop them for good?", abort=True)
+        drop_lost(context)
+        click.echo(f"dropped: {text}")
+
+
 @secrets.command("new-key")
 def new_key() -> None:
     """Print a key for OUTLAY_SECRETS_KEY."""

@@ -15,12 +15,15 @@ from service import create_app
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
+from service.domain.audit import AuditFilter
 from service.domain.errors import SecretsUnavailable
+from service.store import LostSecrets
 from service.store.secret_box import PREFIX
 from service.store.secret_keys import FILE, new_key, read_keys
+from service.store.secret_loss import DROPPED
 from service.store.tracking.tables import alert_rules
 from service.usecases.backup import encode_row
-from service.usecases.secrets import rotate_key, seal_plain
+from service.usecases.secrets import drop_lost, find_lost, rotate_key, seal_plain
 from service.usecases.slack.channels import list_channels, map_channel
 from tests.contract.scenarios.test_scenarios_http import SMALL
 
@@ -158,3 +161,36 @@ def test_the_key_may_come_from_the_environment(context: AppContext) -> None:
         assert list_channels(only)[0].webhook == SLACK
     with context.store.engine.connect() as connection:
         assert str(connection.scalar(text("SELECT webhook FROM slack_channels"))).startswith(PREFIX)
+
+
+def test_a_lost_key_costs_what_it_sealed_and_no_more(context: AppContext) -> None:
+    """Rules end and addresses are forgotten; the trail has the rules' ends, a second drop finds none, and a new key seals what follows."""
+    rule = make_rule(context, **{"Idempotency-Key": "k"})
+    map_channel(context, "T0123ABCD", None, "default", ["read"], SLACK)
+    asked = SMALL | {"notify": {"url": HOOK}}
+    scenario = create_app(context.settings).test_client().post("/v1/scenarios", json=asked).get_json()
+    (context.settings.data_dir / FILE).unlink()
+    stranger = build_context(context.settings)
+    with closing(stranger.store):
+        with pytest.raises(SecretsUnavailable):
+            stranger.store.check_secrets()
+        assert drop_lost(stranger) == LostSecrets(1, 1, 1, 1)
+        assert find_lost(stranger) == LostSecrets(0, 0, 0, 0)
+        found = stranger.store.scenario("default", scenario["id"])
+        assert found is not None
+        assert (found.target or {})["url"] == DROPPED
+        assert list_channels(stranger)[0].webhook is None
+        ended = stranger.store.audit_entries("default", 0, 1, AuditFilter(operation="alert_rule.end"))
+        assert [entry.object for entry in ended] == [rule["id"]]
+    again = make_rule(context)
+    assert find_lost(build_context(context.settings)) == LostSecrets(0, 0, 0, 0)
+    assert [target["host"] for target in again["targets"]] == [target["host"] for target in rule["targets"]]
+
+
+def test_what_can_be_opened_is_not_dropped(context: AppContext) -> None:
+    """Where no key is lost nothing changes."""
+    rule = make_rule(context)
+    before = dump(context)
+    assert drop_lost(context) == LostSecrets(0, 0, 0, 0)
+    assert dump(context) == before
+    assert [target["url"] for target in targets(context, rule)] == [HOOK, SLACK]

@@ -15,7 +15,9 @@ def test_it_makes_the_database_and_goes_back_a_release(settings: Settings) -> No
     newest, older = revisions()[-1], revisions()[-2]
     for _ in range(2):
         assert output_of(settings, "migrate").rstrip().endswith(f"is {newest}")
-    assert output_of(settings, "migrate", "--to", older).rstrip().endswith(f"is {older}")
+    back = run(settings, "migrate", "--to", older)
+    assert back.stdout.rstrip().endswith(f"is {older}")
+    assert f"warning: {newest} is taken back: Drop " in back.stderr
     refused = run(settings, "migrate", "--to", "9999")
     assert (refused.exit_code, f"{older}, {newest}" in refused.output) == (1, True)
 
