@@ -9,6 +9,7 @@ from service.schemas.derive import derive
 from service.schemas.fields import Count, Number, Part, Text
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.programs.runs import MAX_RUNS
+from service.schemas.serving import ServingAnswerSchema  # noqa: F401  (describes the options of serving first)
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 

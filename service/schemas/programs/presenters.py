@@ -35,6 +35,7 @@ def _present(answer: ProgramAnswer) -> Body:
         **_fields(plan, "risks", "endings"),
         "midpoint_gate": None if plan.midpoint is None else {**to_builtins(plan.midpoint.gate), **to_builtins(answer.midpoint)},
         **_fields(answer, "schedule", "burn_plan", "reporting", "risk_register", "tokens", "evaluation", "spend_choices"),
+        **(_fields(answer, "serving") if answer.serving is not None else {}),
         **_fields(answer, "price_snapshot", "lessons", "engine_version", "assumptions", "warnings"),
     }
 

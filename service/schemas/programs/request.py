@@ -10,6 +10,7 @@ from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.risks import ProgramRiskSchema, RiskCorrelationField
 from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
+from service.schemas.programs.serving import ProgramServingRequestSchema
 from service.schemas.scaling.optimum_request import LawField
 from service.schemas.training.machine import MAX_ACCELERATORS
 from service.schemas.training.request import MAX_HOURS, MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
@@ -153,6 +154,7 @@ class ProgramRequestSchema(Schema):
         description="Correlation of all risks, or of pairs [1]; where stated the contingency is simulated"
     )
     spend_choices = Part(SpendChoicesSchema, description="What more money may be spent on")
+    serving = Part(ProgramServingRequestSchema, description="The model in service, beside the budget")
     correlation = Share(description="Correlation of the errors of the runs' estimates")
 
 

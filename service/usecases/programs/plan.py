@@ -30,6 +30,7 @@ from service.usecases.programs.resolve import draw_durations, resolve_program
 from service.usecases.programs.risks import describe_register
 from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
 from service.usecases.programs.schedule import date_gates, date_midpoint, plan_schedule, plan_spending
+from service.usecases.programs.serving import ProgramServing, plan_serving
 from service.usecases.programs.summary import summarise_program
 from service.usecases.programs.tokens import plan_tokens, rank_spend_choices
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -64,6 +65,9 @@ class ProgramAnswer:
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=2000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
+    serving: Annotated[
+        ProgramServing | None, Doc("The model in service, beside the budget; left out where none is stated", optional=True)
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     choices = rank_spend_choices(request, plan, notes) if plan.priced else None
     reports = plan_reports(request, schedule.start, schedule.finish.p50, notes)
     snapshot = common_price_snapshot(resolved.runs, notes)
+    serving = plan_serving(context, resolved, snapshot, notes)
     if plan.priced:
         warn_of_low_development_share(plan, notes)
     answers = {key: estimated.answer for key, estimated in resolved.runs.items()}
@@ -114,6 +119,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         engine_version=engine_version(),
         assumptions=notes.assumptions,
         warnings=(*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
+        serving=serving,
     )
 
 

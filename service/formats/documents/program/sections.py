@@ -47,8 +47,17 @@ def _summary(answer: Answer) -> Iterable[tuple[str, str]]:
         yield f"of the budget: {part}, USD", usd(envelope[f"{part}_usd"])
     if answer["outcome"]:
         yield from _outcome(answer["outcome"])
+    if answer.get("serving"):
+        yield from _serving(answer["serving"])
     yield "Every gate passed, probability", share(answer["completion_probability"])
     yield from _finish(answer["schedule"])
+
+
+def _serving(serving: Answer) -> Iterable[tuple[str, str]]:
+    months = f"{serving['months']:g} months, {number(serving['tokens'])} tokens"
+    yield f"Beside the budget: serving {serving['run']}, {months}, USD", usd_span(serving["usd"]) if serving["usd"] else "not known"
+    if serving["with_budget_usd"]:
+        yield "Budget and serving together, USD", usd_span(serving["with_budget_usd"])
 
 
 def _outcome(outcome: Answer) -> Iterable[tuple[str, str]]:
