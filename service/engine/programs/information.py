@@ -69,17 +69,20 @@ def gate_information(program: Program, spending: Sequence[TierSpending]) -> list
 def _information(program: Program, gate: TierGate, spending: Sequence[TierSpending], index: int) -> GateInformation:
     success = _success_probability(gate, f"/tiers/{index}/gate/pass_probability")
     delay_usd = 0.0 if program.outcome is None else gate.sign_off_days * (program.outcome.delay_usd_per_day or 0.0)
-    decide, wrong_go = float(spending[index].own_usd) + delay_usd, _usd_to_next_gate(program, spending, index)
+    decide, wrong_go = round(float(spending[index].own_usd) + delay_usd, 2), _usd_to_next_gate(program, spending, index)
     value = None if program.outcome is None else outcome_value_usd(program.outcome)
     lacking = _lacking(value, is_last=index + 1 == len(spending))
     if value is None or lacking:
         return GateInformation(success, decide, wrong_go, None, None, None, None, lacking)
     going_on = _usd_of_going_on(spending[index + 1 :], value)
     sensitivity, specificity = gate.sensitivity, gate.specificity
-    worth = sample_information_value(
-        np.array([success, 1 - success]),
-        np.array([[going_on, 0.0], [-wrong_go, 0.0]]),
-        np.array([[sensitivity, 1 - sensitivity], [1 - specificity, specificity]]),
+    worth = round(
+        sample_information_value(
+            np.array([success, 1 - success]),
+            np.array([[going_on, 0.0], [-wrong_go, 0.0]]),
+            np.array([[sensitivity, 1 - sensitivity], [1 - specificity, specificity]]),
+        ),
+        2,
     )
     return GateInformation(
         success_probability=success,
@@ -87,7 +90,7 @@ def _information(program: Program, gate: TierGate, spending: Sequence[TierSpendi
         wrong_go_usd=wrong_go,
         wrong_stop_usd=max(0.0, going_on),
         value_usd=worth,
-        net_usd=worth - decide,
+        net_usd=round(worth - decide, 2),
         worth_running=worth > decide,
         statement=_statement(worth, decide, going_on),
     )
@@ -110,7 +113,7 @@ def _usd_to_next_gate(program: Program, spending: Sequence[TierSpending], index:
         usd += float(spent.usd)
         if tier.gate is not None:
             break
-    return usd
+    return round(usd, 2)
 
 
 def _usd_of_going_on(later: Sequence[TierSpending], value_usd: float) -> float:
@@ -118,7 +121,7 @@ def _usd_of_going_on(later: Sequence[TierSpending], value_usd: float) -> float:
     usd = value_usd
     for tier in reversed(later):
         usd = tier.pass_probability * max(0.0, usd) - float(tier.usd)
-    return usd
+    return round(usd, 2)
 
 
 def _lacking(value: float | None, *, is_last: bool) -> str:

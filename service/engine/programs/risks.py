@@ -78,8 +78,8 @@ def _effect(risk: Risk, mitigation: Mitigation, tiers: Sequence[TierBlock], dela
     avoided = float(share_usd(before.probability, _loss_usd(before, tiers)) - share_usd(after.probability, _loss_usd(after, tiers)))
     own_days = 0.0 if mitigation.days is None else mitigation.days.p50
     days = _expected_days(before, tiers) - _expected_days(after, tiers) - own_days
-    delay = None if delay_usd_per_day is None else days * delay_usd_per_day
-    net = avoided + (delay or 0.0) - float(mitigation.usd)
+    delay = None if delay_usd_per_day is None else round(days * delay_usd_per_day, 2)
+    net = round(avoided + (delay or 0.0) - float(mitigation.usd), 2)
     text = ", ".join(_reasons(risk, mitigation.usd, avoided, days, delay))
     return MitigationEffect(avoided, days, delay, net, net > 0, f"{'pays' if net > 0 else 'does not pay'}: {text}")
 
@@ -88,10 +88,9 @@ def _reasons(risk: Risk, usd: Decimal, avoided: float, days: float, delay: float
     if risk.state != "open":
         yield f"the risk is {risk.state}"
     yield f"it avoids {avoided:,.0f} USD of expected loss and costs {usd:,.0f} USD"
-    if delay is not None:
-        yield f"its {days:+,.1f} days are worth {delay:,.0f} USD"
-    elif abs(days) >= 0.05:
-        yield f"{days:+,.1f} days are not counted: state outcome.delay_usd_per_day"
+    if abs(days) >= 0.05:
+        counted = "not counted: state outcome.delay_usd_per_day" if delay is None else f"{abs(delay):,.0f} USD"
+        yield f"it {'saves' if days > 0 else 'takes'} {abs(days):,.1f} days, {counted}"
 
 
 def _mitigated(risk: Risk, mitigation: Mitigation) -> Risk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def outcome_values(outcome: Outcome) -> tuple[OutcomeValue, ...]:
     tuple of OutcomeValue
         One for each metric with a stated worth, and for the saving [USD]; they add up. Empty where no worth is stated.
     """
-    return tuple(_values(outcome))
+    return tuple(replace(value, usd=round(value.usd, 2)) for value in _values(outcome))
 
 
 def outcome_value_usd(outcome: Outcome) -> float | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from decimal import Decimal
+
 import numpy as np
 
 from service.domain.programs.plan import ProgramPlan
@@ -41,8 +44,7 @@ def describe_register(program: Program, plan: ProgramPlan) -> RiskRegister | Non
     losses = simulate_losses(plan.risks, program.risk_correlation)
     p50, p80, p90 = (float(usd) for usd in np.quantile(losses.usd, (0.5, 0.8, 0.9), method="inverted_cdf"))
     paying = {block.risk.name for block in plan.risks if block.effect is not None and block.effect.pays}
-    without = plan_budget(take_mitigations(program, lambda _: False))
-    with_paying = plan_budget(take_mitigations(program, lambda risk: risk.name in paying))
+    taken = {risk.name for risk in program.risks if risk.mitigation is not None and risk.mitigation.taken}
     return RiskRegister(
         loss_p50_usd=p50,
         loss_p80_usd=p80,
@@ -53,10 +55,18 @@ def describe_register(program: Program, plan: ProgramPlan) -> RiskRegister | Non
         none_probability=losses.none_probability,
         trials=TRIALS,
         seed=SEED,
-        budget_usd=sum_usd(line.usd for line in plan.lines),
-        budget_without_mitigations_usd=sum_usd(line.usd for line in without.lines),
-        budget_with_paying_mitigations_usd=sum_usd(line.usd for line in with_paying.lines),
+        budget_usd=_budget_usd(plan),
+        budget_without_mitigations_usd=_budget_usd(_with_mitigations(program, set()) if taken else plan),
+        budget_with_paying_mitigations_usd=_budget_usd(_with_mitigations(program, paying) if taken != paying else plan),
     )
+
+
+def _with_mitigations(program: Program, names: Collection[str]) -> ProgramPlan:
+    return plan_budget(take_mitigations(program, lambda risk: risk.name in names))
+
+
+def _budget_usd(plan: ProgramPlan) -> Decimal:
+    return sum_usd(line.usd for line in plan.lines)
 
 
 def _risk(stated: Request) -> Risk:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from io import BytesIO
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from openpyxl import load_workbook
 
 from service.api.resources.programs import EXAMPLE
 from tests.contract.programs.test_programs_http import added_up, ask, told
@@ -84,7 +86,14 @@ def test_documents_show_the_register(client: FlaskClient, form: str) -> None:
         assert "every one that pays" in page
 
 
-def test_a_workbook_counts_with_the_planned_probability(client: FlaskClient) -> None:
-    """Its formulas give the answer's figures: expected losses of risks with a state and a mitigation."""
+def test_a_workbook_has_mitigations_and_what_gates_are_worth(client: FlaskClient) -> None:
+    """Expected losses of its formulas are those planned with: after a state and a mitigation."""
     asked = with_risks(SPIKE | {"mitigation": {**CLIPPING, "taken": True}}, LEAK | {"state": "occurred"})
-    assert client.post("/v1/estimate/program?format=xlsx", json=asked).status_code == 200
+    asked["outcome"]["value_usd_per_point"] = 50_000
+    content = client.post("/v1/estimate/program?format=xlsx", json=asked).data
+    book = load_workbook(BytesIO(content), data_only=True)
+    texts = {name: str(list(book[name].values)) for name in ("Mitigations", "Gate worth", "Risks")}
+    assert "pays: it avoids" in texts["Mitigations"]
+    assert "worth running" in texts["Gate worth"]
+    likely = [row[2] for row in book["Risks"].values if row[0] in ("loss spike", "leak")]
+    assert likely == [0.05, 1]

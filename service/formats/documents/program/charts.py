@@ -120,7 +120,7 @@ def _shown(calendar: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]
 def _bar(entry: Mapping[str, Any]) -> dict[str, Any]:
     dates = entry["finish_range"]
     end = (date.fromisoformat(entry["finish"]) + timedelta(days=1)).isoformat()
-    kind = {"overhead": AROUND, "evaluation": AROUND, "run": RUNS, "risk": AT_RISK}.get(entry["kind"], PEOPLE)
+    kind = {"overhead": AROUND, "mitigation": AROUND, "evaluation": AROUND, "run": RUNS, "risk": AT_RISK}.get(entry["kind"], PEOPLE)
     moment = entry["kind"] == "gate" or (entry["start"] == entry["finish"] and kind == PEOPLE)
     return {
         "what": entry["what"],

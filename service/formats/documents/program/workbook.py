@@ -9,6 +9,7 @@ from typing import Any
 from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Sheet, new_book
 from service.formats.documents.program.evaluation_sections import how, needed
 from service.formats.documents.program.workbook_budget import write_budget
+from service.formats.documents.program.workbook_worth import write_gate_worth, write_mitigations
 from service.formats.documents.text import text, xml_text
 
 Answer = Mapping[str, Any]
@@ -41,6 +42,8 @@ def write(answer: Answer) -> bytes:
     book = new_book()
     book.workbook.set_properties({"title": xml_text(answer["name"]), "comments": f"{answer['price_snapshot']}, {answer['engine_version']}"})
     write_budget(book, answer)
+    write_mitigations(book, answer)
+    write_gate_worth(book, answer)
     if answer["evaluation"]:
         _evaluation(book, answer["evaluation"])
     _calendar(book, answer)

@@ -14,7 +14,8 @@ import pytest
 from service.domain.quantities import Range
 from service.domain.scenarios import Floats, ProgramModel, Regimes, RiskModel, RunModel, TierModel, Trials
 from service.domain.schedule import Activity, ActivityNetwork
-from service.engine.scenarios.program import RandomInputs, common_random_spec, order_program, random_spec, simulate_program
+from service.engine.programs.risk_register import mixing_matrix
+from service.engine.scenarios.program import RandomInputs, common_random_spec, draw_inputs, order_program, random_spec, simulate_program
 from tests.unit.engine.scenario_builders import certain_run
 
 ONCE = Range.exactly(1.0)
@@ -91,6 +92,20 @@ def test_risks_cost_a_share_of_their_tiers_runs_and_an_amount() -> None:
     second = SECOND * (0.1 * 3200 + 500 * 0.75)
     assert found.usd - plain.usd == pytest.approx(first + second * ON_TIERS, abs=0.01)
     assert found.completed_usd - plain.completed_usd == pytest.approx(first + second, abs=0.01)
+
+
+def test_correlated_risks_happen_together_as_the_register_says() -> None:
+    """Two risks of 0.5 with correlation 0.5 both happen in a third of the trials, each still in half of them."""
+    model = program(risks=(RiskModel(0.5, 0.0, 1.0, 0), RiskModel(0.5, 0.0, 100.0, 0)))
+    mixing = mixing_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))
+    together = replace(model, risk_mixing=tuple(map(tuple, mixing.tolist())))
+    inputs = draw_inputs(random_spec(order_program(model)), 40_000, np.random.default_rng(3))
+    rng = np.random.default_rng(1)
+    cases = (replace(model, risks=()), replace(inputs, risks=inputs.risks[:0])), (together, inputs)
+    none, both = (simulate_program(order_program(one), drawn, {}, rng, causes=False) for one, drawn in cases)
+    lost = np.round(both.completed_usd - none.completed_usd)
+    assert np.mean(lost == 101) == pytest.approx(1 / 3, abs=0.01)
+    assert np.mean(lost >= 100) == pytest.approx(0.5, abs=0.01)
 
 
 def test_fields_of_tiers_gates_and_risks_are_drawn() -> None:
