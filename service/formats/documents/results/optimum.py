@@ -9,10 +9,14 @@ CURVE_COLUMNS = (
     *(Column("parameters", 20, "whole"), Column("tokens", 24, "whole"), Column("loss, nats a token", 18, "number")),
     *(Column("training FLOPs", 18, "number"), Column("training, USD", 18, "usd")),
 )
+VARIANT_COLUMNS = (
+    *(Column("variant", 50), Column("preparation, USD", 18, "usd"), Column("serving, USD", 18, "usd")),
+    *(Column("training and all, USD", 18, "usd"), Column("quality lost, %", 14, "number")),
+)
 
 
 def tables(answer: Answer) -> list[ResultTable]:
-    """Main figures, and sizes of equal cost."""
+    """Main figures, sizes of equal cost, and how the optimum may be served."""
     training = answer["training"] or {"usd": None, "accelerator_hours": None, "wall_clock_hours": None}
     rows = [
         quantity_row("parameters", answer["params"], ""),
@@ -25,7 +29,12 @@ def tables(answer: Answer) -> list[ResultTable]:
     ]
     names = ("params", "tokens", "loss", "flops", "training_usd")
     curve = [tuple(point[name] for name in names) for point in answer["curve"]]
-    return [quantities(rows), ResultTable("curve", "Sizes of equal cost", CURVE_COLUMNS, curve)]
+    costs = ("variant", "preparation_usd", "serving_usd", "total_usd")
+    kinds = [
+        (*(each[name] for name in costs), each["quality_loss_percent"]["p50"]) for each in (answer["serving"] or {}).get("variants", ())
+    ]
+    shown = [ResultTable("variants", "Training and serving together", VARIANT_COLUMNS, kinds)] if kinds else []
+    return [quantities(rows), ResultTable("curve", "Sizes of equal cost", CURVE_COLUMNS, curve), *shown]
 
 
 def range_bars(answer: Answer) -> RangeBars:

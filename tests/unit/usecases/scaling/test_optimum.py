@@ -20,9 +20,11 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer
 from service.engine.training.parameters import count_parameters
+from service.formats.documents.results.optimum import tables
 from service.presets.scaling.laws import default_law, load_laws, load_mixture_law
 from service.presets.scaling.optimum import published_plans
 from service.prices.book import make_price_book
+from service.serialization import to_builtins
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.scaling.optimum import OptimalAnswer, optimal
 from service.usecases.scaling.size_costs import (
@@ -303,6 +305,8 @@ def test_variants_are_ranked_by_training_and_serving_together(context: AppContex
     assert plain.preparation_usd == 0
     assert by_name["quantise weights, activations and cache to fp8"].serving_usd < plain.serving_usd
     assert by_name["prune and distil into a smaller model"].preparation_usd > 1000
+    shown = next(table for table in tables(to_builtins(answer)) if table.name == "variants")
+    assert [row[0] for row in shown.rows] == [each.variant for each in variants]
 
 
 def test_a_latency_that_leaves_no_model_or_no_machine_is_refused(context: AppContext) -> None:

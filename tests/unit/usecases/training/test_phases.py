@@ -14,9 +14,11 @@ from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.training.estimate import Estimate
+from service.formats.documents.results.estimate import tables
 from service.schemas.comparison.request import CompareRequestSchema
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.training.request import EstimateRequestSchema
+from service.serialization import to_builtins
 from service.usecases.programs.plan import plan_program
 from service.usecases.scenarios.trial_models import build_trial_model
 from service.usecases.training.estimate import EstimateAnswer, estimate
@@ -197,3 +199,11 @@ def test_a_program_plans_a_run_in_phases_as_any_other(context: AppContext) -> No
     assert found.estimate == alone
     assert planned.plan.tiers[0].runs[0].cost_usd == sum(line.usd for line in alone.cost.lines)
     assert planned.schedule.pools[0].accelerators == 256
+
+
+def test_documents_of_a_kept_estimate_show_its_phases(context: AppContext) -> None:
+    """A row each, whose dollars are the run's; no table without phases."""
+    named = {table.name: table for table in tables(to_builtins(answered(context, [BASE, LONG, ANNEAL])))}
+    assert [row[0] for row in named["phases"].rows] == ["base", "long context", "anneal"]
+    assert sum(row[-1] for row in named["phases"].rows) == pytest.approx(sum(row[1] for row in named["cost"].rows))  # type: ignore[misc]
+    assert "phases" not in {table.name for table in tables(to_builtins(answered(context, None)))}
