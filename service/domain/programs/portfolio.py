@@ -41,7 +41,7 @@ class PortfolioProgram:
     """A program alone, with all pools to itself, and beside the others."""
 
     name: Annotated[str, Doc("Name of the program")]
-    priority: Annotated[int, Doc("Programs of the lowest number go first")]
+    priority: Annotated[int, Doc("Rank among the programs: the lowest goes first")]
     start: Annotated[date, Doc("First day of the program")]
     deadline: Annotated[date | None, Doc("Deadline; null: none is stated")]
     finish: Annotated[FinishDates, Doc("Day on which it is done, beside the others")]

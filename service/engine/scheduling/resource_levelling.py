@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
 from service.domain.errors import InvalidRequest
@@ -108,20 +109,28 @@ class _Levelling:
 
     def level(self) -> LevelledNetwork:
         """Start what can start earliest until everything is started."""
-        eligible = {row for row, predecessors in enumerate(self._net.predecessors) if not predecessors}
         followers = _followers(self._net)
-        while eligible:
-            starts = {row: self._earliest_start(row) for row in eligible}
-            row = min(eligible, key=lambda row: (starts[row].hours, self._net.activities[row].priority, self._place(row)))
-            self._begin(row, starts[row])
-            eligible.discard(row)
-            eligible |= {other for other in followers[row] if all(before in self._finishes for before in self._net.predecessors[other])}
+        waiting = [self._key(row, self._ready_hours(row)) for row, predecessors in enumerate(self._net.predecessors) if not predecessors]
+        heapify(waiting)
+        while waiting:
+            row = heappop(waiting)[-1]
+            start = self._earliest_start(row)
+            key = self._key(row, start.hours)
+            if waiting and key > waiting[0]:  # Starts only get later as others take accelerators: what is first now is first.
+                heappush(waiting, key)
+                continue
+            self._begin(row, start)
+            for other in followers[row]:
+                if all(before in self._finishes for before in self._net.predecessors[other]):
+                    heappush(waiting, self._key(other, self._ready_hours(other)))
         activities = tuple(self._levelled(activity) for activity in self._network.activities)
         levelled = replace(self._network, activities=activities)
         return LevelledNetwork(levelled, self._network, tuple(self._waits), tuple(self._after_end))
 
-    def _place(self, row: int) -> int:
-        return self._order[self._net.activities[row].name]
+    def _key(self, row: int, hours: float) -> tuple[float, int, int, int]:
+        """What is started first: by hours, then priority, then the order of the request."""
+        activity = self._net.activities[row]
+        return hours, activity.priority, self._order[activity.name], row
 
     def _ready_hours(self, row: int) -> float:
         """When nothing but accelerators is waited for."""
@@ -209,7 +218,7 @@ class _Levelling:
 def _followers(net: OrderedNetwork) -> Mapping[int, list[int]]:
     followers: dict[int, list[int]] = {row: [] for row in range(len(net.activities))}
     for row, predecessors in enumerate(net.predecessors):
-        for before in predecessors:
+        for before in set(predecessors):
             followers[before].append(row)
     return followers
 

@@ -20,7 +20,10 @@ class PortfolioProgramSchema(ProgramRequestSchema):
     """A program as POST /v1/estimate/program takes it, with its priority among the others."""
 
     priority = Count(
-        minimum=0, maximum=1000, suffixes=False, description="Programs of the lowest number go first; equal ones in turn; left out: 0"
+        minimum=0,
+        maximum=1000,
+        suffixes=False,
+        description="Rank of the program: the lowest goes first, equal ones in turn; left out: 0",
     )
 
 

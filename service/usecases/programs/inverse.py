@@ -47,7 +47,7 @@ class InverseAnswer:
     unit: Annotated[str, Doc("Unit of the value")]
     at: Annotated[InversePoint, Doc("What it takes")]
     limit: Annotated[InverseLimit, Doc("What keeps it from going further")]
-    evaluations: Annotated[int, Doc("Values that were tried", minimum=1)]
+    evaluations: Annotated[int, Doc("Number of values that were tried", minimum=1)]
     estimate: Annotated[EstimateAnswer, Doc("Estimate of one run at the value")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]
@@ -207,7 +207,7 @@ def _broken(point: InversePoint, limits: _BudgetLimits) -> tuple[Bound, str] | N
             text = "no price is known here for the accelerator: state price.usd_per_accelerator_hour"
             raise UnpricedAccelerator(text, "/hardware/accelerator")
         if usd > most:
-            return "budget", f"it costs {money(usd)}{per}, over {money(most)}"
+            return "budget", f"it costs ${usd:,.0f}{per}, over ${most:,.0f}"
     most_days = point.value if limits.recurring else limits.days
     days = point.days or 0.0
     if most_days is not None and days > most_days:
