@@ -32,3 +32,10 @@ def stored_parts(context: AppContext, import_id: str) -> int:
     found = context.store.stored_parts(import_id)
     assert found is not None
     return found.parts
+
+
+def event_count(context: AppContext, run: RunRecord) -> int:
+    """Number of events in a run's log."""
+    found = context.store.run(run.team, run.id)
+    assert found is not None
+    return found.position

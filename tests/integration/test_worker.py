@@ -28,7 +28,7 @@ from service.usecases.prices.refresh import KIND, request_refresh
 from service.usecases.tracking import import_jobs
 from service.usecases.tracking.imports import CHUNK
 from tests.conftest import DEADLINE_S, wait_for
-from tests.integration.import_workers import begin_import
+from tests.integration.import_workers import begin_import, event_count, stored_parts
 from tests.support.snapshots import stored_snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -320,9 +320,7 @@ def test_an_import_whose_process_is_killed_goes_on(shared: Site) -> None:
     assert done.result["accepted"] + done.result["duplicates"] == rows
     assert done.result["duplicates"] <= CHUNK
     assert (done.attempt, done.progress_done, done.progress_total) == (2, rows, rows)
-    found = context.store.run(run.team, run.id)
-    assert found is not None
-    assert found.position == rows
+    assert event_count(context, run) == rows
     wait_for(lambda: context.store.import_content(job.id) is None, "the file to be deleted")
 
 
@@ -334,9 +332,7 @@ def test_an_import_is_cancelled_while_it_is_stored(shared: Site) -> None:
     asked = time.monotonic()
     wait_for_state(context, job, "cancelled")
     figure("running_import_cancelled", time.monotonic() - asked, context)
-    found = context.store.run(run.team, run.id)
-    assert found is not None
-    assert CHUNK <= found.position < 30_000
+    assert CHUNK <= event_count(context, run) < 30_000
     wait_for(lambda: context.store.import_content(job.id) is None, "the file to be deleted")
 
 
@@ -370,6 +366,23 @@ def test_a_killed_worker_costs_its_lease(own: Site) -> None:
     own.let_go("leased")
     assert_done_once(context, job)
     figure("worker_killed_to_job_done", time.monotonic() - killed, context)
+
+
+@pytest.mark.soak
+def test_an_import_outlives_two_killed_workers(own: Site) -> None:
+    """Each charge is stored once; at most the part under each kill is counted as duplicates."""
+    context, worker, rows = own.context, own.start_worker(), 60_000
+    run, job = begin_import(context, rows)
+    for _ in range(2):
+        worker.kill()
+        worker.wait(DEADLINE_S)
+        wait_for(lambda gone=worker.pid: not alive(gone), "the children to follow")
+        before, worker = stored_parts(context, job.id), own.start_worker()
+        wait_for(lambda before=before: stored_parts(context, job.id) > before, "the import to go on")
+    done = wait_for_state(context, job, "succeeded")
+    assert done.result is not None
+    assert (done.attempt, event_count(context, run), done.result["accepted"] + done.result["duplicates"]) == (3, rows, rows)
+    assert done.result["duplicates"] <= 2 * CHUNK
 
 
 def figure(name: str, seconds: float, context: AppContext) -> None:
