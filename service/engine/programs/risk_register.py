@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from service.domain.errors import InvalidRequest, UnknownName
 from service.domain.programs.plan import RiskBlock
-from service.domain.programs.program import Risk, RiskCorrelation
+from service.domain.programs.program import RiskCorrelation
 from service.domain.quantities import Range
 from service.engine.numerics.ranges import P90_Z_SCORE
 
@@ -32,13 +32,13 @@ class SimulatedLosses:
     none_probability: float
 
 
-def correlation_matrix(risks: Sequence[Risk], stated: RiskCorrelation) -> Floats:
+def correlation_matrix(names: Sequence[str], stated: RiskCorrelation) -> Floats:
     """Correlations of the risks' causes.
 
     Parameters
     ----------
-    risks : sequence of (n,) Risk
-        The register.
+    names : sequence of (n,) str
+        Names of the risks.
     stated : float, tuple of RiskPair, or None
         One correlation of all risks, as one common factor gives; that of some pairs, the others 0; None: 0 [1].
 
@@ -54,7 +54,6 @@ def correlation_matrix(risks: Sequence[Risk], stated: RiskCorrelation) -> Floats
     InvalidRequest
         For a pair of one risk, and for correlations that cannot hold together.
     """
-    names = [risk.name for risk in risks]
     matrix = np.full((len(names), len(names)), stated if isinstance(stated, float) else 0.0)
     for index, pair in enumerate(stated if isinstance(stated, tuple) else ()):
         rows = [_find(names, name, f"/risk_correlation/{index}/risks/{place}") for place, name in enumerate(pair.risks)]
@@ -101,11 +100,8 @@ def simulate_losses(blocks: Sequence[RiskBlock], stated: RiskCorrelation, trials
     ----------
     Gaussian copula of default times: Li 2000, On Default Correlation, Journal of Fixed Income 9(4); one common factor: Vasicek 1987.
     """
-    mixing = mixing_matrix(correlation_matrix([block.risk for block in blocks], stated)) if stated else None
-    scores = np.random.default_rng(seed).standard_normal((len(blocks), trials))
-    scores = scores if mixing is None else mixing @ scores
-    bounds = np.array([[_threshold(block.planned_probability)] for block in blocks]).reshape(-1, 1)
-    occurred = scores < bounds
+    names, probabilities = tuple(block.risk.name for block in blocks), tuple(block.planned_probability for block in blocks)
+    occurred = _occurrences(names, probabilities, stated, trials, seed)
     losses = np.array([float(block.loss_usd) for block in blocks])
     return SimulatedLosses(losses @ occurred, float(np.mean(~occurred.any(axis=0))))
 
@@ -137,6 +133,19 @@ def covering_usd(losses: SimulatedLosses, spread: Range, confidence: float, seed
 def independent_deviation_usd(blocks: Sequence[RiskBlock]) -> float:
     """Standard deviation of the register's loss where no risk depends on another: sqrt of the sum of p (1 - p) loss^2 [USD]."""
     return math.sqrt(sum(block.planned_probability * (1 - block.planned_probability) * float(block.loss_usd) ** 2 for block in blocks))
+
+
+@lru_cache(maxsize=8)
+def _occurrences(
+    names: tuple[str, ...], probabilities: tuple[float, ...], stated: RiskCorrelation, trials: int, seed: int
+) -> NDArray[np.bool_]:
+    """Which risks happen in which trials, shape (n, trials). Variants of a plan differ in losses, not in what happens: kept for them."""
+    mixing = mixing_matrix(correlation_matrix(names, stated)) if stated else None
+    scores = np.random.default_rng(seed).standard_normal((len(names), trials))
+    scores = scores if mixing is None else mixing @ scores
+    happens = scores < np.array([_threshold(probability) for probability in probabilities]).reshape(-1, 1)
+    happens.flags.writeable = False
+    return happens
 
 
 def _threshold(probability: float) -> float:

@@ -236,7 +236,7 @@ def _risk_mixing(program: Program) -> tuple[tuple[float, ...], ...]:
     """Rows of the matrix that correlates the risks' scores; empty where they do not depend on each other."""
     if not program.risk_correlation:
         return ()
-    return tuple(map(tuple, mixing_matrix(correlation_matrix(program.risks, program.risk_correlation)).tolist()))
+    return tuple(map(tuple, mixing_matrix(correlation_matrix([risk.name for risk in program.risks], program.risk_correlation)).tolist()))
 
 
 def _risk_models(program: Program, trial_paths: Sequence[str]) -> Iterator[RiskModel]:
