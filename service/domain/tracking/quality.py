@@ -47,7 +47,7 @@ class MetricQuality:
     run: Annotated[str, Doc("Name of the run")]
     metric: Annotated[str, Doc("Name of the metric")]
     direction: Annotated[MetricDirection, Doc("up: more is better; by the outcome, a guardrail's metric or the metric's name")]
-    evaluations: Annotated[int, Doc("Number of evaluations on the surviving line")]
+    evaluations: Annotated[int, Doc("Number of evaluations on the surviving line", "count")]
     last: Annotated[float, Doc("Newest value", UNIT)]
     last_at: Annotated[datetime, Doc("When it was measured")]
     best: Annotated[float, Doc("Best value", UNIT)]

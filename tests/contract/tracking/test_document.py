@@ -114,4 +114,4 @@ def test_the_stated_rates_are_the_rules() -> None:
 def test_every_format_and_command_is_described() -> None:
     """In the tables of the report and of the command line."""
     assert set(re.findall(r"^\| `([a-z]+)` \|", DOCUMENT.split("## Report")[1], flags=re.MULTILINE)) == {*REPORT_FORMATS, "json", "format"}
-    assert set(re.findall(r"`outlay track ([a-z]+)", DOCUMENT)) == set(track.commands)
+    assert set(re.findall(r"`outlay track ([a-z-]+)", DOCUMENT)) == set(track.commands)

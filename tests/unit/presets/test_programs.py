@@ -21,9 +21,15 @@ from service.presets.scaling.laws import default_law, repetition_decay
 LAW = default_law().law
 SHARES = {
     *("evaluation_and_debugging", "confidence", "correlation", "rollback_share", "pass_probability", "at_spend_share"),
-    *("retention_worth", "common_share", "target_probability", "scope_share"),
+    *("retention_worth", "common_share", "target_probability", "scope_share", "off_track_below", "sensitivity", "specificity"),
+    *("power", "significance", "seed_deviation", "busy_share"),
 }
-COUNTS = {"sign_off_days", "accelerators_factor", "report_every_days"}
+COUNTS = {
+    *("sign_off_days", "accelerators_factor", "report_every_days", "prompt_tokens", "scored_tokens", "generated_tokens"),
+    *("start_minutes", "checkpoint_months", "sign_off_hours_per_day"),
+}
+CHOICES = {"blocking", "taken", "overheads_before_runs", "evaluation_blocking", "evaluation_at"}
+"""Defaults that are no numbers."""
 
 
 @pytest.mark.parametrize("name", overhead_shares())
@@ -45,7 +51,7 @@ def test_the_contracts_overheads_are_all_there() -> None:
 def test_every_default_is_known_here() -> None:
     """A default that is added to the file is one that these tests look at."""
     file = resources.files("service.presets").joinpath("data", "program.toml").read_text(encoding="utf-8")
-    assert set(tomllib.loads(file)["default"]) == SHARES | COUNTS
+    assert set(tomllib.loads(file)["default"]) == SHARES | COUNTS | CHOICES
 
 
 @pytest.mark.parametrize("name", sorted(SHARES | COUNTS))
