@@ -32,12 +32,14 @@ PERIODIC_TASKS = {
 
 settings = load_settings(os.environ)
 _shared: list[tempfile.TemporaryDirectory[str]] = []  # deleted when this process ends
+CLOCK_DIFFERENCE_S = 300
+"""How far the clocks of two hosts may differ before one throws the other's periodic tasks away [s]."""
 app = celery_app(settings)
 tasks.register(app)
 app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
 app.conf.beat_schedule = {
-    # a task that found no free process in time is not worth running: the next one is on its way
-    name: {"task": task, "schedule": every_s, "options": {"expires": every_s}}
+    # A task that found no free process for long is not worth running: the next one is on its way. Both hosts' clocks decide when that is.
+    name: {"task": task, "schedule": every_s, "options": {"expires": every_s + CLOCK_DIFFERENCE_S}}
     for name, (task, every_s) in PERIODIC_TASKS.items()
 }
 

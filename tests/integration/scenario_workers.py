@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from service.config import to_env
+from service.config import Settings, to_env
 from service.context import AppContext
 from service.domain.scenarios import ScenarioRecord
 from service.runtime import serve
@@ -39,11 +39,11 @@ class Workers:
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
     seen: dict[str, list[str]] = field(default_factory=dict)
 
-    def start(self, concurrency: int = 1) -> subprocess.Popen[bytes]:
-        """Another worker, with its clock."""
-        settings = replace(self.context.settings, worker_concurrency=concurrency)
+    def start(self, concurrency: int = 1, settings: Settings | None = None, **variables: str) -> subprocess.Popen[bytes]:
+        """Another worker, with its clock; as on another host with settings and environment of its own."""
+        settings = replace(settings or self.context.settings, worker_concurrency=concurrency)
         (self.folder / "toy_worker.py").write_text(APP)
-        env = {**os.environ, **to_env(settings), "PYTHONPATH": os.pathsep.join((str(ROOT), str(self.folder)))}
+        env = {**os.environ, **to_env(settings), "PYTHONPATH": os.pathsep.join((str(ROOT), str(self.folder))), **variables}
         command = ["toy_worker" if part == "workers.app" else part for part in serve.worker_command(settings)]
         with (self.folder / "worker.log").open("ab") as out:
             worker = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A PostgreSQL that stops answering on its open connections, as a frozen server or a dead network path does."""
+"""A server that stops answering on its open connections, as a frozen one or a dead network path does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import URL, make_url
 
 
 class FreezingProxy:
-    """Passes bytes between a TCP port and PostgreSQL's socket, until it is frozen; what it holds back arrives after that."""
+    """Passes bytes between a TCP port and a server's socket, until it is frozen; what it holds back arrives after that."""
 
     def __init__(self, server: tuple[int, object]) -> None:
         self._server = server
@@ -35,6 +35,10 @@ class FreezingProxy:
         through: URL = make_url(postgres_url).set(host="127.0.0.1", port=self.port, query={})
         return through.render_as_string(hide_password=False)
 
+    def lead_to(self, server: tuple[int, object]) -> None:
+        """Lead new connections to another server."""
+        self._server = server
+
     def freeze(self) -> None:
         """Stop passing bytes on; connections stay open."""
         self._flowing.clear()
@@ -55,12 +59,19 @@ class FreezingProxy:
         with suppress(OSError):
             while True:
                 client = self._listener.accept()[0]
-                family, address = self._server
-                server = socket.socket(family)
-                server.connect(address)
-                self._sockets += [client, server]
-                for source, sink in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+                self._sockets.append(client)
+                try:
+                    self._join(client)
+                except OSError:  # the server is away
+                    client.close()
+
+    def _join(self, client: socket.socket) -> None:
+        family, address = self._server
+        server = socket.socket(family)
+        self._sockets.append(server)
+        server.connect(address)
+        for source, sink in ((client, server), (server, client)):
+            threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):

@@ -275,7 +275,9 @@ def _winsorize(values: Floats, typical_scatter: float, splits: SplitRules) -> Fl
     typical = np.maximum(typical_scatter * np.abs(middle), np.finfo(float).tiny)
     between = np.median(np.abs(np.diff(values, axis=-1)), axis=-1, keepdims=True)
     deviation = np.maximum(NORMAL_SCALE / math.sqrt(2) * between, typical)
-    return np.asarray(np.clip((values - middle) / (splits.widening * deviation), -splits.clip, splits.clip))
+    with np.errstate(over="ignore"):  # values of which most are zero have no scale: an infinite deviation is clipped as any other
+        deviations = (values - middle) / (splits.widening * deviation)
+    return np.asarray(np.clip(deviations, -splits.clip, splits.clip))
 
 
 def _autocorrelation(correlation: Floats, count: int, splits: SplitRules) -> Floats:
