@@ -24,6 +24,8 @@ TYPED = {
     "supersedes": "step-0",
     "gate": "midpoint",
     "text": "two\nlines",
+    "risk": "loss spike",
+    "state": "occurred",
     "line": "storage",
     "cause": "hardware",
     "name": "wider",
