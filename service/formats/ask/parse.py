@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.formats.ask.grammar.bare import settle
+from service.formats.ask.grammar.bare import meanings, settle
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.intents import choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
 from service.formats.ask.grammar.quantities import TERMS
+from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import Duration, add_months
@@ -32,7 +33,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     sentence = Sentence(written, tokens)
     if not tokens:
         return None
-    pieces = read_pieces(tokens, vocabulary, today)
+    pieces, ranges = join_ranges(sentence, read_pieces(tokens, vocabulary, today))
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(sentence, with_program(sentence, _without_vendors(pieces), vocabulary))
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
@@ -41,17 +42,21 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
     slots, question = settle(
-        [_dated(slot, today) for slot in slots],
+        slots,
         model_known=any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left),
     )
+    slots, of_ranges = both_ends(sentence, slots, ranges)
+    slots = [_dated(slot, today) for slot in slots]
     doubts = [
         *asked_of,
+        *of_ranges,
         *denied,
         *piece_doubts(sentence, pieces, left, slots, vocabulary),
         *slot_doubts(sentence, slots),
         *group_doubts(sentence, slots),
     ]
-    doubts += [Doubt(sentence.part(slot.first, slot.last), (), question) for slot in slots if slot.name == "quantity"]
+    bare = [(sentence.part(slot.first, slot.last), meanings(slots, slot, question)) for slot in slots if slot.name == "quantity"]
+    doubts += [Doubt(text, candidates, question) for text, candidates in bare]
     if asked_of or any(slot.name == "program" for slot in slots):
         slots, future = _past_days(sentence, slots, today)
         doubts += future

@@ -63,6 +63,15 @@ def _question(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str],
     return WHICH_OF_TWO if both and sizes["params"] >= sizes["tokens"] else ""
 
 
+def meanings(slots: Sequence[Slot], asked: Slot, question: str) -> tuple[str, ...]:
+    """What a bare quantity may be, of a range each of its ends."""
+    values = sorted({_number(slot) for slot in slots if slot.name == "quantity" and (slot.first, slot.last) == (asked.first, asked.last)})
+    texts = [f"{plain(value):,}" for value in values]
+    if question == WHICH_OF_THREE:
+        return tuple(f"${text}" for text in texts) + tuple(f"{text} {noun}" for noun in ("parameters", "tokens") for text in texts)
+    return tuple(f"{text} {noun}" for noun in ("parameters", "tokens") for text in texts) if len(texts) > 1 else ()
+
+
 def _number(slot: Slot) -> Fraction:
     return slot.value if isinstance(slot.value, Fraction) else Fraction(str(slot.value))
 

@@ -163,7 +163,8 @@ def _same_numbers(sentence: Sentence, slots: Iterable[Slot], groups: Sequence[tu
     """Whether as many of one accelerator are meant as of the other (256 h100 or 256 h200), and not both of them together."""
     numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
     between = {token.text for (_, end), (begin, _) in pairwise(groups) for token in sentence.tokens[end:begin]}
-    return len(set(numbers.values())) == 1 and between <= EITHER
+    of_one = len({str(slot.value) for slot in slots if slot.name == "accelerator"}) == 1  # at one provider or at the other
+    return len(set(numbers.values())) == 1 and (between <= EITHER or (of_one and bool(between & EITHER) and "and" not in between))
 
 
 def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:
@@ -177,10 +178,19 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
             yield Doubt(text, (), what, blocking=year)
         else:
-            yield _unused(text, slot, kind)
+            yield _unused_time(text, slot) or _unused(text, slot, kind)
     for slot in said.all:
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
+
+
+def _unused_time(text: str, slot: Slot) -> Doubt | None:
+    """What to ask about a day or time without a place; None of other slots."""
+    if slot.name == "time_to_date":
+        return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")
+    if slot.name == "date":
+        return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
+    return None
 
 
 def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
@@ -191,8 +201,6 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
             (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch"),
             "a batch is stated in tokens: how many?",
         )
-    if slot.name == "date":
-        return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
     if slot.name == "other_unit":
         return Doubt(text, (), f"data are counted in tokens, or samples: how many are these {slot.value}?")
     if slot.name == "span":

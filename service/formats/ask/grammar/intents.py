@@ -18,7 +18,7 @@ def choose_kind(slots: Slots) -> Kind | None:
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
     has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples", "tokens_per_parameter", "other_unit")
-    if ("buy_or_rent" in asked or slots.has("capex") or _is_commitment(slots)) and not (has_model and has_data):
+    if ("buy_or_rent" in asked or slots.has("capex", "capex_of_all") or _is_commitment(slots)) and not (has_model and has_data):
         return "buy_or_rent"
     if _is_optimal(slots, asked):
         return "optimal"
@@ -44,7 +44,7 @@ SUBJECTS = (
         "region",
     ),
     *MONEY,
-    *("capex", "price_per_hour", "max_price_per_hour", "pricing"),
+    *("capex", "capex_of_all", "price_per_hour", "max_price_per_hour", "pricing"),
 )
 
 
@@ -78,7 +78,8 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
     several = any(
         len({str(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
     )
-    if "compare" in asked or several or slots.has("jurisdiction", "objective"):
+    sure_by = slots.has("probability") and slots.has("deadline")
+    if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective"):
         return "compare"
     if slots.has(*MONEY):
         return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes") else "compare"

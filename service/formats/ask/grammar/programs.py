@@ -9,6 +9,7 @@ from rapidfuzz import fuzz, process
 from service.formats.ask.grammar.doubts import FITTING
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
@@ -41,8 +42,9 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
 
 
 def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
-    """The pieces of a question of status with an unknown word as the one program whose name has it."""
-    asked = any(piece.kind == "I" and piece.value in ("status", "chance") for piece in pieces)
+    """The pieces of a question of status (or of nothing else) with an unknown word as the one program whose name has it."""
+    intents = {piece.value for piece in pieces if piece.kind == "I"}
+    asked = intents & {"status", "chance"} or not (intents or any(_is_of_run(piece) for piece in pieces))
     if not asked or any(piece.kind == "G" for piece in pieces):
         return list(pieces)
     found: list[Piece] = []
@@ -55,6 +57,12 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
         )
         found.append(Piece("G", Chosen(named[0], text), piece.first, piece.last) if len(named) == 1 else piece)
     return found
+
+
+def _is_of_run(piece: Piece) -> bool:
+    """Whether a piece is of a run that is no program yet: a model, accelerators, 7B."""
+    figure = piece.value
+    return piece.kind in "MAC" or (piece.kind == "n" and isinstance(figure, Figure) and figure.scale >= 10**6)
 
 
 def _programs_like(asked: str, vocabulary: Vocabulary) -> list[Name]:

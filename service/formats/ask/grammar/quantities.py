@@ -73,6 +73,12 @@ def capex(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("price_per_hour", plain(money.value), *_span(pieces), note="read as the price of an accelerator-hour")
 
 
+def capex_of_all(pieces: Pieces) -> Iterator[Slot]:
+    """$4M for all of them: what the accelerators of a purchase cost together."""
+    if pieces[-1].value == "all" and figures(pieces)[0].value >= LEAST_CAPEX_USD:
+        yield Slot("capex_of_all", plain(figures(pieces)[0].value), *_span(pieces))
+
+
 def tokens(pieces: Pieces) -> Iterator[Slot]:
     """15T tokens; several numbers are several runs, of which an estimate has one."""
     yield from _alternatives("tokens", pieces)
@@ -202,6 +208,13 @@ def bare_budget(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
     elif figure.scale == 1 and figure.value.denominator > 1 and figure.value < MOST_PER_HOUR_USD:
         yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def sum_in_question(pieces: Pieces) -> Iterator[Slot]:
+    """Is 400k enough: dollars without a sign."""
+    figure = figures(pieces)[0]
+    if figure.scale == 10**3 and pieces[-1].value == "chance":
+        yield Slot("budget_usd", plain(figure.value), *_span(pieces[:1]), note="read as dollars")
 
 
 def price_of_term(pieces: Pieces) -> Iterator[Slot]:

@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     # hours, prices
     _rule("nA?h", quantities.accelerator_hours),
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
+    _rule("t?mL", quantities.capex_of_all),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
     _rule("z?[npmK](?:[tb,=]?[npmK])*", attributes.attributes),
@@ -93,6 +94,7 @@ RULES: tuple[Rule, ...] = (
     _rule("n(?:,n)*x?g", quantities.counts),
     _rule("gn(?:,n)*", quantities.counts),
     # money
+    _rule("nI", quantities.sum_in_question),
     _rule("vm", quantities.lower_bound),
     _rule("l[o]?m|ml|ol?m", quantities.budget),
     _rule("l=?n", quantities.bare_budget),
@@ -122,6 +124,7 @@ RULES: tuple[Rule, ...] = (
     _rule("O", _single("objective")),
     _rule("I", _single("intent")),
     _rule("r", _single("rent")),
+    _rule("j", times.to_date),
     _rule("n", quantities.bare),
 )
 # Words that join others: alone they say nothing.

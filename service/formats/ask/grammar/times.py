@@ -66,6 +66,12 @@ def day(pieces: Pieces) -> Iterator[Slot]:
     yield _slot("date", period.last, pieces, period)
 
 
+def to_date(pieces: Pieces) -> Iterator[Slot]:
+    """Quarter to date: a question of status, which is of no such time."""
+    yield Slot("intent", pieces[0].value, pieces[0].first, pieces[0].last)
+    yield Slot("time_to_date", pieces[0].value, pieces[0].first, pieces[0].last)
+
+
 def limit(pieces: Pieces) -> Iterator[Slot]:
     """Within 30 days, in 6 weeks: from today, or from the start where one is stated."""
     duration = next(piece.value for piece in pieces if isinstance(piece.value, Duration))

@@ -36,6 +36,9 @@ ENDPOINTS: Mapping[Kind, str] = {
     "help": "POST /v1/ask",
 }
 
+BUDGETS = (*MONEY, "flops", "accelerator_hours", "limit", "span", "deadline")
+"""What an optimal size may be asked for; several of one are asked back already."""
+
 
 def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
@@ -109,7 +112,7 @@ def optimal_request(draft: Draft) -> Request:
     if len(budget) > 1:
         words = tuple(_budget_words(name, value) for name, value in budget.items())
         draft.doubts.append(Doubt(", ".join(words), words, "which of these is the budget?"))
-    elif not budget:
+    elif not budget and not draft.slots.has(*BUDGETS):
         draft.missing("with what: dollars ($1M), accelerator-hours, days, or FLOPs (1e24 flops)?")
     machine = draft.slots.has("accelerator", "count", "nodes")
     start = draft.one("start", "schedule.start")

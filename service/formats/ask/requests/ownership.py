@@ -36,9 +36,9 @@ def buy_or_rent_request(draft: Draft) -> Request:
         utilisation=_utilisation(draft),
         growth_per_year=draft.one("growth_per_year", "demand.growth_per_year"),
     )
-    if years is None:
+    if years is None and not draft.slots.has("span", "limit"):
         draft.missing("for how many years?")
-    if _is_owned(draft) and not draft.slots.has("capex", *MONEY):
+    if _is_owned(draft) and not draft.slots.has("capex", "capex_of_all", *MONEY):
         draft.missing("what does one accelerator cost to buy, such as $32k each?")
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
@@ -70,7 +70,8 @@ def _reserved_years(draft: Draft) -> Duration | None:
 
 def _is_owned(draft: Draft) -> bool:
     """Whether buying is a choice: of reserved or on demand it is not."""
-    return any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in draft.slots.all) or draft.slots.has("capex")
+    asked = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in draft.slots.all)
+    return asked or draft.slots.has("capex", "capex_of_all")
 
 
 def _plain(value: float) -> float | int:
@@ -95,7 +96,12 @@ def _utilisation(draft: Draft) -> Any:
 
 def _capex(draft: Draft, count: int | None) -> Any:
     """Price of one accelerator; what may be that of a machine, or of all, is asked back."""
-    said = [slot for name in ("capex", *MONEY) for slot in draft.slots.each(name)]
+    together = draft.one("capex_of_all", "own.0.capex_usd_per_accelerator")
+    if together is not None and count and together <= MOST_ACCELERATOR_USD * count and not draft.slots.has("capex", *MONEY):
+        of_one = _plain(round(together / count, 2))
+        draft.note("own.0.capex_usd_per_accelerator", of_one, f"${together:,} for all {count:,}")
+        return of_one
+    said = [slot for name in ("capex", "capex_of_all", *MONEY) for slot in draft.slots.each(name)]
     values = list(dict.fromkeys(slot.value for slot in said))
     if len(values) > 1:
         shown = tuple(f"${value:,}" for value in values)

@@ -28,7 +28,7 @@ def model_section(draft: Draft) -> Request:
             Doubt(f"{preset.value}, {params:,} parameters", (preset.value, f"{params:,} parameters"), "which model of the two?")
         )
         return {}
-    if preset is None and params is None and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
+    if not draft.slots.has("model", "params") and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
         draft.missing(WHICH_MODEL)
     return stated(preset=preset and preset.value, params=params, active_params=active)
 
@@ -36,7 +36,7 @@ def model_section(draft: Draft) -> Request:
 def data_section(draft: Draft) -> Request:
     """What it is trained on."""
     tokens, samples = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft), draft.one("samples", "data.samples")
-    if tokens is None and not draft.slots.has("tokens", "samples"):
+    if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter"):
         draft.missing(HOW_MANY_TOKENS)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))

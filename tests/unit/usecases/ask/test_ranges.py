@@ -1,0 +1,69 @@
+"""Ranges are asked back with both ends, or weighed where several are taken, and doubt nothing else."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain.ask import Reading
+from service.formats.ask.lexing.vocabulary import Vocabulary
+from service.formats.ask.parse import parse
+
+TODAY = date(2026, 11, 23)
+ENDS = st.integers(1, 400).flatmap(lambda low: st.tuples(st.just(low), st.integers(low + 1, 100 * low)))
+
+
+def read(text: str, vocabulary: Vocabulary) -> Reading:
+    """What a sentence is read as."""
+    found = parse(text, vocabulary, TODAY)
+    assert found is not None
+    return found
+
+
+def asked(found: Reading) -> list[tuple[str, ...]]:
+    """The candidates of what is asked back."""
+    return [entry.candidates for entry in found.unclear if entry.blocking]
+
+
+@given(ends=ENDS, joint=st.sampled_from(["-", " - ", "–", " to "]))
+def test_a_range_of_tokens_is_asked_back_with_both_ends_alone(vocabulary: Vocabulary, ends: tuple[int, int], joint: str) -> None:
+    low, high = ends
+    found = read(f"100M parameters on {low}{joint}{high}B tokens with 64 H100", vocabulary)
+    assert asked(found) == [(f"{low * 10**9:,}", f"{high * 10**9:,}")]
+    assert "tokens" not in found.understood.request.get("data", {})
+
+
+@given(ends=ENDS)
+def test_a_range_of_accelerators_is_weighed_at_both_ends_which_is_said(vocabulary: Vocabulary, ends: tuple[int, int]) -> None:
+    found = read(f"compare 7B on 1T tokens on {ends[0]}-{ends[1]} H100", vocabulary)
+    assert found.answerable
+    assert found.understood.request["candidates"]["counts"] == list(ends)
+    assert [note.value for note in found.assumptions if note.source == "one end of a range"] == list(ends)
+
+
+@pytest.mark.parametrize(
+    ("words", "ends"),
+    [
+        ("30-40% MFU", ("30%", "40%")),
+        ("at $2-3 an hour", ("$2", "$3")),
+        ("within 3-4 weeks", ("3 weeks", "4 weeks")),
+        ("seq len 4-8k", ("4,096", "8,192")),
+        ("under $300-400k", ("$300,000", "$400,000")),
+    ],
+)
+def test_a_range_of_anything_else_is_asked_back_with_both_ends(vocabulary: Vocabulary, words: str, ends: tuple[str, str]) -> None:
+    assert asked(read(f"7B on 1T tokens with 64 H100 {words}", vocabulary)) == [ends]
+
+
+@pytest.mark.parametrize("text", ["8b-15T 64 h100", "8B 15T on 64-h100", "from 2027-01 8B 15T 64 h100"])
+def test_a_hyphen_between_other_things_is_no_range(vocabulary: Vocabulary, text: str) -> None:
+    request = read(text, vocabulary).understood.request
+    assert (request["model"]["params"], request["data"]["tokens"], request["hardware"]["count"]) == (8 * 10**9, 15 * 10**12, 64)
+
+
+def test_numbers_that_are_no_ends_of_a_range_are_asked_back(vocabulary: Vocabulary) -> None:
+    for text in ("7B 1T 128-64 h100", "7B 1T 1.5-2 h100", "7B 15-2T tokens 64 h100", "7B 1T 32-64-128 h100", "7B 1T 32, 64-128 h100"):
+        assert not read(text, vocabulary).answerable, text
