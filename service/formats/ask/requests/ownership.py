@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
@@ -97,7 +98,8 @@ def _utilisation(draft: Draft) -> Any:
 def _capex(draft: Draft, count: int | None) -> Any:
     """Price of one accelerator; what may be that of a machine, or of all, is asked back."""
     together = draft.one("capex_of_all", "own.0.capex_usd_per_accelerator")
-    if together is not None and count and together <= MOST_ACCELERATOR_USD * count and not draft.slots.has("capex", *MONEY):
+    fits = count is not None and LEAST_CAPEX_USD * count <= (together or 0) <= MOST_ACCELERATOR_USD * count
+    if count and fits and not draft.slots.has("capex", *MONEY):
         of_one = _plain(round(together / count, 2))
         draft.note("own.0.capex_usd_per_accelerator", of_one, f"${together:,} for all {count:,}")
         return of_one
@@ -110,8 +112,9 @@ def _capex(draft: Draft, count: int | None) -> Any:
     if not values or not isinstance(values[0], int | float):
         return None
     usd, machine = values[0], _machine_size(draft)
-    if usd > MOST_ACCELERATOR_USD or (machine and not said[0].implied and usd > MOST_ACCELERATOR_USD / machine):
-        divisor = machine or count
+    of_all = said[0].name == "capex_of_all"
+    if of_all or usd > MOST_ACCELERATOR_USD or (machine and not said[0].implied and usd > MOST_ACCELERATOR_USD / machine):
+        divisor = count if of_all else machine or count
         each = (f"${usd / divisor:,.0f} each",) if divisor else ()
         draft.doubts.append(Doubt(f"${usd:,}", (*each, f"${usd:,} each"), "what does one accelerator cost, not a machine or all of them?"))
         return None
