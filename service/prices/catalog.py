@@ -63,7 +63,7 @@ class PriceCatalog:
         self._recorded = lru_cache(maxsize=CACHED_BOOKS)(self._read)
         self._recorded_of_team = lru_cache(maxsize=CACHED_BOOKS)(self._read_team_book)
         self._current: _CurrentBooks | None = None
-        self._refreshing = threading.Lock()
+        self._refreshing, self._loading = threading.Lock(), threading.Lock()
         self._next_refresh = self._last_refresh = float("-inf")
         self._first_until = float("inf")
         self.watch: Callable[[BookManifest], None] = noop_observer
@@ -116,15 +116,23 @@ class PriceCatalog:
 
     def refresh(self) -> None:
         """Load the current book if it has changed."""
+        with self._loading:
+            manifest = self._load()
+        if manifest is not None:
+            self.watch(manifest)
+
+    def _load(self) -> BookManifest | None:
+        """Load the current book if it has changed; one thread at a time, else an older book could take a newer one's place."""
+        manifest = None
         try:
             manifest, last = self._snapshots.current_manifest(), self._current
             if last is None or last.book.disconnected or manifest != last.manifest:
                 book, known = self._snapshots.current(manifest), last.by_team if last else {}
                 self._current = _CurrentBooks(book, manifest, self._team_books(book, manifest, known))
-            self.watch(manifest)
         except StoreUnavailable as error:
             self._mark_disconnected(error)
         self._last_refresh = self._clock()
+        return manifest
 
     def _team_books(
         self, book: PriceBook, manifest: BookManifest, known: Iterable[tuple[str, date | None]]
@@ -135,9 +143,10 @@ class PriceCatalog:
 
     def changed(self) -> None:
         """Show at once what this process has just stored; other processes see it at their next refresh."""
-        self._snapshots.forget_manifest()
-        if self._current is not None:
-            self.refresh()
+        with self._loading:
+            self._snapshots.forget_manifest()
+            if self._current is not None:
+                self._load()
 
     def _mark_disconnected(self, error: StoreUnavailable) -> None:
         last = self._current

@@ -37,7 +37,10 @@ PATH = "/v1/estimate/inverse"
 @options.json_option()
 @server_options
 def inverse(file: Path | None, settings: Sequence[str], *, verbose: bool, as_json: bool) -> None:
-    """The most within a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate/inverse."""
+    """The most runs, sweep points or context within a budget, from flags, or from a JSON or YAML FILE.
+
+    As sent to POST /v1/estimate/inverse.
+    """
     answer = answer_to(PATH, build_request(file, settings), _embedded)
     show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
 
