@@ -23,10 +23,12 @@ CALCULATED: Mapping[str, Body] = {
     "/v1/compare": COMPARE,
     "/v1/estimate": BASE | {"levers": True},
     "/v1/estimate/batch": {"requests": [BASE, ON_AWS]},
+    "/v1/estimate/inverse": BASE | {"find": "repeats", "budget": {"usd": 1e6}},
     "/v1/estimate/program": PROGRAM,
     "/v1/estimate/program/difference": {"before": PROGRAM, "after": PROGRAM | {"name": "q"}},
     "/v1/loss-curves/extrapolate": unpriced(CURVE),
     "/v1/optimal": unpriced(OPTIMAL),
+    "/v1/portfolio": {"programs": [PROGRAM, PROGRAM | {"name": "q"}]},
     "/v1/reprice": {"request": BASE, "since": SHIPPED.snapshot},
     "/v1/serving": {**SERVING, "hardware": {"accelerators": ["H100"]}},
 }
