@@ -122,6 +122,10 @@ def missing(what: str) -> None:
     pytest.skip(f"needs {what}: neither its package nor its program on the PATH was found")
 
 
+READING_THREADS = {REFRESH_THREAD, "metrics-readings", "metrics-programs", "database-clock", "store-ping"}
+"""Threads that hold a database connection beside the one that a test closes."""
+
+
 def wait_for(ask: Callable[[], object], what: str) -> None:
     """Poll until `ask()` is true; fail naming `what` when it does not become so within a deadline no healthy run comes near."""
     deadline = time.monotonic() + DEADLINE_S
@@ -148,12 +152,12 @@ def engines() -> Iterator[weakref.WeakSet[Engine]]:
 
 @pytest.fixture(autouse=True)
 def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
-    """No test leaves database connections to the garbage collector, which warns of them, nor a look at the prices under way."""
+    """No test leaves database connections to the garbage collector, which warns of them, nor a read in a thread under way."""
     yield
     for thread in threading.enumerate():
-        if thread.name == REFRESH_THREAD:
+        if thread.name in READING_THREADS:
             wait_for(lambda begun=thread: begun.is_alive() or begun not in threading.enumerate(), "another thread to start it")
-            thread.join()
+            thread.join(DEADLINE_S)
     for engine in list(engines):
         engine.dispose()
 
