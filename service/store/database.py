@@ -132,6 +132,7 @@ class Database:
     """Short transactions on one engine."""
 
     def __init__(self, database_url: str) -> None:
+        self._closed = False
         self._ping = _Ping(self._select_one)
         self._guard = HangGuard(self._ping.within)
         self.engine = self._ping_engine = make_engine(database_url)
@@ -141,6 +142,7 @@ class Database:
 
     def close(self) -> None:
         """Close every pooled connection."""
+        self._closed = True
         self.engine.dispose()
         self._ping_engine.dispose()
 
@@ -154,13 +156,23 @@ class Database:
 
     def time(self) -> datetime:
         """The time of the database's machine. Raises StoreUnavailable."""
-        with translate_db_errors(), self._ping_engine.connect() as connection:
+        with self._beside() as connection:
             at: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
         return at
 
     def _select_one(self) -> None:
-        with translate_db_errors(), self._ping_engine.connect() as connection:
+        with self._beside() as connection:
             connection.execute(text("SELECT 1"))
+
+    @contextmanager
+    def _beside(self) -> Iterator[Connection]:
+        """A connection for reads in threads of their own. One that outlasts `close` is closed: its pool is no longer there to do it."""
+        with translate_db_errors(), self._ping_engine.connect() as connection:
+            try:
+                yield connection
+            finally:
+                if self._closed and not connection.invalidated:
+                    connection.detach()
 
     def _connect(self) -> Connection:
         """A connection of the pool. Raises StoreUnavailable at once while the database is known not to answer."""

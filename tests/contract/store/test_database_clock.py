@@ -13,6 +13,7 @@ import pytest
 from service.config import Settings
 from service.container import build_context, utc_now
 from service.domain.errors import StoreUnavailable
+from service.store import Store
 from service.store.database_clock import ASK_EVERY_S, RETRY_S, DatabaseClock
 from tests.conftest import wait_for
 
@@ -90,3 +91,12 @@ def test_a_host_whose_clock_is_wrong_has_postgresqls_time(settings: Settings, po
         at = store.time()
         monkeypatch.setattr("service.store.database_clock.datetime", None)  # the host's clock is not read
         assert timedelta(0) <= context.clock() - at < timedelta(minutes=1)
+
+
+def test_a_read_that_outlasts_its_store_leaves_no_connection(postgres_url: str) -> None:
+    """The question for the time is answered after the store was closed: its connection is closed, and not kept by a pool that is gone."""
+    with closing(Store(postgres_url)) as store, store._beside() as connection:
+        store.close()
+        driver: Any = connection.connection.driver_connection
+        assert not driver.closed
+    assert driver.closed
