@@ -39,6 +39,7 @@ RESOURCES: tuple[str, ...] = (
     "service.api.resources.operations.health",
     "service.api.resources.operations.docs",
     "service.api.resources.operations.audit",
+    "service.api.resources.operations.usage",
 )
 
 

@@ -87,6 +87,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "slack": ("operations.slack:slack", "Teams that Slack workspaces and channels act for; see docs/slack.md."),
     "track": ("tracking:track", "Tracked programs: status, reports, and imports from other tools."),
+    "usage": (
+        "operations.usage:usage",
+        "Show what the team uses of its budgets: on a server all of them, here, without one, what it has stored.",
+    ),
     "verify": (
         "results:verify",
         "Check the signed record in FILE, by default against the keys of the data directory; no network is needed.",

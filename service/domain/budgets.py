@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from service.domain.answer_fields import Doc
 from service.domain.errors import DomainError
 
 
@@ -14,10 +16,25 @@ class BudgetUse:
     `window_s` is how long a budget of a window lasts [s]; None: what is used stays until it is given back.
     """
 
-    name: str
-    used: float
-    limit: int
-    window_s: int | None
+    name: Annotated[str, Doc("Name of the budget, with its unit, as a refusal names it")]
+    used: Annotated[float, Doc("What is used of it now [unit of its name]", minimum=0)]
+    limit: Annotated[int, Doc("The whole budget [unit of its name]", minimum=0)]
+    window_s: Annotated[int | None, Doc("How long a window lasts [s]; null: what is used stays until it is given back", minimum=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetStatus(BudgetUse):
+    """How a budget stands, and when its window ends."""
+
+    resets_in_s: Annotated[int | None, Doc("Until when the whole budget is there again [s]; null: not by time", minimum=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamUsage:
+    """What a team uses of the service."""
+
+    team: Annotated[str, Doc("Name of the team")]
+    budgets: Annotated[tuple[BudgetStatus, ...], Doc("Each budget that holds for the team, and the requests of the key that asks")]
 
 
 class BudgetUsedUp(DomainError):

@@ -136,7 +136,7 @@ def _token() -> str | None:
 def _count(key: str) -> None:
     context = app_context()
     quota, window_s = context.settings.quota
-    counted, left_s = budgets.count(context, f"requests:{key}", window_s)
+    counted, left_s = budgets.count(context, budgets.request_key(key), window_s)
     back_s = max(1, math.ceil(left_s))
     g.allowance = f'"{POLICY}";r={max(0, quota - counted)};t={back_s}'
     if counted > quota:

@@ -23,12 +23,14 @@ from flask import Flask, current_app, g
 from service.cache import COUNTERS_DIR, FileCounter, MemoryCache
 from service.config import Settings
 from service.context import AppContext
-from service.domain.budgets import BudgetUse, BudgetUsedUp
+from service.domain.budgets import BudgetStatus, BudgetUse, BudgetUsedUp
 from service.domain.teams import Principal
 
 Budget = Literal["cpu-seconds", "estimates", "rows"]
 CPU: Budget = "cpu-seconds"
 CONCURRENT = "concurrent-requests"
+REQUESTS = "requests"
+"""Of a key, not of a team."""
 CONCURRENT_RETRY_S = 1
 """A costly request takes about this long [s]."""
 _COUNTS_PER: dict[Budget, int] = {"cpu-seconds": 1000, "estimates": 1, "rows": 1}
@@ -47,6 +49,12 @@ def uses(*names: Budget, costly: bool = False) -> Callable[[_View], _View]:
         return view
 
     return mark
+
+
+def unbudgeted(view: _View) -> _View:
+    """Mark a view as answered whatever budget is used up: it tells how they stand."""
+    view.unbudgeted = True  # type: ignore[attr-defined]
+    return view
 
 
 def register(app: Flask) -> None:
@@ -73,9 +81,32 @@ def used_shares(context: AppContext, counts: Counts, team: str) -> dict[Budget, 
     return {name: used[name] / _COUNTS_PER[name] / limit for name, (limit, _) in limits.items()}
 
 
+def standing(context: AppContext, who: Principal) -> list[BudgetStatus]:
+    """How the requests of a key and the work budgets of its team stand; none without a key, for whom none holds."""
+    if who.key is None:
+        return []
+    requests = _status(REQUESTS, context.settings.quota, count(context, request_key(who.key), context.settings.quota[1], _NO_USE))
+    work = []
+    for name, per in _COUNTS_PER.items():
+        limit = _limit(context.settings, name)
+        work.append(_status(name, limit, count(context, _key(who, name), limit[1], _NO_USE), per))
+    most = context.settings.team_concurrency
+    taken = current_app.extensions["slots"].count_taken(who.team, most)
+    return [requests, *work, BudgetStatus(CONCURRENT, taken, most, None, None)]
+
+
+def request_key(key: str) -> str:
+    """What the requests of a key are counted under."""
+    return f"{REQUESTS}:{key}"
+
+
+def _status(name: str, limit: tuple[int, int], counted: tuple[int, float], per: int = 1) -> BudgetStatus:
+    return BudgetStatus(name, counted[0] / per, *limit, math.ceil(counted[1]))
+
+
 def admit(context: AppContext, who: Principal, view: Any) -> None:
     """Let a request of a team in, with a place among the costly ones where the view is one. Raises BudgetUsedUp."""
-    for name in (CPU, *getattr(view, "budgets", ())):
+    for name in () if getattr(view, "unbudgeted", False) else (CPU, *getattr(view, "budgets", ())):
         _check(context, who, name)
     if getattr(view, "costly", False):
         most = context.settings.team_concurrency
@@ -139,9 +170,8 @@ class FileSlots:
 
     def take(self, name: str, most: int) -> Release | None:
         """Take one of `most` places; returns what gives it back, None where all are taken. Raises OSError where the directory is away."""
-        digest = hashlib.sha256(name.encode()).hexdigest()
         for number in range(most):
-            handle = os.open(self._directory / f"{digest}.{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = os.open(self._place(name, number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -149,6 +179,28 @@ class FileSlots:
                 continue
             return partial(os.close, handle)
         return None
+
+    def count_taken(self, name: str, most: int) -> int:
+        """Number of places that are taken. Raises OSError where the directory is away."""
+        return sum(self._is_taken(self._place(name, number)) for number in range(most))
+
+    def _place(self, name: str, number: int) -> Path:
+        return self._directory / f"{hashlib.sha256(name.encode()).hexdigest()}.{number}"
+
+    @staticmethod
+    def _is_taken(place: Path) -> bool:
+        try:
+            handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # for less than a request takes to come: who takes places looks at all
+        except BlockingIOError:
+            return True
+        else:
+            return False
+        finally:
+            os.close(handle)
 
 
 class MemorySlots:
@@ -165,6 +217,11 @@ class MemorySlots:
                 return None
             self._taken[name] += 1
             return partial(self._give_back, name)
+
+    def count_taken(self, name: str, most: int) -> int:
+        """Number of places that are taken."""
+        with self._lock:
+            return min(self._taken[name], most)
 
     def _give_back(self, name: str) -> None:
         with self._lock:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.terminal.context import member_of, opened_context, report_errors
+from service.cli.terminal.context import existing_database
 from service.cli.terminal.options import json_option, team_option
 from service.cli.terminal.request_io import show
 from service.cli.terminal.server import report_problems, server_options, stated_server
 from service.cli.terminal.tables import columns
 
 if TYPE_CHECKING:
-    from service.context import AppContext
-    from service.domain.teams import Principal
     from service.remote.transport import Server
 
 PATH = "/v1/audit"
@@ -53,7 +50,7 @@ def _entries_here(team: str, wanted: Body, limit: int) -> list[Body]:
     from service.domain.audit import AuditFilter, entry_body
     from service.usecases.audit import list_entries
 
-    with _existing_database(team) as (context, who):
+    with existing_database(team) as (context, who):
         return [entry_body(entry) for entry in list_entries(context, who, AuditFilter(**wanted), 0, limit)]
 
 
@@ -71,7 +68,7 @@ def _verified(server: Server | None, team: str) -> int:
     try:
         if server is not None:
             return check_trail(_all_of(server))
-        with _existing_database(team) as (context, who):
+        with existing_database(team) as (context, who):
             return check_stored(context, who)
     except BrokenTrail as error:
         raise click.ClickException(str(error)) from error
@@ -86,13 +83,3 @@ def _all_of(server: Server) -> Iterator[Body]:
         cursor = page["next_cursor"]
         if cursor is None:
             return
-
-
-@contextmanager
-def _existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
-    """The context of a migrated database, and a principal of the team."""
-    with opened_context() as context, report_errors():
-        if context.store.absent():
-            raise click.ClickException("there is no database yet; `outlay serve` makes one")
-        context.store.check_head()
-        yield context, member_of(context, team)

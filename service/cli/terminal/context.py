@@ -72,6 +72,16 @@ def member_of(context: AppContext, team: str) -> Principal:
 
 
 @contextmanager
+def existing_database(team: str) -> Iterator[tuple[AppContext, Principal]]:
+    """The context of a migrated database, and a principal of the team; errors are reported in one line."""
+    with opened_context() as context, report_errors():
+        if context.store.absent():
+            raise click.ClickException("there is no database yet; `outlay serve` makes one")
+        context.store.check_head()
+        yield context, member_of(context, team)
+
+
+@contextmanager
 def report_errors() -> Iterator[None]:
     """Context that reports errors of use cases in one line, with the pointer into the request."""
     try:

@@ -112,9 +112,61 @@ def test_places_are_taken_and_given_back(tmp_path: Path, make: Callable[[Path], 
     assert second is not None
     assert none is None
     assert slots.take("another", 1) is not None
+    assert slots.count_taken("team", 2) == 2
     first()
+    assert slots.count_taken("team", 2) == 1
     assert slots.take("team", 2) is not None
     assert slots.take("team", 2) is None
+
+
+def standing(doors: House, key: str) -> dict[str, dict[str, Any]]:
+    """How the budgets of a key and its team stand, by name."""
+    answer = doors.ask(key, "GET", "/v1/usage")
+    assert answer.status_code == 200, answer.text
+    return {budget.pop("name"): budget for budget in answer.get_json()["budgets"]}
+
+
+def test_a_team_sees_the_use_of_its_budgets(settings: Settings, redis_or_none: str | None) -> None:
+    """Under the names of the refusals, with any of its keys and before it is refused; another team sees its own."""
+    with budgeted(settings, redis_or_none, team_estimates="100/hour", team_cpu="50/hour", team_stored_rows=10) as doors:
+        for _ in range(2):
+            doors.ask("ours", "POST", BATCH, json=COSTLY)
+        program = doors.ask("ours", "POST", "/v1/track/programs", json={"name": "p"}).get_json()["id"]
+        run = doors.ask("ours", "POST", f"/v1/track/programs/{program}/runs", json={"name": "r"}).get_json()["id"]
+        events = [{"id": f"e{n}", "type": "progress", "at": "2026-11-20T00:00:00Z", "tokens_done": n} for n in range(4)]
+        doors.ask("ours", "POST", f"/v1/track/runs/{run}/events", json={"events": events})
+        ours = standing(doors, "we may read")
+        work = ["requests", "cpu-seconds", "estimates", "rows", "concurrent-requests"]
+        assert list(ours) == [*work, "stored-rows", "stored-bytes"]
+        assert ours["requests"]["used"] == 1  # of this key
+        assert (ours["estimates"]["used"], ours["estimates"]["limit"], ours["estimates"]["window_s"]) == (6, 100, 3600)
+        assert 0 < ours["cpu-seconds"]["used"] < 50
+        assert 0 < ours["estimates"]["resets_in_s"] <= 3600
+        assert (ours["rows"]["used"], ours["stored-rows"]["used"], ours["stored-rows"]["limit"]) == (4, 4, 10)
+        assert ours["stored-rows"]["window_s"] is ours["stored-rows"]["resets_in_s"] is None
+        theirs = standing(doors, "theirs")
+        assert [theirs[name]["used"] for name in ("estimates", "rows", "stored-rows", "stored-bytes")] == [0, 0, 0, 0]
+
+
+def test_use_is_told_where_a_budget_is_used_up(settings: Settings) -> None:
+    """Who is refused elsewhere sees why and for how long."""
+    with budgeted(settings, None, team_cpu="1/hour", team_concurrency=2) as doors:
+        while doors.ask("ours", "POST", BATCH, json={"requests": [{**RUN, "levers": True}] * 40}).status_code == 200:
+            pass
+        assert standing(doors, "ours")["cpu-seconds"]["used"] >= 1
+        take = doors.app.extensions["slots"].take
+        release = take(doors.context.store.keys()[0].team, 2)
+        assert standing(doors, "ours")["concurrent-requests"]["used"] == 1
+        release()
+        assert standing(doors, "ours")["concurrent-requests"]["used"] == 0
+
+
+def test_a_service_without_keys_tells_of_its_storage(settings: Settings) -> None:
+    """The one thing that is limited there."""
+    app = create_app(settings)
+    app.extensions["context"].store.migrate()
+    usage = app.test_client().get("/v1/usage").get_json()
+    assert (usage["team"], [budget["name"] for budget in usage["budgets"]]) == ("default", ["stored-rows", "stored-bytes"])
 
 
 def test_a_service_without_keys_has_no_budgets(settings: Settings) -> None:

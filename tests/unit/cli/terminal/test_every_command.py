@@ -59,6 +59,7 @@ ASKING = {
     "track report": "p-1",
     "track show": "p-1",
     "track start": PROGRAM,
+    "usage": "",
     "verify": "{sheet}",
 }
 """Arguments of the commands that ask a server where one is stated."""
