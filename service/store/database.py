@@ -25,6 +25,7 @@ from service.store.hang_guard import HangGuard
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 BUSY_TIMEOUT_S = 5.0
 _POLL_RANGE_S = (0.0002, 0.002)
@@ -139,6 +140,8 @@ class Database:
         if self.engine.dialect.name == "postgresql":
             self._ping_engine = make_engine(database_url)  # a pool that is used up is no hung database
             event.listen(self.engine, "do_connect", partial(_connect_watched, self._guard))
+        for engine in {self.engine, self._ping_engine}:
+            event.listen(engine, "checkin", self._close_late)
 
     def close(self) -> None:
         """Close every pooled connection."""
@@ -166,13 +169,14 @@ class Database:
 
     @contextmanager
     def _beside(self) -> Iterator[Connection]:
-        """A connection for reads in threads of their own. One that outlasts `close` is closed: its pool is no longer there to do it."""
+        """A connection for reads in threads of their own."""
         with translate_db_errors(), self._ping_engine.connect() as connection:
-            try:
-                yield connection
-            finally:
-                if self._closed and not connection.invalidated:
-                    connection.detach()
+            yield connection
+
+    def _close_late(self, _driver_connection: object, entry: ConnectionPoolEntry) -> None:
+        """Close a connection that a thread gives back after `close`: its pool is no longer there to do it."""
+        if self._closed:
+            entry.invalidate()
 
     def _connect(self) -> Connection:
         """A connection of the pool. Raises StoreUnavailable at once while the database is known not to answer."""

@@ -93,9 +93,10 @@ def test_a_host_whose_clock_is_wrong_has_postgresqls_time(settings: Settings, po
         assert timedelta(0) <= context.clock() - at < timedelta(minutes=1)
 
 
-def test_a_read_that_outlasts_its_store_leaves_no_connection(postgres_url: str) -> None:
-    """The question for the time is answered after the store was closed: its connection is closed, and not kept by a pool that is gone."""
-    with closing(Store(postgres_url)) as store, store._beside() as connection:
+@pytest.mark.parametrize("read", ["_beside", "_read"])
+def test_a_read_that_outlasts_its_store_leaves_no_connection(postgres_url: str, read: str) -> None:
+    """A question that is answered after the store was closed: its connection is closed, and not kept by a pool that is gone."""
+    with closing(Store(postgres_url)) as store, getattr(store, read)() as connection:
         store.close()
         driver: Any = connection.connection.driver_connection
         assert not driver.closed
