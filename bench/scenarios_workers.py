@@ -29,10 +29,10 @@ from service.runtime import serve
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.store import NewScenario, OpenWork, Store
 from service.store.scenarios.scenarios import REVIEW
+from service.usecases.jobs import WORKER_TIMEOUT
 from service.usecases.scenarios import monte_carlo
 from service.usecases.scenarios.registry import PreparedScenario
 from service.usecases.scenarios.scenarios import find_scenario, submit
-from service.usecases.scenarios.worker import WORKER_TIMEOUT
 
 TRIALS, MORE_TRIALS = 1_000_000, 8_000_000
 COUNTS, PROMISED = (1, 2), 1.8

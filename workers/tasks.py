@@ -23,7 +23,7 @@ from service.usecases.results.keep import forget_results
 from service.usecases.scenarios.scenarios import forget_scenarios
 from service.usecases.scenarios.worker import maintain_scenarios
 from service.usecases.tracking.alerts import evaluate_due
-from service.usecases.tracking.import_jobs import forget_imports
+from service.usecases.tracking.import_jobs import forget_imports, import_in_turn
 from service.usecases.tracking.projection import project_all
 from workers.shutdown import stopping
 
@@ -87,7 +87,9 @@ def register(app: Celery) -> None:
 
 def _run(task: Task, job_id: str) -> None:
     with logs.bound(request_id=task.request.get(REQUEST_ID)):
-        run_job(context(), job_id, JOB_KINDS, this_process())
+        turn = import_in_turn(context(), job_id)
+        if turn is not None:
+            run_job(context(), turn, JOB_KINDS, this_process())
 
 
 def _refresh() -> None:

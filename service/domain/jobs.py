@@ -16,7 +16,7 @@ OPEN_STATES: tuple[JobState, ...] = ("queued", "running")
 class Job:
     """A job. Times are UTC.
 
-    `attempt` counts claims; `handed_back` those that ended in an orderly shutdown; `dedup_key`: only one open job has it.
+    `attempt` counts claims; `handed_back` those that another worker continued, as after a shutdown; `dedup_key`: only one open job has it.
     """
 
     id: str
@@ -36,6 +36,11 @@ class Job:
     created_at: datetime
     updated_at: datetime
     dedup_key: str | None
+
+    def is_waiting(self, now: datetime) -> bool:
+        """Whether it is open and no worker has it."""
+        expired = self.lease_expires_at is not None and self.lease_expires_at <= now
+        return self.state == "queued" or (self.state == "running" and expired)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class JobRows(Database):
     def claim_job(self, job_id: str, owner: str, now: datetime, lease_s: float) -> Job | None:
         """Claim the job if it is free and has attempts left; None otherwise. `owner` is unique to the process."""
         lease = {"lease_owner": owner, "lease_expires_at": now + timedelta(seconds=lease_s), "sent_at": None}
-        change = update(jobs).where(jobs.c.id == job_id, _free(now), _attempts_left(), ~jobs.c.cancel_requested)
+        change = update(jobs).where(jobs.c.id == job_id, is_claimable(now))
         with self._write() as connection:
             change = change.values(state="running", attempt=jobs.c.attempt + 1, updated_at=now, **lease).returning(jobs)
             row = connection.execute(change).mappings().first()
@@ -186,6 +186,16 @@ def new_job_row(kind: str, payload: Mapping[str, Any], now: datetime) -> dict[st
     """Values of a new job, with an id of its own."""
     values = {"id": str(uuid.uuid4()), "kind": kind, "payload": dict(payload), "state": "queued", "attempt": 0, "handed_back": 0}
     return values | {"cancel_requested": False, "progress_done": 0, "progress_total": 0, "created_at": now, "updated_at": now}
+
+
+def is_claimable(now: datetime) -> ColumnElement[bool]:
+    """Condition of jobs that a worker may claim."""
+    return and_(_free(now), _attempts_left(), ~jobs.c.cancel_requested)
+
+
+def is_held(now: datetime) -> ColumnElement[bool]:
+    """Condition of jobs that a worker has."""
+    return and_(jobs.c.state == "running", jobs.c.lease_expires_at > now)
 
 
 def _beat(connection: Connection, worker: str, now: datetime) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,6 +25,9 @@ LEASE_S = 10.0
 RENEW_S = 1.0
 """Time between renewals of a lease, which store progress and read cancellations [s]."""
 
+WORKER_TIMEOUT = timedelta(seconds=15)
+"""A worker without a heartbeat for this long does not count as alive."""
+
 JobFunction = Callable[[AppContext, Mapping[str, Any], ReportProgress], Mapping[str, Any]]
 """What one kind of job does: context, payload and `step(done, total)` in, result out. It calls `step` often: that is where it is stopped.
 It may be run again from the start after any step: it must detect work already done and continue."""
@@ -38,7 +42,7 @@ class JobCancelled(JobStopped):
 
 
 class JobHandedBack(JobStopped):
-    """The worker shuts down; another one continues."""
+    """The worker shuts down, or the job makes room for others; a worker continues it."""
 
 
 class JobFailed(Exception):
@@ -73,6 +77,12 @@ def submit(context: AppContext, kind: str, payload: Mapping[str, Any]) -> Job:
     job = context.store.create_job(kind, payload, context.clock())
     context.queue.send(job.id)
     return job
+
+
+def count_processes(context: AppContext) -> int:
+    """Number of processes that run jobs, at least one worker's; more jobs than that would only block the queue."""
+    alive = context.store.workers_alive(context.clock() - WORKER_TIMEOUT)
+    return max(1, alive) * context.settings.worker_concurrency
 
 
 def run_job(context: AppContext, job_id: str, kinds: Mapping[str, JobFunction], worker: Worker) -> None:

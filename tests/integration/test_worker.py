@@ -21,14 +21,14 @@ from service.config import load_settings, to_env
 from service.container import build_context, utc_now
 from service.context import AppContext
 from service.domain.jobs import Job
-from service.domain.teams import EVERYBODY
+from service.domain.teams import EVERYBODY, Principal
 from service.runtime import serve
 from service.usecases.jobs import LEASE_S, submit
 from service.usecases.prices.refresh import KIND, request_refresh
 from service.usecases.tracking import import_jobs
 from service.usecases.tracking.imports import CHUNK
 from tests.conftest import DEADLINE_S, wait_for
-from tests.integration.import_workers import begin_import, event_count, stored_parts
+from tests.integration.import_workers import begin_import, event_count, stored_parts, submit_bill
 from tests.support.snapshots import stored_snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -383,6 +383,24 @@ def test_an_import_outlives_two_killed_workers(own: Site) -> None:
     assert done.result is not None
     assert (done.attempt, event_count(context, run), done.result["accepted"] + done.result["duplicates"]) == (3, rows, rows)
     assert done.result["duplicates"] <= 2 * CHUNK
+
+
+@pytest.mark.soak
+def test_large_imports_of_a_team_do_not_hold_up_another_teams_small_one(own: Site) -> None:
+    """Of one process: the small one is done while the large ones, sent before it, still have some of their rows to store."""
+    context, large = own.context, 40_000
+    own.start_worker()
+    run, first = begin_import(context, large)
+    jobs = [first, *(submit_bill(context, EVERYBODY, large + more, run) for more in (1, 2))]
+    asked = time.monotonic()
+    small = submit_bill(context, Principal("another", None, ()), 10)
+    wait_for_state(context, small, "succeeded")
+    figure("small_import_beside_three_large", time.monotonic() - asked, context)
+    assert [job_now(context, job).state for job in jobs[1:]] == ["queued", "queued"]
+    for job in jobs[1:]:
+        import_jobs.cancel_import(context, EVERYBODY, job.id)
+    done = wait_for_state(context, first, "succeeded")
+    assert (event_count(context, run), done.result["accepted"]) == (large, large)
 
 
 def figure(name: str, seconds: float, context: AppContext) -> None:

@@ -178,8 +178,8 @@ def _local_worker(context: AppContext) -> Iterator[None]:
 def _work_until(context: AppContext, over: threading.Event) -> None:
     """Run scenario jobs until `over`. Asks each time whether a worker is alive: one may have stopped, or started, since."""
     from service.job_kinds import JOB_KINDS
-    from service.usecases.jobs import Worker, run_job
-    from service.usecases.scenarios.worker import KIND, WORKER_TIMEOUT, maintain_scenarios
+    from service.usecases.jobs import WORKER_TIMEOUT, Worker, run_job
+    from service.usecases.scenarios.worker import KIND, maintain_scenarios
 
     # Without "/process" in its name this owner leaves no heartbeat: the next command would wait for a worker that is gone.
     me = Worker(f"command line:{uuid.uuid4()}", over.is_set)

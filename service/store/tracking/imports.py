@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, delete, func, insert, select, update
+from sqlalchemy import Select, case, delete, func, insert, select, update
 
 from service.domain.jobs import OPEN_STATES
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.imports import ImportJob, StoredParts
 from service.store.database import Database, columns_of, insert_new
-from service.store.jobs import new_job_row
+from service.store.jobs import is_claimable, is_held, new_job_row
 from service.store.tables import jobs, teams
 from service.store.tracking.programs import lock
 from service.store.tracking.tables import track_import_files, track_imports
@@ -62,6 +62,29 @@ class ImportRows(Database):
         """A team's import, None where the team has none of that id."""
         query = _imports(select(*_IMPORT)).where(track_imports.c.id == import_id, track_imports.c.team == team)
         return self._find(ImportJob, query)
+
+    def next_import(self, now: datetime) -> str | None:
+        """The waiting import whose turn it is, None where none waits.
+
+        It is of the team with the fewest at work, of several of the one that was served longest ago, and the oldest of that team.
+        """
+        at_work = func.sum(case((is_held(now), 1), else_=0)).label("at_work")
+        last = func.max(case((jobs.c.attempt > 0, jobs.c.updated_at))).label("last")
+        served = _imports(select(track_imports.c.team, at_work, last)).group_by(track_imports.c.team).subquery()
+        waiting = _imports(select(jobs.c.id)).join(served, served.c.team == track_imports.c.team).where(is_claimable(now))
+        found: str | None = self._scalar(
+            waiting.order_by(served.c.at_work, served.c.last.nulls_first(), jobs.c.created_at, jobs.c.id).limit(1)
+        )
+        return found
+
+    def imports_at_work(self, now: datetime) -> int:
+        """Number of imports that workers hold."""
+        return int(self._scalar(_imports(select(func.count())).where(is_held(now))))
+
+    def waits_for_import(self, team: str, now: datetime, since: datetime) -> bool:
+        """Whether another team has an import that has waited since then."""
+        waiting = _imports(select(jobs.c.id)).where(track_imports.c.team != team, is_claimable(now), jobs.c.updated_at <= since)
+        return self._scalar(waiting.limit(1)) is not None
 
     def import_content(self, import_id: str) -> bytes | None:
         """The file of an import; None where it has been deleted."""

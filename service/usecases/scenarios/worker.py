@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,7 +20,7 @@ from service.domain.errors import DomainError, StoreUnavailable
 from service.domain.jobs import ReportProgress
 from service.store import ChunkClaim
 from service.store.scenarios.scenarios import REVIEW
-from service.usecases.jobs import JobStopped, LeaseLost
+from service.usecases.jobs import JobStopped, LeaseLost, count_processes
 from service.usecases.scenarios.codec import unpack_prepared
 from service.usecases.scenarios.registry import PreparedScenario, ScenarioKind, load_kind
 
@@ -32,8 +31,6 @@ SLICE_S = 5.0
 """Duration of a job: jobs that wait behind it in the queue run before its successor."""
 POLL_S = 0.5
 """How often a worker checks that its scenario is still open."""
-WORKER_TIMEOUT = timedelta(seconds=15)
-"""A worker without a heartbeat for this long does not count as alive."""
 TALLY_BATCH = 32
 
 
@@ -73,12 +70,6 @@ def maintain_scenarios(context: AppContext) -> None:
     context.store.close_exhausted(context.clock())
     context.store.forget_chunks()
     enqueue_workers(context)
-
-
-def count_processes(context: AppContext) -> int:
-    """Number of processes that run jobs, at least one worker's; more jobs than that would only block the queue."""
-    alive = context.store.workers_alive(context.clock() - WORKER_TIMEOUT)
-    return max(1, alive) * context.settings.worker_concurrency
 
 
 def _enqueue_successor(context: AppContext) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from service.formats.imports.bounded_reader import ReadingTooLong, read_bounded
 from service.formats.imports.focus import CostBasis
 from service.serialization import to_builtins
 from service.store import NewImport
-from service.usecases.jobs import JobFailed
+from service.usecases.jobs import JobFailed, JobHandedBack, count_processes
 from service.usecases.storage import check_storage
 from service.usecases.tracking.events import RejectedEvent
 from service.usecases.tracking.imports import ImportCounts, ImportScope, MatchedFile, import_result, match_runs, store_part
@@ -32,6 +33,10 @@ from service.usecases.tracking.programs import NOT_OURS, find_program, find_run
 KIND = "import_events"
 MOST_OPEN = 4
 """Imports of a team that have not ended: each may take a worker for as long as the CPU time lasts."""
+STORING_S = 5.0
+"""How long an import stores events before it makes room for another team's [s]."""
+WAITED = timedelta(seconds=1)
+"""A free process has taken an import up by then: one that waits for longer waits for room."""
 RETENTION = timedelta(days=30)
 SPLIT = "send it in parts of fewer rows: events that are stored already count once"
 AGAIN = "send the same file again later, or in parts: what is stored counts once"
@@ -83,12 +88,28 @@ def forget_imports(context: AppContext) -> int:
     return context.store.forget_jobs(KIND, context.clock() - RETENTION)
 
 
+def import_in_turn(context: AppContext, job_id: str) -> str | None:
+    """The job to run where a message names this one: for an import that waits the one whose turn it is, None while there is no room.
+
+    Teams take turns, and imports leave one process of the workers to other jobs. The import that was named is sent again.
+    """
+    now = context.clock()
+    job = context.store.job(job_id)
+    if job is None or job.kind != KIND or not job.is_waiting(now):
+        return job_id
+    room = context.store.imports_at_work(now) < max(1, count_processes(context) - 1)
+    turn = context.store.next_import(now) if room else None
+    if turn != job_id:
+        context.store.unsend(job_id, now)
+    return turn
+
+
 def run_import(context: AppContext, payload: Mapping[str, Any], step: ReportProgress) -> Mapping[str, Any]:
     """The job `import_events`: read the file and store its events, from where an attempt before has come to.
 
     Raises JobFailed for a file that cannot be read, and where CPU time or storage is used up.
     """
-    work = _Work(context, payload["import"], step)
+    work = _Work(context, payload["team"], payload["import"], step)
     who = Principal(payload["team"], None, ())
     try:
         matched = match_runs(context, who, work.read(payload["kind"], payload["basis"]), _place(context, who, payload))
@@ -102,15 +123,16 @@ def run_import(context: AppContext, payload: Mapping[str, Any], step: ReportProg
 class _Work:
     """One attempt at an import: its CPU time, and how far it has come."""
 
-    def __init__(self, context: AppContext, import_id: str, step: ReportProgress) -> None:
+    def __init__(self, context: AppContext, team: str, import_id: str, step: ReportProgress) -> None:
         stored = context.store.stored_parts(import_id)
         if stored is None:
             raise JobFailed("the import has been deleted")
-        self._context, self._id, self._step, self._stored = context, import_id, step, stored
+        self._context, self._team, self._id, self._step, self._stored = context, team, import_id, step, stored
         self._limit_s = context.settings.import_cpu_seconds
         self._before_s = stored.cpu_ms / 1e3
         self._began_s = time.thread_time()
         self._progress = (0, 0)
+        self._read_s = 0.0
 
     def read(self, kind: str, basis: CostBasis) -> ImportedFile:
         """Contents of the file. Raises JobFailed and InvalidRequest."""
@@ -124,6 +146,7 @@ class _Work:
         except ReadingTooLong:
             self.fail(f"reading the file takes more than its {self._limit_s} s of CPU time; {SPLIT}")
         self._before_s += cpu_s
+        self._read_s = cpu_s
         return file
 
     def store(self, matched: MatchedFile) -> ImportCounts:
@@ -132,6 +155,7 @@ class _Work:
         if self._stored.digest != digest:  # the first attempt, or the team's runs have changed since: all of it, where known counts once
             self._stored = StoredParts(digest, 0, {}, 0)
         counts = _read_counts(self._stored.counts)
+        until = time.monotonic() + STORING_S
         for part in range(self._stored.parts, len(matched.parts)):
             self._progress = (matched.events_in(part), matched.events)
             self._step(*self._progress)
@@ -139,8 +163,18 @@ class _Work:
             counts += store_part(self._context, matched, part)
             self._stored = StoredParts(digest, part + 1, to_builtins(counts), self._cpu_ms())
             self._context.store.save_parts(self._id, self._stored)
+            if time.monotonic() > until:
+                self._make_room()
         self._step(matched.events, matched.events)
         return counts
+
+    def _make_room(self) -> None:
+        """Raise JobHandedBack where another team's import waits. That the file is read again then is not counted as this import's time."""
+        now = self._context.clock()
+        if self._context.store.waits_for_import(self._team, now, now - WAITED):
+            read_ms = round(self._read_s * 1e3)
+            self._context.store.save_parts(self._id, replace(self._stored, cpu_ms=self._stored.cpu_ms - read_ms))
+            raise JobHandedBack
 
     def fail(self, reason: str) -> NoReturn:
         """Raise JobFailed with the reason and how far the import has come."""

@@ -14,11 +14,14 @@ from flask.testing import FlaskClient
 from service.api.resources.tracking import imports as resource
 from service.context import AppContext
 from service.domain.jobs import Job, ReportProgress
+from service.domain.teams import Principal
+from service.domain.tracking.records import RunRecord
 from service.formats.imports import bounded_reader
 from service.job_kinds import JOB_KINDS
 from service.usecases.jobs import JobHandedBack, JobStopped, Worker, run_job
 from service.usecases.tracking import import_jobs
 from service.usecases.tracking import imports as usecase
+from service.usecases.tracking.imports import ImportScope
 
 Body = dict[str, Any]
 HEADER = "BillingCurrency,ChargePeriodStart,ChargePeriodEnd,EffectiveCost,BilledCost,ChargeCategory,ServiceCategory,ResourceId\n"
@@ -264,3 +267,72 @@ def test_storage_that_is_used_up_ends_an_import(client: FlaskClient, context: Ap
     address = begun(client, run, bill(5))
     job = work(replace(context, settings=replace(context.settings, team_stored_bytes=1)), address)
     assert (job.state, "OUTLAY_TEAM_STORED_BYTES" in str(job.error)) == ("failed", True)
+
+
+def waiting_import(context: AppContext, team: str, rows: int, run: RunRecord | None = None) -> str:
+    """The id of a team's import that waits for a worker."""
+    who = Principal(team, None, ())
+    return import_jobs.submit_import(context, who, "focus", bill(rows), ImportScope(run=run), "effective").id
+
+
+def later(context: AppContext, seconds: float) -> AppContext:
+    """The context so many seconds later."""
+    return replace(context, clock=lambda: context.clock() + timedelta(seconds=seconds))
+
+
+def test_teams_take_turns_at_imports(context: AppContext) -> None:
+    """The message of one team's next import runs the other team's, which has waited for a shorter time; then the first goes on."""
+    many = [waiting_import(later(context, rows), "many", rows) for rows in (1, 2, 3)]
+    few = waiting_import(later(context, 4), "few", 3)
+    now = later(context, 5)
+    order = []
+    for named in (*many, many[2]):
+        turn = import_jobs.import_in_turn(now, named)
+        assert turn is not None
+        assert work(now, f"/{turn}").state == "succeeded"
+        order.append(turn)
+        now = later(now, 1)
+    assert order == [many[0], few, many[1], many[2]]
+
+
+def test_an_import_that_was_passed_over_is_sent_again(context: AppContext) -> None:
+    """Its message is used up; the sweeper makes another."""
+    named, other = (waiting_import(later(context, rows), "passed over", rows) for rows in (1, 2))
+    context.store.take_unsent(later(context, 5).clock())
+    assert import_jobs.import_in_turn(context, other) == named
+    assert context.store.job(other).sent_at is None
+    assert context.store.job(named).sent_at is not None
+
+
+def test_imports_leave_a_process_to_other_jobs(context: AppContext) -> None:
+    """Of three processes two import; where there is one it imports."""
+    three = replace(context, settings=replace(context.settings, worker_concurrency=3))
+    one = replace(context, settings=replace(context.settings, worker_concurrency=1))
+    first, second, third = (waiting_import(later(context, n), team, 3) for n, team in enumerate("abc"))
+    assert import_jobs.import_in_turn(one, first) == first
+    assert context.store.claim_job(first, "this/1", context.clock(), 10) is not None
+    assert import_jobs.import_in_turn(one, second) is None
+    assert import_jobs.import_in_turn(three, second) == second
+    assert context.store.claim_job(second, "this/2", context.clock(), 10) is not None
+    assert import_jobs.import_in_turn(three, third) is None
+    assert import_jobs.import_in_turn(three, first) == first  # held: whoever is sent it finds that out
+
+
+def test_a_large_import_makes_room_for_another_team(
+    client: FlaskClient, context: AppContext, run: Body, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for one of its own team, nor for one that a free process takes at once; reading the file again costs it nothing."""
+    monkeypatch.setattr(import_jobs, "STORING_S", -1.0)
+    address = begun(client, run, bill(35))
+    waiting_import(context, "default", 4)
+    other = waiting_import(context, "another", 3)
+    while_fresh = work(context, address, stopping_at(10, JobHandedBack))
+    assert while_fresh.handed_back == 1
+    made_room = work(later(context, 5), address)
+    assert (made_room.state, made_room.handed_back, stored(client, run)) == ("running", 2, 20)
+    cpu_s = client.get(address).get_json()["cpu_s"]
+    context.store.request_cancel(other, context.clock())
+    done = work(later(context, 6), address)
+    assert done.result is not None
+    assert (done.state, done.result["accepted"], stored(client, run)) == ("succeeded", 35, 35)
+    assert client.get(address).get_json()["cpu_s"] >= cpu_s

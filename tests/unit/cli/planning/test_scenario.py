@@ -18,7 +18,7 @@ from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.feedback import RunOutcome
 from service.store import Store
 from service.usecases import jobs
-from service.usecases.scenarios.worker import WORKER_TIMEOUT
+from service.usecases.jobs import WORKER_TIMEOUT
 from tests.unit.cli.invoke import output_of, run
 
 SMALL: dict[str, Any] = {**EXAMPLE, "trials": 2000}

@@ -27,12 +27,12 @@ from service.job_kinds import JOB_KINDS
 from service.schemas.programs.request import ProgramRequestSchema
 from service.store import OpenWork
 from service.store.scenarios.scenarios import LOST_WORKER_ERROR, RETENTION
-from service.usecases.jobs import LEASE_S, JobHandedBack, Worker, run_job
+from service.usecases.jobs import LEASE_S, WORKER_TIMEOUT, JobHandedBack, Worker, count_processes, run_job
 from service.usecases.scenarios import registry, scenarios, worker
 from service.usecases.scenarios.codec import pack_prepared, unpack_prepared
 from service.usecases.scenarios.registry import KINDS, PreparedScenario, load_kind
 from service.usecases.scenarios.scenarios import TeamQuotaExceeded, cancel_scenario, find_scenario, forget_scenarios
-from service.usecases.scenarios.worker import KIND, WORKER_TIMEOUT, count_processes, enqueue_workers, maintain_scenarios
+from service.usecases.scenarios.worker import KIND, enqueue_workers, maintain_scenarios
 from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, UNITS_A_CHUNK, given, start
 from tests.unit.usecases.test_jobs import SentNowhere
 
