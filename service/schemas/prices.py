@@ -18,10 +18,12 @@ from service.usecases.prices.providers import ProviderEntry
 class OfferQuerySchema(PageQuerySchema):
     """Filters of offers."""
 
-    accelerator = Text(description="Canonical name or alias; an alias of several parts lists them all")
-    provider = Text(description="Name of the provider")
-    region = Text(description="Region as the provider names it")
-    jurisdiction = Text(max_length=50, description="ISO 3166 country code, EU or EEA; offers whose country is not known are left out")
+    accelerator = Text(description="Canonical name or alias, or several with commas; an alias of several parts lists them all")
+    provider = Text(description="Name of the provider, or several with commas: aws,lambda")
+    region = Text(description="Region as the provider names it, or several with commas")
+    jurisdiction = Text(
+        max_length=50, description="ISO 3166 country code, EU or EEA, or several with commas; offers of no known country are left out"
+    )
     pricing = Choice(PRICINGS, description="Kind of pricing")
     max_usd_per_accelerator_hour = Number(minimum=0.0, text=True, description="Highest price [USD per accelerator-hour]")
     snapshot = Text(description="An older price_snapshot")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from service.cli.terminal.tables import assumptions, warning_lines
 from service.cli.terminal.waiting import waiting
 
 PATH = "/v1/ask"
+REFUSED, ASKED_BACK = 1, 2
 Body = dict[str, Any]
 
 
@@ -26,7 +28,10 @@ Body = dict[str, Any]
 @json_option("Print the answer of POST /v1/ask.")
 @server_options
 def ask(words: tuple[str, ...], team: str, *, no_answer: bool, verbose: bool, as_json: bool) -> None:
-    """Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june"."""
+    """Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june".
+
+    Exit 0 where it is answered, 1 where the request is refused or nothing is understood, 2 where something is asked back.
+    """
     server, text = stated_server(), " ".join(words)
     with waiting():
         if server is None:
@@ -35,6 +40,10 @@ def ask(words: tuple[str, ...], team: str, *, no_answer: bool, verbose: bool, as
             with report_problems():
                 body = server.post(PATH, {"text": text, "answer": not no_answer})
     click.echo(json.dumps(body, indent=2) if as_json else _text(body, verbose=verbose))
+    if body["problem"] is not None:
+        sys.exit(REFUSED)
+    if any(entry["blocking"] for entry in body["unclear"]):
+        sys.exit(ASKED_BACK)
 
 
 def _answer_here(text: str, team: str, *, with_answer: bool) -> Body:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
+from service.formats.ask.grammar.alternatives import with_ways
 from service.formats.ask.grammar.bare import meanings, settle
+from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
-from service.formats.ask.grammar.intents import choose_kind
+from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
-from service.formats.ask.grammar.quantities import TERMS
+from service.formats.ask.grammar.quantities import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
@@ -41,11 +43,14 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
+    slots = split_teacher(sentence, slots)
     slots, question = settle(
         slots,
         model_known=any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left),
     )
+    slots = _sums_of_runs(slots)
     slots, of_ranges = both_ends(sentence, slots, ranges)
+    slots = with_ways(sentence, slots, ranges)
     slots = [_dated(slot, today) for slot in slots]
     doubts = [
         *asked_of,
@@ -61,7 +66,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         slots, future = _past_days(sentence, slots, today)
         doubts += future
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
-    said = Slots(tuple(slots), {"quantity", "one", "intent", "doubtful_model"})
+    said = Slots(tuple(slots), {"quantity", "one", "intent", "doubtful_model", "ways"})
     kind = choose_kind(said)
     if kind is None:
         return None
@@ -80,8 +85,16 @@ def _plain_reserved(slots: Sequence[Slot]) -> list[Slot]:
     found = [slot for slot in slots if slot.value != "reserved" or not any(pricing.startswith("reserved_") for pricing in pricings)]
     if term is None or "reserved" not in pricings:
         return found
-    note = "reserved for the time that is said"
-    return [replace(slot, value=term, note=note) if slot.name == "pricing" and slot.value == "reserved" else slot for slot in found]
+    return [replace(slot, value=term, note=RESERVED_FOR) if slot.name == "pricing" and slot.value == "reserved" else slot for slot in found]
+
+
+def _sums_of_runs(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with a sum for all of it as the budget, where it is of a run and nothing is to be bought."""
+    said = Slots(tuple(slots))
+    bought = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in slots)
+    if bought or not said.has(*MODEL) or not said.has(*DATA):
+        return list(slots)
+    return [replace(slot, name="budget_usd", note="read as the budget") if slot.name == "capex_of_all" else slot for slot in slots]
 
 
 def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:

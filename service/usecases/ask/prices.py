@@ -12,8 +12,9 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.summary import Summary
 from service.formats.headline import money
+from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
-from service.usecases.prices.catalog import find_offers
+from service.usecases.prices.catalog import find_offers, values_of
 
 AUCTION_FLOOR = "auction_floor"
 MOST_SHOWN = 50
@@ -39,18 +40,42 @@ def quote_offers(context: AppContext, request: Mapping[str, Any]) -> QuotedOffer
 
 
 def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook, now: datetime) -> Summary:
-    what = " ".join(
-        str(request[name]) for name in ("accelerator", "pricing", "provider", "region", "jurisdiction") if name in request
-    ).replace("_", " ")
+    what = " ".join(str(request[name]) for name in ("accelerator", "pricing", "provider", "region", "jurisdiction") if name in request)
+    what = what.replace("_", " ").replace(",", ", ")
     firm = [offer for offer in offers if offer.market != AUCTION_FLOOR]
     if not firm:
         return Summary(text=f"No price of {what} is known." if not offers else f"Only auction floors of {what} are known.")
     prices = [float(offer.usd_per_accelerator_hour) for offer in firm]
+    if several := _each(request, firm, book, now):
+        return Summary(text=f"{what}, cheapest an accelerator-hour: {'; '.join(several)}.")
     least, sellers = firm[0], {offer.provider for offer in firm}
-    age = f"read {least.observed_at:%Y-%m-%d}{', stale' if book.is_stale(least, now) else ''}"
     text = (
         f"{what}: from {money(min(prices))} to {money(max(prices))} an accelerator-hour, median {money(statistics.median(prices))},"
         f" {len(firm)} offers of {len(sellers)} providers; {least.provider} {least.region} ({least.pricing.replace('_', ' ')}) asks"
-        f" {money(float(least.usd_per_accelerator_hour))}, {age}."
+        f" {money(float(least.usd_per_accelerator_hour))}, {_age(least, book, now)}."
     )
     return Summary(text=text)
+
+
+def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: datetime) -> list[str]:
+    """The cheapest offer of each provider that is asked about, or of each accelerator; nothing where one is asked about."""
+    axis = next((name for name in ("provider", "accelerator") if len(values_of(request, name)) > 1), None)
+    if axis is None:
+        return []
+    found = []
+    for value in values_of(request, axis):
+        names = find_accelerator(value) if axis == "accelerator" else None
+        of_it = {names.accelerator.name, *names.ambiguous_with} if names else {value.casefold()}
+        least = next((offer for offer in firm if getattr(offer, axis) in of_it or getattr(offer, axis).casefold() in of_it), None)
+        found.append(f"{value} none known" if least is None else f"{value} {_least(least, axis)}, {_age(least, book, now)}")
+    return found
+
+
+def _least(least: Offer, axis: str) -> str:
+    """An offer's price and what it is of besides what is asked about."""
+    seller = "" if axis == "provider" else f"{least.provider} "
+    return f"{money(float(least.usd_per_accelerator_hour))} ({seller}{least.region}, {least.pricing.replace('_', ' ')})"
+
+
+def _age(offer: Offer, book: PriceBook, now: datetime) -> str:
+    return f"read {offer.observed_at:%Y-%m-%d}{', stale' if book.is_stale(offer, now) else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
@@ -23,6 +24,8 @@ AZURE_PREFIX = "Standard_"
 """What Azure begins the names of its instance types with, and people leave out."""
 SHORTEST_INSTANCE = 6
 EUROPE = "EU"
+EXPERTS = re.compile(r"\d+x\d+(?:\.\d+)?b$")
+"""The shape of a mixture of experts at the end of its name: 8x22b."""
 MOST_PREPARED = 8
 _prepared: OrderedDict[str, Vocabulary] = OrderedDict()
 """Vocabularies by the name of their price book, which identifies its prices."""
@@ -68,8 +71,20 @@ def _vocabulary(places: tuple[tuple[str, str], ...], instances: tuple[tuple[str,
 
 
 def _models() -> Iterator[Name]:
-    for preset in load_models().values():
-        yield Name("M", preset.name, (preset.name, *preset.aliases), params=preset.params)
+    """Presets by their names; a shape that one mixture of experts alone has, 8x22b, is its name too."""
+    presets = load_models().values()
+    of_shape = Counter(_shape(preset.name) for preset in presets)
+    for preset in presets:
+        active, shape = preset.active_params or preset.params, _shape(preset.name)
+        yield Name("M", preset.name, (preset.name, *preset.aliases), params=preset.params, active_params=active)
+        if shape and of_shape[shape] == 1:
+            yield Name("M", preset.name, (shape,), why=f"the shape of {preset.name} alone", params=preset.params, active_params=active)
+
+
+def _shape(model: str) -> str:
+    """Experts and their size at the end of a name; empty where there are none."""
+    found = EXPERTS.search(model)
+    return found.group() if found else ""
 
 
 def _accelerators() -> Iterator[Name]:

@@ -13,7 +13,7 @@ from service.domain.procurement.contract_prices import ContractBand
 from service.presets.comparison.defaults import countries_of
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.procurement.contract_prices import load_contract_bands
-from service.prices.catalog import PriceBook, matches_filters
+from service.prices.catalog import PriceBook
 from service.store import HistoryFilter
 from service.usecases.prices.commitments import describe_missing_commitments
 from service.usecases.prices.known_names import check_known, pointing_at
@@ -23,26 +23,37 @@ Given = Mapping[str, Any]
 
 
 def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offer]]:
-    """Price book and its offers that match all filters, in the book's order.
+    """Price book and its offers that match all filters, in the book's order; a filter of text may have several values, commas between.
 
     Raises UnknownName for an unknown accelerator, provider, region or jurisdiction.
     """
     with pointing_at("/snapshot"):
         book = context.book(given.get("snapshot"))
     offers = book.offers
-    check_known("provider", given, lambda: {*context.providers.names(), *(offer.provider for offer in book.offers)})
-    check_known("region", given, lambda: {offer.region for offer in book.offers})
+    for provider in values_of(given, "provider"):
+        check_known("provider", {"provider": provider}, lambda: {*context.providers.names(), *(offer.provider for offer in book.offers)})
+    for region in values_of(given, "region"):
+        check_known("region", {"region": region}, lambda: {offer.region for offer in book.offers})
     if "accelerator" in given:
-        offers = tuple(offer for name in _canonical(given["accelerator"]) for offer in book.by_accelerator.get(name, ()))
+        names = dict.fromkeys(name for alias in values_of(given, "accelerator") for name in _canonical(alias))
+        offers = tuple(offer for name in names for offer in book.by_accelerator.get(name, ()))
     if "jurisdiction" in given:
         with pointing_at("/jurisdiction"):
-            countries = countries_of(given["jurisdiction"])
+            countries = {country for place in values_of(given, "jurisdiction") for country in countries_of(place)}
         offers = tuple(offer for offer in offers if find_country(offer) in countries)
     limit = given.get("max_usd_per_accelerator_hour")
-    wanted = {name: given.get(name) for name in ("provider", "region", "pricing")}
+    wanted = {name: {value.casefold() for value in values_of(given, name)} for name in ("provider", "region", "pricing")}
     return book, [
-        offer for offer in offers if matches_filters(offer, wanted) and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
+        offer
+        for offer in offers
+        if all(not values or getattr(offer, name).casefold() in values for name, values in wanted.items())
+        and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
     ]
+
+
+def values_of(given: Given, name: str) -> list[str]:
+    """Values of a filter, commas between them; none where it is not stated."""
+    return [value.strip() for value in str(given[name]).split(",") if value.strip()] if name in given else []
 
 
 def missing_commitments(book: PriceBook, given: Given) -> str | None:

@@ -42,6 +42,9 @@ def test_a_question_is_read_as_the_request_that_its_endpoint_takes(client: Flask
         "compare 7B 1T on h100,h200 x 64,128 in EU under $300k",
         "what can $1M train on 256 h100",
         "biggest model for 1e22 flops",
+        "compare 7B and 13B on 1T tokens, 64 h100",
+        "fp8 vs bf16 for 13B 200B on 256 H100",
+        "lora or qlora of llama 3 8b on 20M tokens, 8 h100 with a 2 day queue and 10% overhead",
         "buy 256 h100 at 32k for 3 years use 70% vs $1.89",
         "own or rent 64 h200 for 4 years, capex $38k each, cost of capital 9%, electricity at $0.09 per kWh",
     ],
@@ -69,6 +72,16 @@ def test_the_request_of_a_chance_is_that_of_a_scenario(tracking_app: Flask) -> N
     understood = ask(client, "chance llama-3-8b 1T tokens on 512 h100 under $600k")["understood"]
     assert understood["endpoint"] == "POST /v1/scenarios"
     assert client.post("/v1/scenarios", json=understood["request"]).status_code == 202
+
+
+def test_the_cheapest_price_of_each_of_several_providers_or_parts_is_answered(client: FlaskClient) -> None:
+    body = ask(client, "aws vs lambda h100 price on demand", answer=True)
+    assert body["understood"]["request"] == {"accelerator": "H100", "provider": "aws,lambda", "pricing": "on_demand"}
+    assert {item["provider"] for item in body["answer"]["items"]} == {"aws", "lambda"}
+    assert body["summary"]["text"].startswith("H100 on demand aws, lambda, cheapest an accelerator-hour: aws $6.88 (")
+    listed = client.get("/v1/offers", query_string=body["understood"]["request"]).get_json()["items"]
+    assert {item["provider"] for item in listed} == {"aws", "lambda"}
+    assert "; H200 " in ask(client, "price h100 vs h200", answer=True)["summary"]["text"]
 
 
 def test_prices_are_answered_the_cheapest_first_in_a_sentence(client: FlaskClient) -> None:

@@ -35,14 +35,16 @@ def test_verbose_shows_the_request_and_what_was_assumed(settings: Settings) -> N
 
 
 def test_what_is_in_doubt_is_asked_back(settings: Settings) -> None:
-    text = output_of(settings, "ask", "llama 70b on 1T tokens, 64 h100")
-    assert "? 'llama 70b': which model: one of these? (llama-2-70b; " in text
+    result = run(settings, "ask", "llama 70b on 1T tokens, 64 h100")
+    assert "? 'llama 70b': which model: one of these? (llama-2-70b; " in result.stdout
+    assert result.exit_code == 2
 
 
 def test_a_refusal_is_shown_below_what_was_read(settings: Settings) -> None:
-    text = output_of(settings, "ask", "llama 3.1 405b full fine-tune on 1B tokens on 1 h100")
-    assert text.startswith("I read: an estimate of llama-3.1-405b")
-    assert len(text.splitlines()) > 2
+    result = run(settings, "ask", "llama 3.1 405b full fine-tune on 1B tokens on 1 h100")
+    assert result.stdout.startswith("I read: an estimate of llama-3.1-405b")
+    assert len(result.stdout.splitlines()) > 2
+    assert result.exit_code == 1
 
 
 def test_nothing_understood_is_an_error_with_examples(settings: Settings) -> None:

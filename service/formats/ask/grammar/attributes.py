@@ -6,11 +6,18 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
 
-SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability"})
+OVERHEADS = ("overhead_evaluation", "overhead_debugging", "overhead_reruns")
+OVERHEAD = "overhead"
+"""One of no kind."""
+SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability", OVERHEAD, *OVERHEADS})
+QUEUE = "queue_hours"
+"""The attribute whose figure is a time."""
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+FIGURES = "npmU"
 POWER_WORDS = "usd_per_energy"
 """Words of electricity that have other senses: a sum beside them is the price of a kilowatt-hour, a number is not."""
 DECIMALS = frozenset({"pue", "kw_per_accelerator", "max_tco2e"})
@@ -25,7 +32,7 @@ LEAST_BATCH_TOKENS = 100_000
 
 def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """Each attribute with the figure before or after it: the one that fits, the later one where both do and none is glued to it."""
-    free = {at for at, piece in enumerate(pieces) if piece.kind in "npm"}
+    free = {at for at, piece in enumerate(pieces) if piece.kind in FIGURES}
     keys = [at for at, piece in enumerate(pieces) if piece.kind == "K"]
     for key in keys:
         choices = [at for at in (_after(pieces, key), key - 1) if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
@@ -55,14 +62,21 @@ def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> b
     for key in keys:
         if key == at + 1 and _read(str(pieces[key].value), pieces[at]) is not None:
             own = _after(pieces, key)
-            return own < 0 or own + 1 in keys or pieces[own].kind not in "npm" or _read(str(pieces[key].value), pieces[own]) is None
+            return own < 0 or own + 1 in keys or pieces[own].kind not in FIGURES or _read(str(pieces[key].value), pieces[own]) is None
     return False
 
 
 def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
     """Name, value and note of a slot; None where the figure is none for the attribute."""
     figure = piece.value
+    if isinstance(figure, Duration):
+        return (key, figure, "") if key == QUEUE and not figure.of_calendar and not figure.article else None
     assert isinstance(figure, Figure)
+    return None if key == QUEUE else _read_number(key, figure)
+
+
+def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:
+    """Of an attribute that a number is of."""
     if key in SHARES:
         return _share(key, figure)
     if key == "seq_len":
@@ -112,3 +126,11 @@ def share(pieces: Sequence[Piece]) -> Iterator[Slot]:
     assert isinstance(figure, Figure)
     if Fraction(0) < figure.value <= 100:
         yield Slot("share", float(figure.value / 100), pieces[0].first, pieces[-1].last)
+
+
+def chance(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """A 70% chance, chance 70%: the probability that is wanted."""
+    figure = next(piece.value for piece in pieces if isinstance(piece.value, Figure))
+    asked = any(piece.kind == "I" and piece.value == "chance" for piece in pieces)
+    if asked and Fraction(0) < figure.value < 100:
+        yield Slot("probability", float(figure.value / 100), pieces[0].first, pieces[-1].last, "read as the probability that is wanted")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.attributes import POWER_WORDS
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
@@ -19,7 +20,12 @@ from service.formats.ask.lexing.vocabulary import Vocabulary, compact
 SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
 SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
-WEAK = frozenset({"usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy"})
+WEAK = frozenset(
+    (
+        *("usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy"),
+        *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "evals", "debugging", "reruns"),
+    )
+)
 """Attributes that are words of other senses too: without a figure the question is answered without them."""
 LIMITS = "lq"
 LIMITED = frozenset({"max_tco2e", "budget_usd", "limit", "deadline", "max_price_per_hour"})
@@ -43,6 +49,9 @@ QUESTIONS: Mapping[str, str] = {
 """What to ask about pieces that no rule reads, by their kind."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
+OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
+"""What a day or quarter before it is that of, and not of the run."""
+BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", "."})
 """Words between accelerators of which one is taken; `and` may mean both together."""
 FITTING = 82.0
@@ -56,6 +65,7 @@ def piece_doubts(
     governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING or _text(sentence, before) in ("per", "/")}
     said = [piece for piece in pieces if piece.kind != FILLER]
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED}
+    governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= _beside_figures(said, slots)
     yield from _unmet_limits(sentence, said, slots)
     run: list[Piece] = []
@@ -70,6 +80,11 @@ def piece_doubts(
             if doubt is not None:
                 yield doubt
     yield from _unknown(sentence, run, vocabulary, governed)
+
+
+def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
+    """Each three pieces that follow one another."""
+    return zip(pieces, pieces[1:], pieces[2:], strict=False)
 
 
 def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
@@ -178,14 +193,17 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
             yield Doubt(text, (), what, blocking=year)
         else:
-            yield _unused_time(text, slot) or _unused(text, slot, kind)
+            yield _unused_time(sentence, text, slot) or _unused(text, slot, kind)
     for slot in said.all:
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
 
 
-def _unused_time(text: str, slot: Slot) -> Doubt | None:
+def _unused_time(sentence: Sentence, text: str, slot: Slot) -> Doubt | None:
     """What to ask about a day or time without a place; None of other slots."""
+    after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
+    if slot.name == "date" and (after & OCCASIONS or text.lower() in BESIDES):
+        return Doubt(text, (), "read as no time of the run", blocking=False)
     if slot.name == "time_to_date":
         return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")
     if slot.name == "date":
@@ -213,6 +231,9 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
 def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> Iterator[Doubt]:
     """Words that say something in questions of other kinds alone."""
     for piece in left:
+        if piece.kind == "K" and piece.value == POWER_WORDS and kind == "price":
+            text = sentence.part(piece.first, piece.last)
+            yield Doubt(text, (), "prices are those of accelerator-hours, and an estimate of a run says what it draws: what is asked for?")
         if piece.kind == "c" and kind not in str(piece.value).split():
             text = sentence.part(piece.first, piece.last)
             yield Doubt(text, (), f"this has no meaning in a question of kind {kind}: what is asked for?")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.quantities import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 
 MONEY = ("budget_usd", "money", "money_at")
 MODEL = ("model", "doubtful_model", "quantity", "params")
 """What names a model, or may."""
+DATA = ("tokens", "samples", "tokens_per_parameter", "other_unit")
 
 
 def choose_kind(slots: Slots) -> Kind | None:
@@ -17,8 +19,10 @@ def choose_kind(slots: Slots) -> Kind | None:
         return "chance" if "chance" in asked else "status"
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
-    has_model, has_data = slots.has(*MODEL), slots.has("tokens", "samples", "tokens_per_parameter", "other_unit")
-    if ("buy_or_rent" in asked or slots.has("capex", "capex_of_all") or _is_commitment(slots)) and not (has_model and has_data):
+    has_model, has_data = slots.has(*MODEL), slots.has(*DATA)
+    bought = "buy_or_rent" in asked or slots.has("capex", "capex_of_all")
+    weighed = "optimal" not in asked and not (has_model or has_data) and _is_owning(slots)
+    if weighed or ((bought or _is_commitment(slots)) and not (has_model and has_data)):
         return "buy_or_rent"
     if _is_optimal(slots, asked):
         return "optimal"
@@ -52,7 +56,15 @@ def _is_commitment(slots: Slots) -> bool:
     """Whether a fleet is to be reserved for a time, or not: 512 H100 for a year, reserved or on demand."""
     pricings = {slot.value for slot in slots.all if slot.name == "pricing"}
     reserved = any(str(pricing).startswith("reserved") for pricing in pricings)
-    return reserved and len(pricings) > 1 and slots.has("accelerator") and slots.has("count") and slots.has("span")
+    timed = slots.has("span") or any(slot.name == "pricing" and slot.note == RESERVED_FOR for slot in slots.all)
+    return reserved and len(pricings) > 1 and slots.has("accelerator") and slots.has("count") and timed
+
+
+def _is_owning(slots: Slots) -> bool:
+    """Whether a sum for accelerators stands against renting them, for some time: $11M for 384 B200, against $3.75 an hour."""
+    return (
+        slots.has("rent") and slots.has(*MONEY) and slots.has("price_per_hour") and slots.has("count") and slots.has("span", "utilisation")
+    )
 
 
 def _without_subject(asked: set[object]) -> Kind | None:
@@ -79,7 +91,7 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
         len({str(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
     )
     sure_by = slots.has("probability") and slots.has("deadline")
-    if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective"):
+    if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):
         return "compare"
     if slots.has(*MONEY):
         return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes") else "compare"

@@ -17,6 +17,7 @@ Pieces = Sequence[Piece]
 MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
+RESERVED_FOR = "reserved for the time that is said"
 APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
 LEAST_PER_HOUR_USD = Fraction(1, 5)
@@ -27,6 +28,8 @@ LEAST_FLOPS = 10**17
 """A bare number from here on can only be of arithmetic: nobody has as many tokens or dollars."""
 BILLION = 10**9
 MOST_TOKENS_PER_PARAMETER = 100_000
+MOST_SAMPLE_TOKENS = 2**20
+"""No sample is longer [tokens]."""
 LEAST_TOKENS = 1000
 """A run has more tokens than this: a smaller number is of something else."""
 
@@ -115,6 +118,34 @@ def reservations(pieces: Pieces) -> Iterator[Slot]:
     if str(pieces[0].value).startswith("reserved") and None not in others and pieces[0].value not in others:
         for pricing in (pieces[0].value, *(TERMS[term] for term in years)):
             yield Slot("pricing", pricing, *_span(pieces))
+
+
+def reserved_for(pieces: Pieces) -> Iterator[Slot]:
+    """A 12-month reservation, reserved for 3 years: the kind of pricing, and no time that a run takes."""
+    years = next(piece.value.years for piece in pieces if isinstance(piece.value, Duration))
+    plain_ones = any(piece.value == "reserved" for piece in pieces)
+    if plain_ones and years in TERMS:
+        yield Slot("pricing", TERMS[years], *_span(pieces), note=RESERVED_FOR)
+
+
+def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
+    """Chinchilla tokens: so many for each parameter."""
+    ratio = int(str(pieces[0].value))
+    yield Slot("tokens_per_parameter", ratio, *_span(pieces), note="the rule of thumb of Hoffmann et al. 2022")
+
+
+def samples_of(pieces: Pieces) -> Iterator[Slot]:
+    """60k pairs of 1,000 tokens: all their tokens."""
+    samples, length = figures(pieces)
+    if length.value.denominator == 1 and length.value <= MOST_SAMPLE_TOKENS and length.scale <= 1000:
+        note = f"{plain(samples.value):,} of {plain(length.value):,} tokens each"
+        yield Slot("tokens", plain(samples.value * length.value), *_span(pieces), note=note)
+
+
+def examples(pieces: Pieces) -> Iterator[Slot]:
+    """200k examples: samples, where alone they are a question for help."""
+    if pieces[-1].value == "help":
+        yield Slot("samples", plain(figures(pieces)[0].value), *_span(pieces), note="examples read as samples")
 
 
 def mixture(pieces: Pieces) -> Iterator[Slot]:
@@ -222,6 +253,14 @@ def price_of_term(pieces: Pieces) -> Iterator[Slot]:
     figure = figures(pieces)[0]
     if figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
         yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def bare_rate(pieces: Pieces) -> Iterator[Slot]:
+    """Vs 2.05, or rent 2.05: a price of an hour, where buying is asked about."""
+    figure = figures(pieces)[0]
+    fits = figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+    if fits and pieces[0].value in ("list", "rent"):
+        yield Slot("bare_rate", plain(figure.value), *_span(pieces[-1:]))
 
 
 def lower_bound(pieces: Pieces) -> Iterator[Slot]:

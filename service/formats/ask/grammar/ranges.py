@@ -1,4 +1,7 @@
-"""Ranges (1.5-2T, 64 to 128, $5-6M, 30-40%, 3-4 weeks): read as one figure among the words around it, and then as both of its ends."""
+"""Ranges (1.5-2T, 64 to 128, $5-6M, 30-40%, 3-4 weeks) and lists of bare figures (7B or 13B).
+
+Each is read as its last figure among the words around it, and then as all of them.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +20,92 @@ UNITS = {"n": frozenset({"n", "m", "p", "U"}), "m": frozenset({"n", "m"}), "p": 
 """Kinds of the upper end, by the kind of the lower one."""
 WHOLE = frozenset({"count", "nodes", "tokens", "params", "samples"})
 NOTE = "one end of a range"
+EITHER = frozenset({"or", "vs", "versus", "vs.", "against", "v"})
+"""Words between figures of which one is taken."""
+NOUNS = frozenset("TQVsef")
+"""Kinds of nouns whose rules read lists of figures by themselves."""
+LEAST_SCALE = 10**6
+APART = 50
+"""Figures of one list are not further apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Where a range stands, and what its lower end is of its upper one, from 0 to below 1."""
+    """Where a range stands, and what its lower end is of its upper one, from 0 to below 1.
+
+    `listed`: no range but a list of figures, whose others are `shares` of the last one.
+    """
 
     first: int
     last: int
-    share: Fraction
+    shares: tuple[Fraction, ...]
+    listed: bool = False
 
 
 def join_ranges(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Range]]:
-    """The pieces with each range as its upper end alone, and the ranges."""
+    """The pieces with each range, and each list of bare figures, as its last figure alone; and what they are."""
     joined: list[Piece] = []
     ranges: list[Range] = []
-    for piece in pieces:
-        low = _lower_end(sentence, joined, piece)
-        share = None if low is None else _share(low, piece)
-        if low is None or share is None:
+    for at, piece in enumerate(pieces):
+        found = _range(sentence, joined, piece) or _list(sentence, pieces, at)
+        if found is None:
             joined.append(piece)
             continue
-        while joined and joined[-1].last > low.first:
+        whole, part = found
+        while joined and joined[-1].last > whole.first:
             joined.pop()
-        kind, value = piece.kind, piece.value
-        if low.kind == "m" and isinstance(value, Figure):
-            kind, value = "m", replace(value, unit="usd")
-        joined.append(Piece(kind, value, low.first, piece.last))
-        ranges.append(Range(low.first, piece.last, share))
+        joined.append(whole)
+        ranges = [*(other for other in ranges if other.last <= part.first or not part.listed), part]
     return joined, ranges
+
+
+def _range(sentence: Sentence, before: Sequence[Piece], high: Piece) -> tuple[Piece, Range] | None:
+    """The range that a figure is the upper end of, as one piece."""
+    low = _lower_end(sentence, before, high)
+    share = None if low is None else _share(low, high)
+    if low is None or share is None:
+        return None
+    kind, value = high.kind, high.value
+    if low.kind == "m" and isinstance(value, Figure):
+        kind, value = "m", replace(value, unit="usd")
+    return Piece(kind, value, low.first, high.last), Range(low.first, high.last, (share,))
+
+
+def _list(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[Piece, Range] | None:
+    """The list of bare figures that a figure ends, as one piece."""
+    last = pieces[at]
+    others = _listed_before(sentence, pieces[:at], pieces[at : at + 2]) if last.kind == "n" else []
+    if not others:
+        return None
+    shares = tuple(_number(other) / _number(last) for other in others)
+    return replace(last, first=others[0].first), Range(others[0].first, last.last, shares, listed=True)
+
+
+def _listed_before(sentence: Sentence, before: Sequence[Piece], rest: Sequence[Piece]) -> list[Piece]:
+    """The figures that a bare one ends a list of: 7B or 13B, 1B, 3B and 7B; none where it ends no list, or a noun follows."""
+    last, noun = rest[0], rest[1].kind if len(rest) > 1 else ""
+    found: list[Piece] = []
+    joints: list[str] = []
+    at = len(before)
+    while at >= 2 and before[at - 1].kind == "," and _is_alike(before[at - 2], last):
+        found.insert(0, before[at - 2])
+        joints.append(sentence.part(before[at - 1].first, before[at - 1].last).lower())
+        at -= 2
+    of_two = joints[:1] != [","] and bool(set(joints) & EITHER or any(piece.value == "compare" for piece in before))
+    return found if found and of_two and noun not in NOUNS else []
+
+
+def _is_alike(piece: Piece, last: Piece) -> bool:
+    """Whether two bare figures may be of the same thing: both in billions, of a like size."""
+    one, other = piece.value, last.value
+    if piece.kind != "n" or last.kind != "n" or not isinstance(one, Figure) or not isinstance(other, Figure):
+        return False
+    return one.scale == other.scale >= LEAST_SCALE and max(one.value, other.value) <= APART * min(one.value, other.value)
+
+
+def _number(piece: Piece) -> Fraction:
+    assert isinstance(piece.value, Figure)
+    return piece.value.value
 
 
 def _lower_end(sentence: Sentence, before: Sequence[Piece], high: Piece) -> Piece | None:
@@ -89,6 +149,8 @@ def both_ends(sentence: Sentence, slots: Iterable[Slot], ranges: Sequence[Range]
 
 def _ends(slot: Slot, part: Range) -> list[Slot]:
     """A slot for each end; none of what has no number."""
+    if part.listed:
+        return [replace(slot, value=value) for value in _values(slot, part)]
     note = NOTE if slot.name in WHOLE else "; ".join(text for text in (slot.note, NOTE) if text)
     return [replace(slot, value=value, note=note) for value in _values(slot, part)]
 
@@ -96,10 +158,10 @@ def _ends(slot: Slot, part: Range) -> list[Slot]:
 def _values(slot: Slot, part: Range) -> Iterator[object]:
     value = slot.value
     if isinstance(value, Duration):
-        yield from (replace(value, value=value.value * part.share), value)
+        yield from (*(replace(value, value=value.value * share) for share in part.shares), value)
     elif isinstance(value, Fraction):
-        yield from (value * part.share, value)
+        yield from (*(value * share for share in part.shares), value)
     elif isinstance(value, int | float):
-        low = Fraction(str(value)) * part.share
-        if low.denominator == 1 or slot.name not in WHOLE:
-            yield from (plain(low), value)
+        others = [Fraction(str(value)) * share for share in part.shares]
+        if slot.name not in WHOLE or all(other.denominator == 1 for other in others):
+            yield from (*(plain(other) for other in others), value)

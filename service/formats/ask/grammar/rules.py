@@ -60,7 +60,7 @@ RULES: tuple[Rule, ...] = (
     _rule("t?mL", quantities.capex_of_all),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
-    _rule("z?[npmK](?:[tb,=]?[npmK])*", attributes.attributes),
+    _rule("z?[npmUK](?:[tb,=]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
     _rule("T=n", quantities.keyed("tokens")),
     _rule("Q=n", quantities.keyed("params")),
@@ -68,8 +68,12 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", quantities.keyed("tokens")),
     _rule("g=n(?:,n)*", quantities.counts),
     _rule("S(?:,U)+", quantities.reservations),
+    _rule("US|So?U", quantities.reserved_for),
     # counts of things
     _rule("nTQ", quantities.tokens_per_parameter),
+    _rule("~", quantities.rule_of_thumb),
+    _rule("nsx?nTE?|ns,nTE", quantities.samples_of),
+    _rule("nI", quantities.examples),
     _rule("[lz]n(?:,n)*T", quantities.bounded(quantities.tokens)),
     _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
     _rule("n(?=[?]{1,2}T)", quantities.tokens),
@@ -101,6 +105,8 @@ RULES: tuple[Rule, ...] = (
     _rule("t?m", quantities.money),
     _rule("tn", quantities.bare_price),
     _rule("n(?=S)", quantities.price_of_term),
+    _rule("[,r]t?n", quantities.bare_rate),
+    _rule("z?I[t=]?p|z?pI", attributes.chance),
     _rule("t?p", attributes.share),
     # dates
     _rule("a[tio]?D[ub,]?D", times.between),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from service.formats.ask.grammar.slots import Slot
-from service.formats.ask.lexing.dates import CalendarPeriod, Duration
+from service.formats.ask.lexing.dates import SPAN, CalendarPeriod, Duration
 from service.formats.ask.lexing.tokens import Piece
 
 Pieces = Sequence[Piece]
@@ -32,9 +33,18 @@ def between(pieces: Pieces) -> Iterator[Slot]:
     yield _slot("deadline", last.last, pieces, last)
 
 
+def _whole_span(pieces: Pieces, period: CalendarPeriod) -> Iterator[Slot]:
+    """From 1 to 15 March: both its ends."""
+    yield _slot("start", period.first, pieces, replace(period, note=""))
+    yield _slot("deadline", period.last, pieces, period)
+
+
 def start(pieces: Pieces) -> Iterator[Slot]:
     """From March: its first day. After March: the day after its last."""
     period = _period(pieces[-1])
+    if period.unit == SPAN and pieces[0].kind != "q":
+        yield from _whole_span(pieces, period)
+        return
     yield _slot("start", period.last + DAY if pieces[0].kind == "q" else period.first, pieces, period)
 
 
@@ -48,7 +58,9 @@ def start_after(pieces: Pieces) -> Iterator[Slot]:
 def deadline(pieces: Pieces) -> Iterator[Slot]:
     """Before Q3: the day before it. By June: its first day, the stricter reading. In June, until June: its last day."""
     period, words = _period(pieces[-1]), {piece.kind for piece in pieces[:-1]}
-    if "w" in words:
+    if period.unit == SPAN and words <= {"i", "t"}:
+        yield from _whole_span(pieces, period)
+    elif "w" in words:
         yield _slot("deadline", period.first if period.at_end else period.first - DAY, pieces, period)
     elif words & {"i", "u"} and "b" not in words:
         note = "" if "u" in words or period.unit == "day" else f"read as done by the end of the {period.unit}"
@@ -63,6 +75,9 @@ def deadline(pieces: Pieces) -> Iterator[Slot]:
 def day(pieces: Pieces) -> Iterator[Slot]:
     """A date without a word that says what for."""
     period = _period(pieces[-1])
+    if period.unit == SPAN:
+        yield from _whole_span(pieces, period)
+        return
     yield _slot("date", period.last, pieces, period)
 
 

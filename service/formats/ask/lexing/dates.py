@@ -12,8 +12,8 @@ from typing import Literal
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
 
-_MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
+MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
+MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
 _WEEKDAYS = {name.lower(): at for at, name in enumerate(calendar.day_name)}
 _WEEKDAYS |= {name[:3]: at for name, at in _WEEKDAYS.items() if name[:3] not in ("sun", "sat")} | {"tues": 1, "thurs": 3}
 _UNIT_WORDS = {
@@ -34,39 +34,20 @@ _ORDINALS = ("st", "nd", "rd", "th")
 _WORDS_TOO = frozenset({"may", "march", "mar", "sun", "sat", "sec", "dec"})
 _BEFORE_MONTHS = frozenset(
     (
-        "by",
-        "before",
-        "in",
-        "until",
-        "till",
-        "from",
-        "of",
-        "mid",
-        "since",
-        "after",
-        "during",
-        "end",
-        "early",
-        "late",
-        "start",
-        "starting",
-        "beginning",
-        "next",
-        "this",
-        "to",
-        "and",
-        "due",
-        "deadline",
-        "begin",
+        *("by", "before", "in", "until", "till", "from", "of", "mid", "since", "after", "during"),
+        *("between", "end", "early", "late", "start", "starting", "beginning", "next", "this", "to", "and"),
+        *("due", "deadline", "begin"),
     )
 )
 DATE_WORDS = frozenset(
-    {*_MONTHS, *_WEEKDAYS, *_UNIT_OF, "yesterday", "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"}
+    {*MONTHS, *_WEEKDAYS, *_UNIT_OF, "yesterday", "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"}
 )
 _MOST_DAYS_APART = 12 * 366
 """Within twelve years each day of a month was each day of the week, the 31st of months too [days]."""
 _CALENDAR_UNITS = ("week", "month", "quarter", "year")
 LEAST_YEAR, MOST_YEAR = 2000, 2100
+SPAN = "days"
+"""Unit of a period from one day to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +198,10 @@ def _read_slashed(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod
     """3/15/2027, 15.3.2027; of 1/3/2027 both readings."""
     texts = [token.text for token in tokens[at : at + 5]]
     if len(texts) == 5 and texts[1] == texts[3] == "/" and all(texts[index].isdigit() for index in (0, 2, 4)):
+        if (
+            len(texts[4]) == 2 and not _is_year(texts[0]) and at > 0 and tokens[at - 1].text in _BEFORE_MONTHS
+        ):  # by 1/3/27; elsewhere a list: 8/16/32
+            texts[4] = f"{LEAST_YEAR // 100}{texts[4]}"
         first, second, year = int(texts[0]), int(texts[2]), int(texts[4])
         if _is_year(texts[0]):
             day = _day(first, second, year)
@@ -228,20 +213,34 @@ def _read_slashed(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod
 
 
 def _read_named_day(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
-    """1 March, 1st of March 2027, March 1st, March 1, 2027."""
-    end, number = _read_ordinal(tokens, at)
-    if number and end < len(tokens):
-        end += tokens[end].text == "of"
-        if end < len(tokens) and tokens[end].text in _MONTHS:
-            return _with_year(tokens, end + 1, today, _MONTHS[tokens[end].text], number)
-    if tokens[at].text in _MONTHS and at + 1 < len(tokens):
-        end, number = _read_ordinal(tokens, at + 1)
-        if number and not (end < len(tokens) and tokens[end].glued and tokens[end].text[0].isalpha()):
-            return _with_year(tokens, end, today, _MONTHS[tokens[at].text], number)
-    return None
+    """1 March, 1st of March 2027, March 1st, March 1, 2027, 2027 March 1."""
+    if _is_year(tokens[at].text) and at + 2 < len(tokens) and tokens[at + 1].text in MONTHS:
+        end, number = read_ordinal(tokens, at + 2)
+        day = _day(int(tokens[at].text), MONTHS[tokens[at + 1].text], number) if number else None
+        return None if day is None else (end, CalendarPeriod(day, day))
+    return read_day_before(tokens, at, today) or read_month_and_day(tokens, at, at + 1, today)
 
 
-def _read_ordinal(tokens: Sequence[Token], at: int) -> tuple[int, int]:
+def read_day_before(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """1 March, 1st of March 2027."""
+    end, number = read_ordinal(tokens, at)
+    if not number or end >= len(tokens):
+        return None
+    end += tokens[end].text == "of"
+    named = end < len(tokens) and tokens[end].text in MONTHS
+    return _with_year(tokens, end + 1, today, MONTHS[tokens[end].text], number) if named else None
+
+
+def read_month_and_day(tokens: Sequence[Token], at: int, number_at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """March 1st, March 1, 2027, with the day at another token: of March 1-15, the 15."""
+    if tokens[at].text not in MONTHS or number_at >= len(tokens):
+        return None
+    end, number = read_ordinal(tokens, number_at)
+    runs_on = end < len(tokens) and tokens[end].glued and tokens[end].text[0].isalpha()
+    return _with_year(tokens, end, today, MONTHS[tokens[at].text], number) if number and not runs_on else None
+
+
+def read_ordinal(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     """A day of a month, and the token after it; (at, 0) where there is none."""
     text = tokens[at].text if at < len(tokens) else ""
     if not (text.isdigit() and len(text) <= 2 and 1 <= int(text) <= 31):
@@ -330,7 +329,7 @@ def _read_weekday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     if begin >= len(tokens) or tokens[begin].text not in _WEEKDAYS:
         return None
     the_13th = begin + 1 + (begin + 1 < len(tokens) and tokens[begin + 1].text == "the")
-    if not named and the_13th > begin + 1 and (ordinal := _read_ordinal(tokens, the_13th))[1]:
+    if not named and the_13th > begin + 1 and (ordinal := read_ordinal(tokens, the_13th))[1]:
         return ordinal[0], _weekday_on(today, _WEEKDAYS[tokens[begin].text], ordinal[1])
     ahead = (_WEEKDAYS[tokens[begin].text] - today.weekday() - 1) % 7 + 1
     day = today + timedelta(days=ahead - 7 * (tokens[at].text == "last" and ahead > 0))
@@ -349,9 +348,9 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
     """June, next june, June 2027, june next year."""
     begin = at + (tokens[at].text in (*_NEXT, "this", "coming"))
     word = tokens[begin].text if begin < len(tokens) else ""
-    if word not in _MONTHS:
+    if word not in MONTHS:
         return None
-    month, end = _MONTHS[word], begin + 1
+    month, end = MONTHS[word], begin + 1
     following = [token.text for token in tokens[end : end + 2]]
     if following and _is_year(following[0]) and not _goes_on(tokens, end):
         return end + 1, _month(int(following[0]), month)
@@ -366,7 +365,12 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
 def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
     """A year, where a word before it asks for a date; else it may as well be a count."""
     asked = at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"}
-    if not (asked and _is_year(tokens[at].text)) or _goes_on(tokens, at):
+    return read_year(tokens, at) if asked else None
+
+
+def read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
+    """A year, whatever stands before it."""
+    if not _is_year(tokens[at].text) or _goes_on(tokens, at):
         return None
     return at + 1, _months(int(tokens[at].text), 1, 12, "year")
 

@@ -13,7 +13,7 @@ from service.formats.ask.lexing.tokens import Token
 SCALES = {
     1_000: ("k", "thousand", "thousands", "grand"),
     1_000_000: ("m", "mn", "mm", "mil", "mio", "mill", "million", "millions"),
-    1_000_000_000: ("b", "bn", "bil", "bill", "billion", "billions"),
+    1_000_000_000: ("b", "bn", "bil", "bill", "billion", "billions", "milliard", "milliards", "mrd", "mld"),
     1_000_000_000_000: ("t", "tn", "tr", "tril", "trill", "trillion", "trillions"),
 }
 _SCALE_OF = {word: scale for scale, words in SCALES.items() for word in words}
@@ -35,6 +35,7 @@ _FOREIGN = frozenset(
 NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, "hundred", "percent", "pct", "point"})
 SMALL_NUMBERS = frozenset(_SMALL)
 """Numbers that no slip is taken for: even is not seven."""
+_PER = frozenset({"/", "per"})
 _DIGITS = re.compile(r"\d")
 MOST_DIGITS = 30
 MOST_DECIMALS = 2
@@ -129,11 +130,17 @@ def _value(text: str) -> Fraction:
 
 
 def _has_decimal_comma(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a comma parts a number's decimals, as in 2,5T: it is written without blanks, and a scale that one number has follows."""
-    if at + 3 >= len(tokens) or tokens[at + 1].text != "," or not all(token.glued for token in tokens[at + 1 : at + 3]):
+    """Whether a comma parts a number's decimals, as in 2,5T: it is written without blanks, and a scale that one number has follows.
+
+    So does what money is of (2,10 dollars, $2,10, 1,89/h); 0,4 can be nothing else.
+    """
+    if at + 2 >= len(tokens) or tokens[at + 1].text != "," or not all(token.glued for token in tokens[at + 1 : at + 3]):
         return False
-    whole, decimals, scale = tokens[at].text, tokens[at + 2].text, tokens[at + 3].text
-    return whole.isdigit() and decimals.isdigit() and len(decimals) <= MOST_DECIMALS and scale in _SCALE_OF and _SCALE_OF[scale] > 1000
+    whole, decimals, after = tokens[at].text, tokens[at + 2].text, tokens[at + 3].text if at + 3 < len(tokens) else ""
+    if not (whole.isdigit() and decimals.isdigit() and len(decimals) <= MOST_DECIMALS):
+        return False
+    money = (at > 0 and tokens[at - 1].text == "$") or after in _DOLLARS or after in _PER
+    return _SCALE_OF.get(after, 0) > 1000 or whole == "0" or (money and len(decimals) == MOST_DECIMALS)
 
 
 def _names_part(tokens: Sequence[Token], at: int) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from service.formats.ask.lexing.dates import read_duration, read_period
+from service.formats.ask.lexing.dates import read_duration
 from service.formats.ask.lexing.names import correct_spelling, read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
+from service.formats.ask.lexing.spans import read_span
 from service.formats.ask.lexing.tokens import Piece, Token
 from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 
@@ -63,7 +64,7 @@ def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: d
     named = read_name(tokens, at, vocabulary)
     if named is not None:
         yield named
-    period = read_period(tokens, at, today)
+    period = read_span(tokens, at, today)
     if period is not None:
         yield Piece("D", period[1], at, period[0])
     duration = read_duration(tokens, at)
@@ -76,7 +77,7 @@ def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: d
     if mixture is not None:
         yield mixture
     figure = read_figure(tokens, at)
-    if figure is not None and not _runs_on(tokens, figure[0]):
+    if figure is not None and not _runs_on(tokens, figure[0], vocabulary):
         yield Piece(FIGURE_KINDS[figure[1].unit], figure[1], at, figure[0])
 
 
@@ -91,9 +92,12 @@ def _read_mixture(tokens: Sequence[Token], at: int) -> Piece | None:
     return Piece("B", tuple(int(size[1].value) for size in sizes if size), at, at + 5)
 
 
-def _runs_on(tokens: Sequence[Token], end: int) -> bool:
-    """Whether a figure runs into letters that are none of its own: 47q."""
-    return end < len(tokens) and tokens[end].start == tokens[end - 1].end and _is_loose_letter(tokens[end], tokens, end)
+def _runs_on(tokens: Sequence[Token], end: int, vocabulary: Vocabulary) -> bool:
+    """Whether a figure runs into letters that are none of its own, nor those of an accelerator: 47q, but 256h100."""
+    if end >= len(tokens) or tokens[end].start != tokens[end - 1].end or not _is_loose_letter(tokens[end], tokens, end):
+        return False
+    named = read_name(tokens, end, vocabulary)
+    return named is None or named.kind != "A"
 
 
 def _is_loose_letter(token: Token, tokens: Sequence[Token], at: int) -> bool:

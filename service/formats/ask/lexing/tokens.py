@@ -9,14 +9,20 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?!\d)"  # a day of ISO 8601
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)"  # thousands
+    r"|\d{1,3}(?:'\d{3})+(?!\d)"  # thousands as the Swiss write them
+    r"|\d{1,3}(?: \d{3})* 000(?!\d)"  # round thousands with blanks; other figures side by side are several
+    r"|(?<=\$)\d{1,3}(?: \d{3})+(?!\d)"
+    r"|\d{1,3}(?: \d{3})+(?= ?(?:usd|dollars?|\$)(?![^\W\d_]))"
     r"|10\^\d{1,2}(?!\d)"
     r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # thousands as most of Europe writes them
     r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
+    r"|[kmbgt](?=tok(?:ens?|s)?(?![^\W\d_]))"  # 500 Gtokens
     r"|[^\W\d_]+(?:'[^\W\d_]+)?"
     r"|\S",
     re.IGNORECASE,
 )
+_ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
 
@@ -61,7 +67,7 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
-    return " ".join(plain.translate(_HYPHENS).split())
+    return " ".join(_ARROW.sub(" to ", plain).translate(_HYPHENS).split())
 
 
 def tokenise(text: str) -> tuple[Token, ...]:
@@ -75,5 +81,12 @@ def tokenise(text: str) -> tuple[Token, ...]:
         if match.group() == "-" and not minus:
             continue
         glued = start > 0 and not text[start - 1].isspace()
-        found.append(Token(match.group().lower(), match.group(), start, end, glued))
+        found.append(Token(_plain_text(match.group().lower(), text[end:]), match.group(), start, end, glued))
     return tuple(found)
+
+
+def _plain_text(text: str, rest: str) -> str:
+    """A token without the marks of thousands that are blanks or apostrophes; giga- before tokens as billions."""
+    if text == "g" and rest[:3].lower() == "tok":
+        return "b"
+    return re.sub(r"[ ']", "", text) if text[0].isdigit() else text

@@ -52,9 +52,9 @@ _SIZED = re.compile(r"\d(?:\.\d+)?[bmt](?:-|$)")
 class Name:
     """What a name stands for, as requests have it.
 
-    `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, of accelerators `per_node` (accelerators of a
-    usual node), of regions `provider`, of programs `id`; of
-    instance types (C) the accelerator is `accelerator`.
+    `also`: what it could mean too, `why` the reason for what is taken. Of models `params` and `active_params`, of accelerators
+    `per_node` (accelerators of a usual node), of regions `provider`, of programs `id`; of instance types (C) the accelerator is
+    `accelerator`.
     """
 
     kind: Kind
@@ -63,6 +63,7 @@ class Name:
     also: tuple[str, ...] = ()
     why: str = ""
     params: float = 0.0
+    active_params: float = 0.0
     per_node: int = 0
     provider: str = ""
     accelerator: str = ""
@@ -114,7 +115,7 @@ def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
             if name.kind in ("R", "G") or not entries:
                 entries.append(name)
             words.update(token.text for token in tokens if token.text.isalpha() and name.kind not in "RC")
-        if name.kind == "M":
+        if name.kind == "M" and not name.why:
             families.setdefault(_family(name.value), []).append(name)
         elif name.kind == "G":
             programs.append(name)

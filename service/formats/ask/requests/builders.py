@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,10 +21,13 @@ from service.formats.ask.requests.sections import (
     many_pricings,
     model_section,
     one_pricing,
+    overhead_section,
     price_section,
+    queue_hours,
     schedule_section,
     training_section,
 )
+from service.formats.ask.requests.variants import variants_of
 
 ENDPOINTS: Mapping[Kind, str] = {
     "estimate": "POST /v1/estimate",
@@ -36,6 +40,8 @@ ENDPOINTS: Mapping[Kind, str] = {
     "help": "POST /v1/ask",
 }
 
+SEVERAL = ","
+"""What parts several values of a filter of offers."""
 BUDGETS = (*MONEY, "flops", "accelerator_hours", "limit", "span", "deadline")
 """What an optimal size may be asked for; several of one are asked back already."""
 
@@ -52,6 +58,7 @@ def estimate_request(draft: Draft) -> Request:
         efficiency=stated(mfu=mfu),
         price=price_section(draft),
         energy=stated(pue=draft.one("pue", "energy.pue")),
+        overhead=overhead_section(draft),
         schedule=schedule_section(draft),
     )
 
@@ -93,9 +100,23 @@ def compare_request(draft: Draft) -> Request:
         max_tco2e=draft.one("max_tco2e", "constraints.max_tco2e"),
         jurisdictions=[name.value for name in draft.many("jurisdiction", "constraints.jurisdictions")],
     )
-    workload = stated(model=model_section(draft), data=data_section(draft), training=training_section(draft), efficiency=stated(mfu=mfu))
+    axis = draft.slots.peek("ways")
+    make = functools.partial(_workload, draft, mfu)
+    workload, variants = (make(), []) if axis is None else variants_of(draft, str(axis), make)
     objective = draft.one("objective", "objective")
-    return stated(workload=workload, candidates=candidates, constraints=constraints, objective=objective)
+    return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, objective=objective)
+
+
+def _workload(draft: Draft, mfu: float | None) -> Request:
+    """The run that is compared."""
+    return stated(
+        model=model_section(draft),
+        data=data_section(draft),
+        training=training_section(draft),
+        efficiency=stated(mfu=mfu),
+        overhead=overhead_section(draft),
+        schedule=stated(queue_hours=queue_hours(draft)),
+    )
 
 
 def optimal_request(draft: Draft) -> Request:
@@ -121,7 +142,8 @@ def optimal_request(draft: Draft) -> Request:
         hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget)),
         training=training_section(draft),
         price=price_section(draft),
-        schedule=stated(start=start and start.isoformat()),
+        overhead=overhead_section(draft),
+        schedule=stated(start=start and start.isoformat(), queue_hours=queue_hours(draft)),
         lifetime_inference_tokens=draft.one("lifetime_inference_tokens", "lifetime_inference_tokens"),
         max_unique_tokens=draft.one("max_unique_tokens", "max_unique_tokens"),
     )
@@ -143,26 +165,21 @@ def _days(draft: Draft) -> float | None:
 def price_request(draft: Draft) -> Request:
     """GET /v1/offers: its filters."""
     names = accelerator_names(draft, "accelerator")
-    if len(names) > 1:
-        draft.doubts.append(
-            Doubt(", ".join(names), tuple(f"price {name}" for name in names), "prices are listed of one accelerator: which?")
-        )
     if all(slot.implied for slot in draft.slots.all if slot.name == "count"):
         draft.slots.each("count")
     draft.slots.taken.add("rent")
     if draft.slots.peek("date") == draft.today:
         draft.slots.taken.add("date")
-    provider, region = draft.one("provider", "provider"), draft.one("region", "region")
-    limit, place = draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"), draft.one("jurisdiction", "jurisdiction")
-    if not names and provider is None and region is None:
+    providers, regions, places = ([name.value for name in draft.many(what, what)] for what in ("provider", "region", "jurisdiction"))
+    if not names and not providers and not regions:
         draft.missing("the price of which accelerator, such as H100?")
     return stated(
-        accelerator=names[0] if len(names) == 1 else None,
-        provider=provider and provider.value,
-        region=region and region.value,
-        jurisdiction=place and place.value,
+        accelerator=SEVERAL.join(names) or None,
+        provider=SEVERAL.join(providers) or None,
+        region=SEVERAL.join(regions) or None,
+        jurisdiction=SEVERAL.join(places) or None,
         pricing=one_pricing(draft, "pricing"),
-        max_usd_per_accelerator_hour=limit,
+        max_usd_per_accelerator_hour=draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"),
     )
 
 

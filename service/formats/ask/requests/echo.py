@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,7 @@ METHOD_WORDS = {
     "rl": "RL",
 }
 PRICING_WORDS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
-_OPTIMIZERS = {"adamw_8bit": "8-bit AdamW"}
+OPTIMIZERS = {"adamw_8bit": "8-bit AdamW"}
 _SETTINGS = {"lora_rank": "LoRA rank", "zero_stage": "ZeRO stage", "micro_batch": "micro-batch"}
 _OBJECTIVES = {"cost": "ordered by cost", "time": "ordered by time", "carbon": "ordered by carbon"}
 
@@ -82,6 +82,7 @@ def _run(request: Body) -> Iterator[str]:
     yield from _training(request.get("training", {}))
     mfu = request.get("efficiency", {}).get("mfu")
     yield "" if mfu is None else f"MFU {_percent(mfu)}"
+    yield from _around(request)
 
 
 def _counted(section: Body, name: str, unit: str) -> str:
@@ -91,9 +92,11 @@ def _counted(section: Body, name: str, unit: str) -> str:
 
 def _training(training: Body) -> Iterator[str]:
     yield METHOD_WORDS.get(training.get("method", ""), "")
+    teacher = training.get("teacher", {})
+    yield f"teacher {teacher.get('preset') or _counted(teacher, 'params', 'parameters')}" if teacher else ""
     yield f"in {training['precision']}" if "precision" in training else ""
     optimizer: str = training.get("optimizer", "")
-    yield _OPTIMIZERS.get(optimizer, optimizer)
+    yield OPTIMIZERS.get(optimizer, optimizer)
     yield f"sequence length {count_text(training['seq_len'])}" if "seq_len" in training else ""
     yield _counted(training, "global_batch_tokens", "tokens per batch")
     for name, text in _SETTINGS.items():
@@ -115,6 +118,14 @@ def _price(price: Body) -> Iterator[str]:
     yield f"on {price['provider']}" if "provider" in price else ""
     yield f"in {price['region']}" if "region" in price else ""
     yield PRICING_WORDS.get(price.get("pricing", ""), "")
+
+
+def _around(request: Body) -> Iterator[str]:
+    """Work around a run, and time before it."""
+    for name, share in request.get("overhead", {}).items():
+        yield f"{name} overhead {_percent(share)}".replace("reruns", "rerun")
+    queue = request.get("schedule", {}).get("queue_hours")
+    yield "" if queue is None else f"queue of {queue:.10g} hours"
 
 
 def _dates(schedule: Body) -> Iterator[str]:
@@ -143,9 +154,18 @@ def _chance(request: Body) -> Iterator[str]:
         yield f"under {_usd(request['budget_usd'])}"
 
 
+def _weighed(workload: Body, variants: Sequence[Body]) -> Iterator[str]:
+    """The run of a comparison, with the names of all variants in place of the first one's part."""
+    names = [str(variant["name"]) for variant in variants]
+    own: Body = variants[0]["workload"] if variants else {}
+    whole = {name: {**workload.get(name, {}), **own.get(name, {})} for name in (*workload, *own)}
+    for part in _run(whole):
+        yield part.removesuffix(names[0]) + _join(names) if names and part in (names[0], f"in {names[0]}") else part
+
+
 def _compare(request: Body) -> Iterator[str]:
     yield "a comparison of"
-    yield from _run(request.get("workload", {}))
+    yield from _weighed(request.get("workload", {}), request.get("variants", ()))
     candidates, constraints = request.get("candidates", {}), request.get("constraints", {})
     counts, names = _join(candidates.get("counts"), count_text), _join(candidates.get("accelerators"))
     machine: str = f"{counts} {names or 'GPUs'}" if counts else names
@@ -173,6 +193,7 @@ def _optimal(request: Body) -> Iterator[str]:
     yield _machine(request.get("hardware", {}))
     yield from _training(request.get("training", {}))
     yield from _price(request.get("price", {}))
+    yield from _around(request)
     yield from _dates(request.get("schedule", {}))
     yield _counted(request, "lifetime_inference_tokens", "tokens served")
     yield _counted(request, "max_unique_tokens", "unique tokens")
@@ -205,6 +226,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
 
 
 def _offers(request: Body) -> Iterator[str]:
+    request = {name: value.replace(",", " or ") if isinstance(value, str) else value for name, value in request.items()}
     yield f"the price of {request.get('accelerator', 'accelerators')}"
     yield from _price({name: value for name, value in request.items() if name in ("provider", "region", "pricing")})
     yield f"in {request['jurisdiction']}" if "jurisdiction" in request else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
-from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
@@ -16,6 +16,9 @@ from service.formats.ask.requests.sections import hardware_section, many_pricing
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
+LIKELY_USD = (5_000, 100_000)
+"""What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
+CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
 LEAST_UTILISATION = 0.5
@@ -27,6 +30,7 @@ PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 def buy_or_rent_request(draft: Draft) -> Request:
     """POST /v1/buy-or-rent."""
     draft.slots.each("rent")
+    draft.rename("bare_rate", "price_per_hour", "read as dollars for an accelerator-hour")
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
     years = years or _reserved_years(draft)
     start = draft.one("start", "demand.start")
@@ -97,30 +101,39 @@ def _utilisation(draft: Draft) -> Any:
 
 def _capex(draft: Draft, count: int | None) -> Any:
     """Price of one accelerator; what may be that of a machine, or of all, is asked back."""
-    together = draft.one("capex_of_all", "own.0.capex_usd_per_accelerator")
-    fits = count is not None and LEAST_CAPEX_USD * count <= (together or 0) <= MOST_ACCELERATOR_USD * count
-    if count and fits and not draft.slots.has("capex", *MONEY):
-        of_one = _plain(round(together / count, 2))
-        draft.note("own.0.capex_usd_per_accelerator", of_one, f"${together:,} for all {count:,}")
-        return of_one
     said = [slot for name in ("capex", "capex_of_all", *MONEY) for slot in draft.slots.each(name)]
     values = list(dict.fromkeys(slot.value for slot in said))
     if len(values) > 1:
         shown = tuple(f"${value:,}" for value in values)
         draft.doubts.append(Doubt(", ".join(shown), shown, "which of these does one accelerator cost?"))
+    if len(values) != 1 or not isinstance(values[0], int | float):
         return None
-    if not values or not isinstance(values[0], int | float):
-        return None
-    usd, machine = values[0], _machine_size(draft)
-    of_all = said[0].name == "capex_of_all"
-    if of_all or usd > MOST_ACCELERATOR_USD or (machine and not said[0].implied and usd > MOST_ACCELERATOR_USD / machine):
+    usd, slot, machine = values[0], said[0], _machine_size(draft)
+    number, whose = _shared_among(slot, usd, count or 0, machine)
+    if number > 1:
+        draft.note(CAPEX, _plain(round(usd / number, 2)), f"${usd:,} {whose}")
+        return _plain(round(usd / number, 2))
+    of_all = slot.name == "capex_of_all"
+    if of_all or usd > MOST_ACCELERATOR_USD or (machine and not slot.implied and usd > MOST_ACCELERATOR_USD / machine):
         divisor = count if of_all else machine or count
         each = (f"${usd / divisor:,.0f} each",) if divisor else ()
         draft.doubts.append(Doubt(f"${usd:,}", (*each, f"${usd:,} each"), "what does one accelerator cost, not a machine or all of them?"))
         return None
-    if said[0].name != "capex":
-        draft.note("own.0.capex_usd_per_accelerator", usd, "read as the price of one accelerator")
+    if slot.name != "capex":
+        draft.note(CAPEX, usd, "read as the price of one accelerator")
     return usd
+
+
+def _shared_among(slot: Slot, usd: float, count: int, machine: int) -> tuple[int, str]:
+    """How many accelerators a sum is that of, and how that is known; 1 of one, or where it may be either."""
+    if slot.name == "capex_of_all" and LEAST_CAPEX_USD * count <= usd <= MOST_ACCELERATOR_USD * count:
+        return count, f"for all {count:,}"
+    if usd <= MOST_ACCELERATOR_USD:
+        return 1, ""
+    if machine and slot.name in ("capex", "money_at") and not slot.implied and usd <= MOST_ACCELERATOR_USD * machine:
+        return machine, f"for a node of {machine}"
+    of_all = count and not machine and slot.name in MONEY and LIKELY_USD[0] * count <= usd <= LIKELY_USD[1] * count
+    return (count, f"read as for all {count:,}") if of_all else (1, "")
 
 
 def _machine_size(draft: Draft) -> int:

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+from service.formats.ask.grammar.attributes import OVERHEAD, OVERHEADS, QUEUE
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 
+HOURS_PER_DAY = 24
 AXES = ("tensor", "pipeline", "expert")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
@@ -28,6 +31,9 @@ def model_section(draft: Draft) -> Request:
             Doubt(f"{preset.value}, {params:,} parameters", (preset.value, f"{params:,} parameters"), "which model of the two?")
         )
         return {}
+    if preset is not None and active is not None and abs(active - preset.active_params) <= SAME_SIZE * active:
+        draft.note("model.preset", preset.value, f"{active:,} active parameters are its own")
+        active = None
     if not draft.slots.has("model", "params") and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
         draft.missing(WHICH_MODEL)
     return stated(preset=preset and preset.value, params=params, active_params=active)
@@ -66,10 +72,17 @@ def training_section(draft: Draft) -> Request:
         precision=draft.one("precision", "training.precision"),
         optimizer=draft.one("optimizer", "training.optimizer"),
         lora_rank=draft.one("lora_rank", "training.lora_rank"),
+        teacher=_teacher(draft),
         zero_stage=draft.one("zero_stage", "training.zero_stage"),
         micro_batch=draft.one("micro_batch", "training.micro_batch"),
         parallelism=stated(**{axis: draft.one(axis, f"training.parallelism.{axis}") for axis in AXES}),
     )
+
+
+def _teacher(draft: Draft) -> Request:
+    """The model that another one is distilled from."""
+    preset = draft.one("teacher", "training.teacher.preset")
+    return stated(preset=preset and preset.value, params=draft.one("teacher_params", "training.teacher.params"))
 
 
 def _method(draft: Draft) -> str | None:
@@ -183,8 +196,26 @@ def _without(excluded: Iterable[str]) -> list[str]:
     return [pricing for pricing in PRICING_WORDS if pricing not in left_out]
 
 
+def queue_hours(draft: Draft) -> float | None:
+    """Time in the queue before the run [h]."""
+    queue = draft.one(QUEUE, "schedule.queue_hours")
+    return None if queue is None else round(queue.days * HOURS_PER_DAY, 2)
+
+
+def overhead_section(draft: Draft) -> Request:
+    """Work around the run, as parts of its cost; one of no kind counts as debugging, since all of them count alike."""
+    shares = {name.removeprefix("overhead_"): draft.one(name, name.replace("_", ".")) for name in OVERHEADS}
+    whole = draft.one(OVERHEAD, "overhead")
+    if whole is not None and shares["debugging"] is None:
+        draft.note("overhead.debugging", whole, "an overhead of no kind: evaluation, debugging and reruns count alike")
+        shares["debugging"] = whole
+    elif whole is not None:
+        draft.doubts.append(Doubt(f"{whole * 100:g}% overhead", (), "there is one of debugging too: which of the two holds?"))
+    return stated(**shares)
+
+
 def schedule_section(draft: Draft) -> Request:
-    """Start and deadline; a limit of days counts from the start, or from today."""
+    """Start, deadline and queue; a limit of days counts from the start, or from today."""
     start, deadline = draft.one("start", "schedule.start"), draft.one("deadline", "schedule.deadline")
     limit = draft.one("limit", "schedule.deadline")
     if limit is not None and deadline is None:
@@ -196,7 +227,7 @@ def schedule_section(draft: Draft) -> Request:
     if deadline is not None and start is None:
         start = draft.today
         draft.note("schedule.start", start, "no start is said: today")
-    return stated(start=start and start.isoformat(), deadline=deadline and deadline.isoformat())
+    return stated(start=start and start.isoformat(), deadline=deadline and deadline.isoformat(), queue_hours=queue_hours(draft))
 
 
 def check_future(draft: Draft, start: date | None, deadline: date | None) -> None:
@@ -215,6 +246,6 @@ def dollars(draft: Draft, path: str) -> Any:
         shown = tuple(f"${value:,}" for value in values)
         draft.doubts.append(Doubt(", ".join(shown), shown, "which of these is the budget?"))
         return None
-    if values and said[0].name != "budget_usd":
-        draft.note(path, values[0], "read as the budget")
+    if values and (said[0].name != "budget_usd" or said[0].note):
+        draft.note(path, values[0], said[0].note or "read as the budget")
     return values[0] if values else None

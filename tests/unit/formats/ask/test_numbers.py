@@ -36,6 +36,12 @@ from service.formats.ask.lexing.tokens import normalise, tokenise
         ("70 per cent", 70, "percent"),
         ("€5", 5, "foreign"),
         ("5 pounds", 5, "foreign"),
+        ("31 000 dollars", 31_000, "usd"),
+        ("1 250 300 usd", 1_250_300, "usd"),
+        ("1'250'300", 1_250_300, ""),
+        ("$2,10", 2.1, "usd"),
+        ("2,10 dollars", 2.1, "usd"),
+        ("800 milliard", 800 * 10**9, ""),
     ],
 )
 def test_a_number_is_read_to_its_end(text: str, value: float, unit: str) -> None:
@@ -43,7 +49,7 @@ def test_a_number_is_read_to_its_end(text: str, value: float, unit: str) -> None
     read = read_figure(tokens, 0)
     assert read is not None
     assert read[0] == len(tokens)
-    assert (read[1].value, read[1].unit) == (Fraction(value), unit)
+    assert (read[1].value, read[1].unit) == (Fraction(str(value)), unit)
 
 
 @pytest.mark.parametrize(("text", "value"), [("64 b200", 64), ("8 t4", 8), ("64 h100", 64), ("8xh100", 8), ("16 tb", 16)])

@@ -35,6 +35,9 @@ RUN: Mapping[str, Mapping[str, Any]] = {
     "at $2.50 an hour": {"price.usd_per_accelerator_hour": 2.5},
     "on aws": {"price.provider": "aws"},
     "from 2027-01-05": {"schedule.start": "2027-01-05"},
+    "queue of 5 days": {"schedule.queue_hours": 120},
+    "rerun overhead 10%": {"overhead.reruns": 0.1},
+    "5% for evaluation": {"overhead.evaluation": 0.05},
 }
 BOUGHT = {
     "buy 64 H100": {"demand.accelerator": "H100", "demand.count": 64},

@@ -67,3 +67,44 @@ def test_a_hyphen_between_other_things_is_no_range(vocabulary: Vocabulary, text:
 def test_numbers_that_are_no_ends_of_a_range_are_asked_back(vocabulary: Vocabulary) -> None:
     for text in ("7B 1T 128-64 h100", "7B 1T 1.5-2 h100", "7B 15-2T tokens 64 h100", "7B 1T 32-64-128 h100", "7B 1T 32, 64-128 h100"):
         assert not read(text, vocabulary).answerable, text
+
+
+@given(sizes=st.lists(st.integers(1, 40), min_size=2, max_size=4, unique=True), joint=st.sampled_from([" or ", " vs ", " versus "]))
+def test_sizes_that_are_weighed_are_variants_in_their_order(vocabulary: Vocabulary, sizes: list[int], joint: str) -> None:
+    found = read(f"{joint.join(f'{size}B' for size in sizes)} on 1T tokens with 64 H100", vocabulary)
+    assert found.answerable
+    assert found.understood.kind == "compare"
+    request = found.understood.request
+    assert [variant["workload"]["model"]["params"] for variant in request["variants"]] == [size * 10**9 for size in sizes]
+    assert request["candidates"] == {"accelerators": ["H100"], "counts": [64]}
+    assert read(found.understood.echo, vocabulary).understood == found.understood
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["7B 1T 64 h100 bf16 and fp8", "llama-3-8b 15T tokens 2T tokens on 512 h100", "7B and 15B tokens on 8 h100", "7-13b on 2T, 64 h100"],
+)
+def test_figures_and_names_that_nothing_joins_as_alternatives_are_asked_back(vocabulary: Vocabulary, text: str) -> None:
+    assert not read(text, vocabulary).answerable
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "deadline"),
+    [
+        ("1-15 march", "2027-03-01", "2027-03-15"),
+        ("from 1 to 15 march 2028", "2028-03-01", "2028-03-15"),
+        ("between the 1st and the 15th of march", None, None),
+        ("between 1 and 15 march", "2027-03-01", "2027-03-15"),
+        ("march 1-15", "2027-03-01", "2027-03-15"),
+        ("from 1 march to 15 april", "2027-03-01", "2027-04-15"),
+        ("from 2027 to 2028", "2027-01-01", "2028-12-31"),
+        ("from 2027-01-05 until 2027-03-01", "2027-01-05", "2027-03-01"),
+    ],
+)
+def test_a_span_of_days_is_a_start_and_a_deadline(vocabulary: Vocabulary, text: str, start: str | None, deadline: str | None) -> None:
+    found = read(f"7B on 1T tokens with 64 H100, {text}", vocabulary)
+    if start is None:
+        assert not found.answerable
+    else:
+        assert found.understood.request["schedule"] == {"start": start, "deadline": deadline}
+        assert found.answerable

@@ -76,6 +76,10 @@ def context(settings: Settings) -> AppContext:
         ({"jurisdiction": "US"}, [SXM, SPOT]),
         ({"jurisdiction": "eu"}, [V100]),
         ({"jurisdiction": "IRL", "accelerator": "h100"}, []),
+        ({"provider": "hyperstack, AWS", "accelerator": "h100"}, [PCIE, SXM, SPOT]),
+        ({"accelerator": "v100,NVIDIA-H100-80GB-PCIe"}, [V100, PCIE]),
+        ({"region": "eu-west-1,canada-1"}, [PCIE, V100]),
+        ({"jurisdiction": "USA,IRL"}, [SXM, SPOT, V100]),
     ],
 )
 def test_offers_answer_all_filters_in_the_books_order(context: AppContext, given: dict[str, Any], expected: list[Offer]) -> None:

@@ -1,0 +1,60 @@
+"""Ways that a comparison weighs besides accelerators and offers: several models, sizes, numbers of tokens, precisions or methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from service.formats.ask.grammar.ranges import EITHER, Range
+from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.tokens import Sentence
+
+AXES = ("model", "params", "tokens", "precision", "method", "optimizer", "seq_len")
+"""Slots of which several are so many ways."""
+LISTED = EITHER | {"and", "&", ",", "/", "plus"}
+"""What joins them where a comparison is asked for."""
+SKIPPED = frozenset({".", "in", "with", "on", "a", "an", "the", "using", "of", "model", "models", "run"})
+
+
+def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]) -> list[Slot]:
+    """The slots with one that names what is weighed, where several of one thing are joined as alternatives."""
+    found = _tuning_as_method(sentence, slots)
+    asked = any(slot.name == "intent" and slot.value == "compare" for slot in slots)
+    joints = LISTED if asked else EITHER
+    axes = [axis for axis in AXES if _are_ways(sentence, [slot for slot in found if slot.name == axis], ranges, joints)]
+    if len(axes) != 1:
+        return list(slots)
+    ways = [slot for slot in found if slot.name == axes[0]]
+    return [*found, Slot("ways", axes[0], ways[0].first, ways[-1].last)]
+
+
+def _are_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range], joints: frozenset[str]) -> bool:
+    """Whether there are several values, and words that join them."""
+    if len({slot.value for slot in slots}) < 2:
+        return False
+    spans = sorted({(slot.first, slot.last) for slot in slots})
+    if len(spans) == 1:
+        first, last = spans[0]
+        within = [part for part in ranges if first <= part.first and part.last <= last]
+        said = {token.text for token in sentence.tokens[first:last]}
+        return all(part.listed for part in within) and bool(said & joints)
+    return all(_joins(sentence, end, begin, joints) for (_, end), (begin, _) in pairwise(spans))
+
+
+def _joins(sentence: Sentence, first: int, last: int, joints: frozenset[str]) -> bool:
+    """Whether the tokens between two values join them as alternatives."""
+    said = {token.text for token in sentence.tokens[first:last]} - SKIPPED
+    return bool(said) and said <= joints
+
+
+def _tuning_as_method(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with fine-tuning as a method of its own, where it stands against another: LoRA or fine-tuning."""
+    methods = [slot for slot in slots if slot.name in ("method", "tuning")]
+    against = {
+        id(slot)
+        for before, after in pairwise(methods)
+        if {before.name, after.name} == {"method", "tuning"} and _joins(sentence, before.last, after.first, EITHER)
+        for slot in (before, after)
+    }
+    return [replace(slot, name="method") if id(slot) in against and slot.name == "tuning" else slot for slot in slots]
