@@ -81,6 +81,7 @@ def table(answer: Entry, *, verbose: bool) -> str:
         *([tables.columns([("USD", "line", "basis"), *_lines(answer)]), ""] if answer["lines"] else []),
         tables.columns([("tier", "runs USD", "accelerator-hours", "goodput", "cost to decide", "decided", "passes"), *_tiers(answer)]),
         *(f"  {tier['tier']}: {tier['gate']['statement']}" for tier in answer["tiers"] if tier["gate"]),
+        *_decisions(answer),
         "",
         tables.columns([("from", "to", "what", "critical"), *_calendar(answer["schedule"])]),
         *_deadline_options(answer["schedule"]),
@@ -170,6 +171,18 @@ def _gate(gate: Entry | None) -> tuple[str, str, str]:
     if gate is None:
         return "-", "-", "-"
     return _dollars(gate["cost_to_decide_usd"]), gate["date"]["p50"], f"{gate['pass_probability']:.0%}"
+
+
+def _decisions(answer: Entry) -> list[str]:
+    """What is recommended at each gate; with a pivot each way on too."""
+    from service.formats.documents.program.branch_sections import gate_decisions
+
+    found = [pair for pair in gate_decisions(answer) if pair[1]["recommendation"] or len(pair[1]["branches"]) > 2]
+    return [f"  {gate}: {text}" for gate, decision in found for text in (*_ways(decision), decision["statement"])]
+
+
+def _ways(decision: Entry) -> list[str]:
+    return [branch["statement"] for branch in decision["branches"]] if len(decision["branches"]) > 2 else []
 
 
 def _calendar(schedule: Entry) -> list[tuple[str, str, str, str]]:

@@ -17,10 +17,20 @@ from service.domain.schedule import AcceleratorPool
 
 
 @dataclass(frozen=True, slots=True)
+class GateCriteria:
+    """Conditions that all hold: bounds on the metric and on the cost performance index (CPI)."""
+
+    metric_at_least: Annotated[float | None, Doc("Lower bound of the outcome's metric; null: no condition", "unit of the metric")] = None
+    cpi_at_least: Annotated[float | None, Doc("Lower bound of the cost performance index; null: no condition", "1")] = None
+    cpi_below: Annotated[float | None, Doc("Upper bound of the cost performance index; null: no condition", "1")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class TierGate:
     """The decision after a tier, and its evidence. `pass_probability`: that the program goes on. `sign_off_days`: working days.
 
-    `sensitivity` and `specificity`: how well the evidence tells whether going on is right.
+    `sensitivity` and `specificity`: how well the evidence tells whether going on is right. `continue_if` and `stop_if`: criteria that are
+    agreed up front.
     """
 
     decides: Annotated[str, Doc("What is decided", max_length=500)]
@@ -29,6 +39,9 @@ class TierGate:
     sign_off_days: Annotated[float, Doc("Time from the tier's end to the decision", "days")] = 0.0
     sensitivity: Annotated[float, share("Probability that it is passed where going on is right")] = 1.0
     specificity: Annotated[float, share("Probability that it is failed where going on is wrong")] = 1.0
+    continue_if: Annotated[GateCriteria | None, Doc("Criteria to continue, all of which hold; null: none are stated")] = None
+    stop_if: Annotated[GateCriteria | None, Doc("Criteria to stop, all of which hold; null: none are stated")] = None
+    committed_usd: Annotated[Decimal, Doc("Still to be paid where the program stops here", "USD")] = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +124,6 @@ class Reserves:
 
 
 @dataclass(frozen=True, slots=True)
-class GateCriteria:
-    """Conditions that all hold: bounds on the metric and on the cost performance index (CPI)."""
-
-    metric_at_least: Annotated[float | None, Doc("Lower bound of the outcome's metric; null: no condition", "unit of the metric")] = None
-    cpi_at_least: Annotated[float | None, Doc("Lower bound of the cost performance index; null: no condition", "1")] = None
-    cpi_below: Annotated[float | None, Doc("Upper bound of the cost performance index; null: no condition", "1")] = None
-
-
-@dataclass(frozen=True, slots=True)
 class MidpointGate:
     """The decision to make when a share of the budget is spent, with criteria fixed in advance."""
 
@@ -127,6 +131,7 @@ class MidpointGate:
     continue_if: Annotated[GateCriteria, Doc("Criteria to continue, all of which hold")]
     stop_if: Annotated[GateCriteria, Doc("Criteria to stop, all of which hold")]
     pivot_to: Annotated[str | None, Doc("What to do instead otherwise; null: not stated", max_length=500)] = None
+    committed_usd: Annotated[Decimal, Doc("Still to be paid where the program stops here", "USD")] = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from service.engine.programs.value import outcome_value_usd, outcome_values, poi
 
 # Without this a count that is whole but for rounding would be rounded up to the next.
 COUNT_TOLERANCE = 1e-9
+CONTINGENCY_LINE = "contingency"
 
 
 def plan_budget(program: Program) -> ProgramPlan:
@@ -63,7 +64,7 @@ def plan_budget(program: Program) -> ProgramPlan:
     tiers = [replace(tier, overhead_usd=sum_usd(row[index] for row in overhead_usd)) for index, tier in enumerate(tiers)]
     overheads = tuple(_overhead_block(*pair, tiers) for pair in zip(program.overheads, overhead_usd, strict=True))
     risks = assess_risks(program.risks, tiers, None if program.outcome is None else program.outcome.delay_usd_per_day)
-    spread = combine_ranges([usd for tier in tiers for usd in _loaded_run_costs(tier)], program.correlation)
+    spread = combine_ranges([usd for tier in tiers for usd in loaded_run_costs(tier)], program.correlation)
     spent = sum_usd(tier.loaded_usd for tier in tiers) + sum_usd(line.usd for line in program.other_lines)
     debugging = share_usd(program.reserves.evaluation_and_debugging, sum_usd(tier.cost_usd for tier in tiers))
     contingency = contingency_usd(program.reserves, spent, risks, spread, program.risk_correlation)
@@ -230,7 +231,7 @@ def _overhead_by_tier(overhead: ProgramOverhead, tiers: Sequence[TierBlock]) -> 
     return [share_usd(overhead.share or 0.0, base) + amount for base, amount in zip(bases, amounts, strict=True)]
 
 
-def _loaded_run_costs(tier: TierBlock) -> list[Range]:
+def loaded_run_costs(tier: TierBlock) -> list[Range]:
     """Cost of each of a tier's runs with its part of the overheads [USD]."""
     factor = float(tier.loaded_usd / tier.cost_usd) if tier.cost_usd else 1.0
     return [block.use.usd.scaled(factor) for block in tier.runs]
@@ -269,7 +270,7 @@ def _reserve_lines(program: Program, debugging: Decimal, contingency: Decimal) -
     stated = "of everything that is not a reserve"
     lines = [
         BudgetLine("reserve: evaluation and debugging", debugging, f"{reserves.evaluation_and_debugging:.1%} of what the runs cost"),
-        BudgetLine("contingency", contingency, computed if reserves.contingency is None else f"{reserves.contingency:.1%} {stated}"),
+        BudgetLine(CONTINGENCY_LINE, contingency, computed if reserves.contingency is None else f"{reserves.contingency:.1%} {stated}"),
     ]
     return [line for line in lines if line.usd]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.programs import evaluation, outcome, plan, program, risks, schedule, spending
+from service.domain.programs import branches, evaluation, outcome, plan, program, risks, schedule, spending
 from service.domain.programs.tiers import TIERS
 from service.schemas.base import range_schema
 from service.schemas.derive import derive
@@ -39,10 +39,17 @@ derive(
         "estimate": Part(EstimateAnswerSchema, required=True, description="Estimate of one run, made once"),
     },
 )
-derive(plan.GateBlock, "GateAnswer", more=schedule.GateDates)
+derive(branches.GateBranch, ranges=ProgramRangeSchema)
+DECISION = Part(
+    derive(branches.GateDecision),
+    required=True,
+    allow_none=True,
+    description="Continue, pivot and stop with their figures; null: a price is not known",
+)
+derive(plan.GateBlock, "GateAnswer", more=schedule.GateDates, extra={"decision": DECISION})
 derive(plan.TierBlock, "TierAnswer", ranges=ProgramRangeSchema, limits={"runs": {"max_items": MAX_RUNS}})
 derive(program.Reserves, "ReservesAnswer")
-MidpointAnswerSchema = derive(program.MidpointGate, "MidpointAnswer", more=schedule.MidpointDate)
+MidpointAnswerSchema = derive(program.MidpointGate, "MidpointAnswer", more=schedule.MidpointDate, extra={"decision": DECISION})
 derive(
     schedule.ProgramSchedule,
     "ProgramScheduleAnswer",

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from service.domain.programs.plan import RunBlock, TierBlock
+from service.domain.programs.plan import GateBlock, MidpointBlock, RunBlock, TierBlock
 from service.schemas.programs.unpriced import without_budget
 from service.serialization import to_builtins
+from service.usecases.programs.branches import MIDPOINT
 from service.usecases.programs.plan import ProgramAnswer
 from service.usecases.training.estimate import EstimateAnswer
 
@@ -33,7 +34,7 @@ def _present(answer: ProgramAnswer) -> Body:
         "tiers": [_tier(tier, answer, estimates) for tier in plan.tiers],
         **_fields(plan, "overhead", "reserves", "lines"),
         **_fields(plan, "risks", "endings"),
-        "midpoint_gate": None if plan.midpoint is None else {**to_builtins(plan.midpoint.gate), **to_builtins(answer.midpoint)},
+        "midpoint_gate": None if plan.midpoint is None else _midpoint(plan.midpoint, answer),
         **_fields(answer, "schedule", "burn_plan", "reporting", "risk_register", "tokens", "evaluation", "spend_choices"),
         **(_fields(answer, "serving") if answer.serving is not None else {}),
         **_fields(answer, "price_snapshot", "lessons", "engine_version", "assumptions", "warnings"),
@@ -67,8 +68,17 @@ def _tier(tier: TierBlock, answer: ProgramAnswer, estimates: Mapping[int, Body])
         **to_builtins(tier.use),
         "runs": [_run(block, estimates[id(answer.estimates[tier.tier, block.run.name])]) for block in tier.runs],
         "failures": to_builtins(tier.failures),
-        "gate": None if tier.gate is None else to_builtins(tier.gate) | to_builtins(answer.gates[tier.tier]),
+        "gate": None if tier.gate is None else _gate(tier.gate, tier.tier, answer),
     }
+
+
+def _gate(gate: GateBlock, tier: str, answer: ProgramAnswer) -> Body:
+    return {**to_builtins(gate), **to_builtins(answer.gates[tier]), "decision": to_builtins(answer.decisions.get(tier))}
+
+
+def _midpoint(midpoint: MidpointBlock, answer: ProgramAnswer) -> Body:
+    decision = to_builtins(answer.decisions.get(MIDPOINT))
+    return {**to_builtins(midpoint.gate), **to_builtins(answer.midpoint), "decision": decision}
 
 
 def _run(block: RunBlock, estimate: Body) -> Body:

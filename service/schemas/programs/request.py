@@ -6,31 +6,15 @@ from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
 from service.schemas.programs.evaluation import EvaluationSchema
 from service.schemas.programs.fields import MAX_NAMES, MAX_USD, OverheadField, short_name, usd_amount
+from service.schemas.programs.gates import PlannedMidpointGateSchema, TierSchema
 from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.risks import ProgramRiskSchema, RiskCorrelationField
-from service.schemas.programs.runs import PartialEstimateSchema, TierSchema
+from service.schemas.programs.runs import PartialEstimateSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.programs.serving import ProgramServingRequestSchema
 from service.schemas.scaling.optimum_request import LawField
 from service.schemas.training.machine import MAX_ACCELERATORS
 from service.schemas.training.request import MAX_HOURS, MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
-
-
-class CriteriaSchema(Schema):
-    """Conditions that all hold; CPI is the cost performance index."""
-
-    metric_at_least = Number(description="Lower bound of the outcome's metric [unit of the metric]")
-    cpi_at_least = NotNegative(maximum=100, description="Lower bound of the cost performance index [1]")
-    cpi_below = NotNegative(maximum=100, description="Upper bound of the cost performance index [1]")
-
-
-class MidpointGateSchema(Schema):
-    """The decision to make when a share of the budget is spent, with criteria fixed in advance."""
-
-    at_spend_share = Share(description="Part of the budget at which it is due [1]")
-    continue_if = Part(CriteriaSchema, required=True, description="Criteria to continue, all of which hold")
-    stop_if = Part(CriteriaSchema, load_default=dict, description="Criteria to stop, all of which hold")
-    pivot_to = Text(max_length=500, description="What to do instead otherwise")
 
 
 class OverheadsSchema(Schema):
@@ -134,7 +118,7 @@ class ProgramRequestSchema(Schema):
 
     name = short_name(required=True, description="Name of the program")
     outcome = Part(OutcomeSchema, description="What the program is for")
-    midpoint_gate = Part(MidpointGateSchema, description="What is decided when half of the budget is spent")
+    midpoint_gate = Part(PlannedMidpointGateSchema, description="What is decided when half of the budget is spent")
     start = Day(description="Left out: as late as the deadline allows, or today")
     deadline = Day(description="Day on which the program must be done")
     defaults = Part(PartialEstimateSchema, description="Estimate fields that all runs share")

@@ -1,10 +1,9 @@
-"""Request of a program: its tiers, their runs and gates."""
+"""Request of a program: its runs, and how often each is made."""
 
 from __future__ import annotations
 
-from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share, Text
-from service.schemas.programs.fields import MAX_DAYS, GridField, references, short_name
+from service.schemas.fields import Count, Items, Number, Part, Schema, Share, Text
+from service.schemas.programs.fields import GridField, references, short_name
 from service.schemas.training.machine import MAX_ACCELERATORS, HardwareSchema
 from service.schemas.training.request import PhasedTrainingSchema, RunSectionsSchema
 
@@ -58,22 +57,3 @@ class ProgramRunSchema(Schema):
     pool = short_name(description="Pool whose accelerators it takes; left out: the one of its accelerator")
     priority = Count(minimum=0, maximum=1000, suffixes=False, description="Of runs that wait for a pool the lowest goes first; left out: 0")
     after = references("What it waits for: runs, milestones or tiers; left out: the run before it in its tier, empty: nothing in its tier")
-
-
-class GateSchema(Schema):
-    """The decision after a tier, and its evidence."""
-
-    decides = Text(required=True, max_length=500, description="What is decided")
-    evidence = Text(max_length=1000, description="Evidence it is decided on")
-    pass_probability = Share(description="Probability that the program goes on [1]")
-    sign_off_days = NotNegative(maximum=MAX_DAYS, description="Working days until evaluation is signed off")
-    sensitivity = Share(description="Probability that it is passed where going on is right; left out: 1, the evidence is never wrong [1]")
-    specificity = Share(description="Probability that it is failed where going on is wrong; left out: 1 [1]")
-
-
-class TierSchema(Schema):
-    """A tier with its runs; tiers come in the order prototype, validation, production."""
-
-    tier = Choice(TIERS, required=True, description="Name of the tier")
-    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MAX_RUNS, description="Runs of the tier")
-    gate = Part(GateSchema, description="What is decided after the tier")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 from service.schemas.paging import PageQuerySchema
+from service.schemas.programs.gates import MidpointGateSchema
 from service.schemas.programs.outcome import GuardrailSchema
-from service.schemas.programs.request import MidpointGateSchema
 
 MAX_USD = 1e12
 STATES = ("open", "closed")

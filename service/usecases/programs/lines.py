@@ -69,7 +69,9 @@ def resolve_midpoint_gate(request: Request, notes: AssumptionLog) -> MidpointGat
     if section is None:
         return None
     share = take_or_default(section, "midpoint_gate.at_spend_share", notes)
-    return MidpointGate(share, GateCriteria(**section["continue_if"]), GateCriteria(**section["stop_if"]), section.get("pivot_to"))
+    go, stop = (GateCriteria(**section[name]) for name in ("continue_if", "stop_if"))
+    pivot_to = section.get("pivot_to", section.get("pivot", {}).get("name"))
+    return MidpointGate(share, go, stop, pivot_to, _exact_usd(section.get("committed_usd")))
 
 
 def build_other_lines(

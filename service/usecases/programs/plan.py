@@ -9,6 +9,7 @@ from typing import Annotated
 from service.context import AppContext
 from service.domain.answer_fields import HIDDEN, MERGED, Doc
 from service.domain.errors import DomainError, UnpricedAccelerator
+from service.domain.programs.branches import GateDecision
 from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.programs.plan import CostVariance, ProgramPlan
 from service.domain.programs.risks import RiskRegister
@@ -23,6 +24,7 @@ from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
 from service.presets.version import engine_version
+from service.usecases.programs.branches import decide_gates
 from service.usecases.programs.estimates import Request, shared_estimates
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
@@ -44,7 +46,8 @@ UNPRICED_BUDGET = "the budget is not known, as no price is known here for an acc
 class ProgramAnswer:
     """The whole budget: `lines` add up to `total_usd.p50` to the cent, and so do the envelope and the burn plan.
 
-    `estimates`: of every run, by tier and name; `gates`: their dates by tier.
+    `estimates`: of every run, by tier and name; `gates`: their dates by tier; `decisions`: by
+    tier and `midpoint`.
     """
 
     summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
@@ -53,6 +56,7 @@ class ProgramAnswer:
     estimates: Annotated[Mapping[tuple[str, str], EstimateAnswer], HIDDEN]
     schedule: Annotated[ProgramSchedule, Doc("The program in time")]
     gates: Annotated[Mapping[str, GateDates], HIDDEN]
+    decisions: Annotated[Mapping[str, GateDecision], HIDDEN]
     midpoint: Annotated[MidpointDate | None, HIDDEN]
     burn_plan: Annotated[tuple[BurnWeek, ...], Doc("Planned spend by week; adds up to the budget to the cent", max_items=MAX_WEEKS)]
     reporting: Annotated[ReportingPlan, Doc("How often the program reports")]
@@ -100,14 +104,17 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     if plan.priced:
         warn_of_low_development_share(plan, notes)
     answers = {key: estimated.answer for key, estimated in resolved.runs.items()}
+    gates, midpoint = date_gates(resolved, timed), date_midpoint(resolved, timed, weeks)
+    decisions = decide_gates(estimates, resolved, schedule.finish, (gates, midpoint), notes)
     return ProgramAnswer(
         summary=summarise_program(plan, schedule, answers),
         plan=plan,
         request=request,
         estimates=answers,
         schedule=schedule,
-        gates=date_gates(resolved, timed),
-        midpoint=date_midpoint(resolved, timed, weeks),
+        gates=gates,
+        decisions=decisions,
+        midpoint=midpoint,
         burn_plan=weeks,
         reporting=reports,
         risk_register=describe_register(resolved.program, plan),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from service.domain.errors import DomainError, InvalidRequest, NoOffer, UnknownName
-from service.domain.programs.program import Tier, TierGate
+from service.domain.programs.program import GateCriteria, Tier, TierGate
 from service.domain.programs.runs import PlannedRun, ResourceUse, RunCostLine, Rung, RunReliability, RunRepetition
 from service.domain.quantities import Range
 from service.domain.training.run import Run
@@ -227,8 +227,9 @@ def _gate(tier: Request, notes: AssumptionLog) -> TierGate | None:
         return None
     path = f"tiers.{tier['tier']}.gate"
     values = {name: take_or_default(gate, f"{path}.{name}", notes) for name in ("pass_probability", "sign_off_days")}
-    accuracy = {name: gate[name] for name in ("sensitivity", "specificity") if name in gate}
-    return TierGate(gate["decides"], evidence=gate.get("evidence"), **values, **accuracy)
+    stated = {name: gate[name] for name in ("sensitivity", "specificity", "committed_usd") if name in gate}
+    go, stop = (GateCriteria(**gate[name]) if name in gate else None for name in ("continue_if", "stop_if"))
+    return TierGate(gate["decides"], evidence=gate.get("evidence"), continue_if=go, stop_if=stop, **values, **stated)
 
 
 def _pointer_depth(section: Any, pointer: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.formats.documents.csv_table import write_csv
+from service.formats.documents.program.branch_sections import branch_name, gate_decisions
 from service.formats.documents.program.evaluation_sections import how, needed
 
 COLUMNS = (
@@ -21,9 +22,8 @@ Row = dict[str, Any]
 
 def write(answer: Answer) -> bytes:
     """The table in UTF-8."""
-    return write_csv(
-        COLUMNS, (row for make in (_totals, _lines, _tiers, _evaluation, _risks, _calendar, _weeks, _notes) for row in make(answer))
-    )
+    parts = (_totals, _lines, _tiers, _branches, _evaluation, _risks, _calendar, _weeks, _notes)
+    return write_csv(COLUMNS, (row for part in parts for row in part(answer)))
 
 
 def _totals(answer: Answer) -> Iterable[Row]:
@@ -68,6 +68,19 @@ def _gate(gate: Answer) -> Row:
     cost, evidence = _cents(gate["cost_to_decide_usd"]), gate["evidence"] or ""
     row = {"section": "gate", "name": gate["decides"], "usd": cost, "share": gate["pass_probability"], "basis": evidence}
     return row | {"finish": gate["date"]["p50"]} | _ends(gate["date"])
+
+
+def _branches(answer: Answer) -> Iterable[Row]:
+    """The ways on from each gate; `share` is the probability that the target is reached."""
+    for gate, decision in gate_decisions(answer):
+        for branch in decision["branches"]:
+            cost = branch["cost_usd"] or {}
+            costs = {column: _cents(cost[name]) for column, name in (("usd", "p50"), ("usd_p10", "p10"), ("usd_p90", "p90")) if cost}
+            row = {"section": "branch", "name": branch_name(branch), "tier": gate, "share": branch["outcome_probability"]}
+            ends = {"finish": branch["finish"]["p50"]} | _ends(branch["finish"]) if branch["finish"] else {}
+            yield row | costs | ends | {"basis": branch["statement"]}
+        named = {"section": "decision", "name": decision["recommendation"] or "", "tier": gate}
+        yield named | {"usd": _cents(decision["sunk_usd"]), "basis": decision["statement"]}
 
 
 def _evaluation(answer: Answer) -> Iterable[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
+from service.formats.documents.program.branch_sections import branch_table, decision_sentences, gate_decisions
 from service.formats.documents.program.evaluation_sections import evaluation_section
 from service.formats.documents.program.risk_sections import mitigation_table, risk_sentences, risk_table
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
@@ -23,7 +24,12 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         DocumentSection("budget", "Budget", tables=(_budget(answer),)),
         DocumentSection("tiers", "Tiers and runs", tables=(_tiers(answer), _runs(answer))),
         DocumentSection("failures", "Failure budget", tables=(_failures(answer),)),
-        DocumentSection("gates", "Gates", listed=_midpoint(answer["midpoint_gate"]), tables=(_gates(answer), _information(answer))),
+        DocumentSection(
+            "gates",
+            "Gates",
+            (*_midpoint(answer["midpoint_gate"]), *decision_sentences(answer)),
+            (_gates(answer), branch_table(list(gate_decisions(answer))), _information(answer)),
+        ),
         evaluation_section(answer["evaluation"]),
         DocumentSection("risks", "Risks", risk_sentences(answer), (risk_table(answer), mitigation_table(answer))),
         _schedule(answer["schedule"], answer["reporting"]),

@@ -9,7 +9,7 @@ from typing import Any
 from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Sheet, new_book
 from service.formats.documents.program.evaluation_sections import how, needed
 from service.formats.documents.program.workbook_budget import write_budget
-from service.formats.documents.program.workbook_worth import write_gate_worth, write_mitigations
+from service.formats.documents.program.workbook_worth import write_branches, write_gate_worth, write_mitigations
 from service.formats.documents.text import text, xml_text
 
 Answer = Mapping[str, Any]
@@ -44,6 +44,7 @@ def write(answer: Answer) -> bytes:
     write_budget(book, answer)
     write_mitigations(book, answer)
     write_gate_worth(book, answer)
+    write_branches(book, answer)
     if answer["evaluation"]:
         _evaluation(book, answer["evaluation"])
     _calendar(book, answer)

@@ -1,11 +1,13 @@
-"""Sheets of what mitigations and gates are worth: fixed numbers."""
+"""Sheets of what mitigations and gates are worth, and of the ways on from each gate: fixed numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Column
+from service.formats.documents.program.branch_sections import branch_name, gate_decisions
 
 Answer = Mapping[str, Any]
 MITIGATION_COLUMNS = (
@@ -23,6 +25,30 @@ GATE_COLUMNS = (
     *(Column("going on wrongly, USD", 18, "usd"), Column("stopping wrongly, USD", 18, "usd"), Column("is worth, USD", 16, "usd")),
     Column("why", 60, "wrapped"),
 )
+BRANCH_COLUMNS = (
+    *(Column("gate", 14), Column("spent by then, USD", 16, "usd"), Column("way on", 28, "wrapped")),
+    *(Column(head, 16, "usd") for head in ("from here, USD", "p10, USD", "p90, USD", "expected, USD")),
+    *(Column("over on", 12, "date"), Column("target reached", 12, "share"), Column("expected of it, USD", 18, "usd")),
+    Column("in words", 70, "wrapped"),
+)
+
+
+def write_branches(book: Book, answer: Answer) -> None:
+    """A sheet of continue, pivot and stop at each gate, and of what is recommended there."""
+    decisions = list(gate_decisions(answer))
+    if not decisions:
+        return
+    caption = "What is spent by the gate is in no other column. It does not follow changes."
+    sheet, row = book.sheet("Branches", ("Continue, pivot, stop", caption), BRANCH_COLUMNS), FIRST_ROW
+    for gate, decision in decisions:
+        for branch in decision["branches"]:
+            cost = branch["cost_usd"] or dict.fromkeys(("p50", "p10", "p90"))
+            day = date.fromisoformat(branch["finish"]["p50"]) if branch["finish"] else None
+            figures = (cost["p50"], cost["p10"], cost["p90"], branch["expected_cost_usd"], day, branch["outcome_probability"])
+            sheet.row(row, (gate, decision["sunk_usd"], branch_name(branch), *figures, branch["expected_value_usd"], branch["statement"]))
+            row += 1
+        sheet.row(row, (gate, None, "recommended: " + (decision["recommendation"] or "nothing"), *[None] * 7, decision["statement"]))
+        row += 1
 
 
 def write_mitigations(book: Book, answer: Answer) -> None:
