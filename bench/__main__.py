@@ -137,7 +137,7 @@ def layout_search() -> None:
     from service.domain.training.run import RECOMPUTES, TODAYS_SOFTWARE, Axes
     from service.engine.training.layouts import candidate_layouts
     from service.engine.training.memory.memory_use import memory_use
-    from service.engine.training.search.layout_search import choose_layout
+    from service.engine.training.search.layout_search import search_layout
     from service.engine.training.step.step_time import step_time
     from service.presets.hardware.accelerators import find_accelerator
     from service.presets.training.utilisation import find_utilisation
@@ -153,14 +153,13 @@ def layout_search() -> None:
     layouts = candidate_layouts(model, training, cluster)
     each_s = median_s(lambda: (memory_use(model, training, layouts).total, step_time(model, training, cluster, utilisation, layouts).total))
     report("search.layouts_per_s", len(layouts) / each_s, "1/s", "calculon", CALCULON_LAYOUTS_PER_S)
-    uncached = choose_layout.__wrapped__
     # Another vocabulary each time: nothing of the search is remembered.
     unseen = (replace(model, vocab_size=model.vocab_size + more) for more in itertools.count(1))
-    report("search.175b_on_1024.ms", 1e3 * median_s(lambda: uncached(next(unseen), training, cluster, utilisation)), "ms")
+    report("search.175b_on_1024.ms", 1e3 * median_s(lambda: search_layout(next(unseen), training, cluster, utilisation)), "ms")
     report("search.175b_on_1024.layouts", len(layouts), "layouts")
-    row = uncached(model, training, cluster, utilisation).layouts.row(0)
+    row = search_layout(model, training, cluster, utilisation).layouts.row(0)
     one = replace(training, axes=Axes(**row | {"recompute": RECOMPUTES[row["recompute"]]}))
-    report("search.single_layout.ms", 1e3 * median_s(lambda: uncached(next(unseen), one, cluster, utilisation)), "ms")
+    report("search.single_layout.ms", 1e3 * median_s(lambda: search_layout(next(unseen), one, cluster, utilisation)), "ms")
 
 
 def worst_case() -> None:

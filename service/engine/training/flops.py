@@ -110,7 +110,7 @@ def attention_width(model: Transformer) -> float:
     if model.latent is None:
         return 2.0 * model.attention_heads * model.head_dim
     query_key = model.latent.qk_nope_head_dim + model.latent.qk_rope_head_dim
-    return float(model.attention_heads * (query_key + model.latent.v_head_dim))
+    return 1.0 * model.attention_heads * (query_key + model.latent.v_head_dim)
 
 
 def state_space_flops(mixer: StateSpace) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
@@ -116,6 +117,27 @@ def rounded_batch(training: Training, layouts: Layouts) -> Floats:
         [sequences or samples].
     """
     return micro_batches(training, layouts) * layouts.data * layouts.micro_batch
+
+
+def by_option(values: Sequence[Floats | float], chosen: Ints) -> Floats:
+    """Of several values the one of each layout's option.
+
+    Parameters
+    ----------
+    values : sequence of (options,) float or (layouts,) float array
+        By option: numbers, or columns where they differ from layout to layout.
+    chosen : int array that broadcasts to the layouts
+        Index of the option.
+
+    Returns
+    -------
+    float array
+        Of the shape of `chosen`, or of what it and the columns broadcast to.
+    """
+    if not any(isinstance(value, np.ndarray) for value in values):
+        return np.array(values)[chosen]  # type: ignore[no-any-return]
+    columns = np.stack(np.broadcast_arrays(*values))
+    return columns[chosen, np.arange(columns.shape[1])]  # type: ignore[no-any-return]
 
 
 def auxiliary_layouts(trained: Model, layouts: Layouts) -> Layouts:

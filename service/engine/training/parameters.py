@@ -7,7 +7,7 @@ look-up, which costs no arithmetic, and keep the output head even where it is ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from service.domain.training.model import Experts, LatentAttention, Model, StateSpace, Transformer
@@ -43,6 +43,8 @@ class ParameterCounts:
         Weights that a token is multiplied with: all, of the encoder, of the decoder (0 without one) and of the output head.
     expert_stored : float
         Weights of all routed experts.
+    active_scale : float
+        `active` over the shape's own count.
     """
 
     total: float
@@ -56,6 +58,20 @@ class ParameterCounts:
     decoder_multiplied: float
     head_multiplied: float
     expert_stored: float
+    active_scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerColumns(Transformer):
+    """Transformers of one structure, layout by layout: sizes that differ are (layouts,) float arrays, the others numbers.
+
+    Attributes
+    ----------
+    counts : ParameterCounts
+        Their weights: (layouts,) float arrays or numbers [1].
+    """
+
+    counts: ParameterCounts = field(kw_only=True)
 
 
 def attention_parameters(model: Transformer) -> float:
@@ -184,7 +200,6 @@ def norm_parameters(model: Transformer) -> float:
     return model.hidden_size * (2 if model.biases else 1)
 
 
-@lru_cache(maxsize=256)
 def count_parameters(model: Transformer) -> ParameterCounts:
     """All weights of the model, and those that a token meets.
 
@@ -198,6 +213,11 @@ def count_parameters(model: Transformer) -> ParameterCounts:
     ParameterCounts
         [1].
     """
+    return model.counts if isinstance(model, TransformerColumns) else _count_parameters(model)
+
+
+@lru_cache(maxsize=256)
+def _count_parameters(model: Transformer) -> ParameterCounts:
     attention = attention_parameters(model)
     dense_ffn = feed_forward_parameters(model, model.ffn_hidden_size)
     routed = expert_layer_parameters(model, model.experts) if model.experts else LayerParameters(0, 0)
@@ -234,6 +254,7 @@ def count_parameters(model: Transformer) -> ParameterCounts:
         decoder_multiplied=scale * (decoder + met_head) if model.decoder_layers else 0.0,
         head_multiplied=scale * met_head,
         expert_stored=stored_scale * routed_layers * (routed.stored - (routed.multiplied - _visited(model))),
+        active_scale=scale,
     )
 
 
@@ -241,6 +262,11 @@ def _visited(model: Transformer) -> float:
     if model.experts is None:
         return 0.0
     return model.experts.experts_per_token * feed_forward_parameters(model, model.experts.ffn_hidden_size)
+
+
+def head_weights(model: Transformer, counts: ParameterCounts) -> float:
+    """Weights of the output head, which are the embedding's where the two share them [1]."""
+    return counts.embedding if model.tied_embeddings and model.kind != "vit" else counts.head
 
 
 def total_parameters(model: Model) -> float:

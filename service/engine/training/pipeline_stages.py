@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from service.domain.training.model import Model, Transformer
 from service.domain.training.run import Training
 from service.engine.training.layouts import Layouts, layer_count, micro_batches
-from service.engine.training.parameters import ParameterCounts, expert_layer_count
+from service.engine.training.parameters import ParameterCounts, expert_layer_count, head_weights
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def pipeline_stages(
     if model.experts and model.experts.dense_layers:
         leading = np.maximum(model.experts.dense_layers - first_short * (most - 1), 0.0)
         front = replace(front, routed=counts.expert_stored * routed_share(model, np.maximum(most - leading, 0.0)))
-    last = _stage(model, counts, most - (spare >= 1), counts.head or counts.embedding, behind, 1.0)
+    last = _stage(model, counts, most - (spare >= 1), head_weights(model, counts), behind, 1.0)
     if model.decoder_layers:
         front = replace(front, decoder=np.clip((first_short + 1.0) * most - model.layers, 0.0, most) * ahead)
         last = replace(last, decoder=np.minimum(last.layers, model.decoder_layers) * behind)
@@ -144,11 +144,11 @@ def routed_share(model: Transformer, layers: Floats) -> Floats:
     (layouts,) float array
         [1].
     """
-    routed = expert_layer_count(model)
-    if model.experts is None or not routed:
+    if model.experts is None:
         return np.zeros_like(layers)
+    routed = expert_layer_count(model)
     on_stage = layers if model.experts.moe_every == 1 else np.ceil(layers / model.experts.moe_every)
-    share: Floats = np.minimum(on_stage, routed) / routed
+    share: Floats = np.minimum(on_stage, routed) / np.maximum(routed, 1)
     return share
 
 
@@ -161,7 +161,7 @@ def embedding_weights_per_rank(counts: ParameterCounts, layouts: Layouts) -> Flo
         [1].
     """
     both = counts.embedding + counts.head
-    return np.where(layouts.pipeline > 1, max(counts.embedding, counts.head), both) / layouts.tensor
+    return np.where(layouts.pipeline > 1, np.maximum(counts.embedding, counts.head), both) / layouts.tensor
 
 
 def expert_ranks(layouts: Layouts) -> Floats:

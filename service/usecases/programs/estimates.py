@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from providers.offer import BY_THE_HOUR
 from service.context import AppContext
-from service.domain.errors import InvalidRequest
+from service.domain.errors import DomainError, InvalidRequest
 from service.domain.training.model import Model
 from service.domain.training.run import Cluster, Run, Training
+from service.engine.training.search.several_shapes import search_ahead
 from service.usecases.comparison.timed_configurations import search_weight
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.data import resolve_data
@@ -39,7 +40,7 @@ class EstimateCache:
 
     context: AppContext
     _estimates: dict[Key, EstimateAnswer] = field(default_factory=dict)
-    _runs: dict[Key, Run] = field(default_factory=dict)
+    _resolved: dict[Key, tuple[ResolvedRun, AssumptionLog]] = field(default_factory=dict)
     _parts: dict[tuple[Hashable, Key], tuple[Any, AssumptionLog]] = field(default_factory=dict)
     _searches: dict[tuple[Model, Training, Cluster], int] = field(default_factory=dict)
 
@@ -47,30 +48,41 @@ class EstimateCache:
         """The estimate of a run's whole request. Raises DomainErrors, with pointers into it."""
         key = _key(request, request)
         if key not in self._estimates:
-            notes = AssumptionLog()
-            if has_phases(request):
-                self._estimates[key] = self._estimate_phases(request, notes)
-                return self._estimates[key]
-            sections = _machine_sections(request)
-            machine = self._part(("machine",), request, sections, lambda log: resolve_machine(self.context, request, log), notes)
-            run = self._resolve_run(request, machine, notes)
-            self._runs[key] = run
-            self._count_search(run)
-            utilisation = resolve_utilisation(self.context, run, notes)
-            resolved = ResolvedRun(request, run, machine, utilisation, self.context.lessons_reference())
-            self._estimates[key] = estimate_run(resolved, notes)
+            self._estimates[key] = estimate_run(*self._resolve(request))
         return self._estimates[key]
-
-    def _estimate_phases(self, request: Request, notes: AssumptionLog) -> EstimateAnswer:
-        resolved = resolve(self.context, request, notes)
-        for phase in resolved.phases:
-            self._count_search(phase.resolved.run)
-        self._runs[_key(request, request)] = resolved.run
-        return estimate_run(resolved, notes)
 
     def run(self, request: Request) -> Run:
         """The resolved run of a request that was estimated."""
-        return self._runs[_key(request, request)]
+        return self._resolve(request)[0].run
+
+    def search_ahead(self, requests: Iterable[Request]) -> None:
+        """Search the layouts of several requests in one pass; of what is wrong with a request its own estimate tells."""
+        questions = []
+        for request in requests:
+            try:
+                resolved, _ = self._resolve(request)
+            except DomainError:
+                break
+            each = [phase.resolved for phase in resolved.phases] or [resolved]
+            questions += [(part.run.model, part.run.training, part.run.cluster, part.utilisation) for part in each]
+        search_ahead(questions)
+
+    def _resolve(self, request: Request) -> tuple[ResolvedRun, AssumptionLog]:
+        """The run of a request, and what was assumed of it. Raises DomainErrors, with pointers into it."""
+        key = _key(request, request)
+        if key not in self._resolved:
+            notes = AssumptionLog()
+            resolved = resolve(self.context, request, notes) if has_phases(request) else self._resolve_by_part(request, notes)
+            for part in [phase.resolved for phase in resolved.phases] or [resolved]:
+                self._count_search(part.run)
+            self._resolved[key] = resolved, notes
+        return self._resolved[key]
+
+    def _resolve_by_part(self, request: Request, notes: AssumptionLog) -> ResolvedRun:
+        sections = _machine_sections(request)
+        machine = self._part(("machine",), request, sections, lambda log: resolve_machine(self.context, request, log), notes)
+        run = self._resolve_run(request, machine, notes)
+        return ResolvedRun(request, run, machine, resolve_utilisation(self.context, run, notes), self.context.lessons_reference())
 
     def _resolve_run(self, request: Request, machine: Machine, notes: AssumptionLog) -> Run:
         """The run of a request, as `resolve` assembles it."""
@@ -107,14 +119,15 @@ class EstimateCache:
         key = (run.model, run.training, run.cluster)
         if key in self._searches:
             return
-        self._searches[key] = search_weight(run.model)
-        if sum(self._searches.values()) > MAX_SEARCH_WORK:
+        weight = search_weight(run.model)
+        if sum(self._searches.values()) + weight > MAX_SEARCH_WORK:
             raise InvalidRequest(
-                f"the layouts of {len(self._searches)} models, trainings and machines are to be searched, more than the {MAX_SEARCH_WORK}"
-                " units of work of one program (a dense model's search is 2, one of experts 1 and as many as their number has divisors):"
-                " let runs share a shape, or plan the program in parts",
+                f"the layouts of {len(self._searches) + 1} models, trainings and machines are to be searched, more than the"
+                f" {MAX_SEARCH_WORK} units of work of one program (a dense model's search is 2, one of experts 1 and as many as their"
+                " number has divisors): let runs share a shape, or plan the program in parts",
                 "/model",
             )
+        self._searches[key] = weight
 
 
 def shared_estimates(context: AppContext) -> EstimateCache:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -52,9 +53,15 @@ def resolve_tiers(
     """The tiers with their runs estimated, and the runs by tier and name. Raises DomainErrors, with pointers into the program."""
     tiers: list[Tier] = []
     runs: dict[tuple[str, str], EstimatedRun] = {}
+    requests = [
+        [run_request(request, run, f"/tiers/{index}/runs/{at}", notes) for at, run in enumerate(tier["runs"])]
+        for index, tier in enumerate(request["tiers"])
+    ]
+    estimates.search_ahead(itertools.chain.from_iterable(requests))
     for index, tier in enumerate(request["tiers"]):
         pointer = f"/tiers/{index}/runs"
-        tier_runs = [_estimate_run(estimates, request, run, f"{pointer}/{at}", notes) for at, run in enumerate(tier["runs"])]
+        pairs = zip(tier["runs"], requests[index], strict=True)
+        tier_runs = [_estimate_run(estimates, request, run, whole, f"{pointer}/{at}", notes) for at, (run, whole) in enumerate(pairs)]
         runs |= {(tier["tier"], estimated.run.name): estimated for estimated in tier_runs}
         tiers.append(Tier(tier["tier"], tuple(estimated.run for estimated in tier_runs), _gate(tier, notes)))
     return tuple(tiers), runs
@@ -135,8 +142,10 @@ def request_key(request: Request) -> str:
     return json.dumps(request, sort_keys=True, default=str)
 
 
-def _estimate_run(estimates: EstimateCache, request: Request, run: Request, pointer: str, notes: AssumptionLog) -> EstimatedRun:
-    whole = run_request(request, run, pointer, notes)
+def _estimate_run(
+    estimates: EstimateCache, request: Request, run: Request, whole: Request, pointer: str, notes: AssumptionLog
+) -> EstimatedRun:
+    """A run of the program's request, whose own request laid over the defaults is `whole`."""
     try:
         answer = estimates.estimate(whole)
     except DomainError as problem:

@@ -19,7 +19,7 @@ from service.domain.training.run import Run
 from service.domain.training.utilisation import Utilisation
 from service.engine.training import estimate as engine
 from service.engine.training.phases import EstimatedPhase, bill_phases, combine_phases
-from service.engine.training.search.layout_search import filled_share
+from service.engine.training.search.fitting_layouts import filled_share
 from service.formats.headline import duration
 from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, describe_capacity
 from service.presets.training.utilisation import plan_calibration

@@ -32,7 +32,7 @@ from service.domain.training.model import Experts, Transformer
 from service.domain.training.run import RECOMPUTES, Training
 from service.engine.training.dtypes import element_bytes, logit_entry_bytes, matmul_input_bytes
 from service.engine.training.flops import attention_width, predicted_tokens
-from service.engine.training.layouts import Layouts
+from service.engine.training.layouts import Layouts, by_option
 from service.engine.training.parameters import block_shares, expert_layer_count
 
 Floats = NDArray[np.float64]
@@ -47,14 +47,14 @@ class ActivationBytes:
 
     Attributes
     ----------
-    replicated : (3,) float array
+    replicated : tuple of 3 float
         Held by every tensor rank unless sequence parallelism divides them (Korthikanti et al. 2022, section 4.2.2) [B].
-    sharded : (3,) float array
+    sharded : tuple of 3 float
         Divided over the tensor ranks [B].
     """
 
-    replicated: Floats
-    sharded: Floats
+    replicated: tuple[float, float, float]
+    sharded: tuple[float, float, float]
 
 
 def layer_activation_bytes(
@@ -95,8 +95,8 @@ def layer_activation_bytes(
         selective = (element * 2 * hidden, again + element * before + product_input * sent)
     else:
         selective = (element * 2 * hidden + product_input * 2 * hidden, split)
-    whole = np.array([element * 2 * hidden + product_input * 2 * hidden, selective[0], element * model.hidden_size])
-    return ActivationBytes(whole, np.array([split + scores, selective[1], 0.0]))
+    whole = element * 2 * hidden + product_input * 2 * hidden
+    return ActivationBytes((whole, selective[0], element * model.hidden_size), (split + scores, selective[1], 0.0))
 
 
 def mixer_elements(model: Transformer) -> float:
@@ -114,7 +114,7 @@ def _state_space_elements(model: Transformer) -> float:
 
 def attention_output_width(model: Transformer) -> float:
     """Elements of attention's output for one token [1]."""
-    return float(model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim))
+    return 1.0 * model.attention_heads * (model.latent.v_head_dim if model.latent else model.head_dim)
 
 
 def attention_elements(model: Transformer) -> tuple[float, float]:
@@ -168,8 +168,9 @@ def activation_bytes(model: Transformer, training: Training, layouts: Layouts) -
         model, training.seq_len, flash=training.flash_attention, element=element, product_input=matmul_input_bytes(training)
     )
     joint = (layouts.zero_stage != 3) * (element * split)
-    beside = np.array(joint_projection_elements(model, flash=training.flash_attention))
-    per_layer = whole * kept.replicated[layouts.recompute] + split * kept.sharded[layouts.recompute] + joint * beside[layouts.recompute]
+    beside = joint_projection_elements(model, flash=training.flash_attention)
+    replicated, sharded, joined = (by_option(values, layouts.recompute) for values in (kept.replicated, kept.sharded, beside))
+    per_layer = whole * replicated + split * sharded + joint * joined
     working = whole * kept.replicated[NONE] + split * kept.sharded[NONE] + joint * beside[NONE] - per_layer
     if training.footprint.offloads_checkpoints:
         # The layer at work and the next one have their inputs on the device.
@@ -208,10 +209,10 @@ def joint_projection_elements(model: Transformer, *, flash: bool) -> tuple[float
     if model.max_positions or not model.gated_ffn:
         return 0.0, 0.0, 0.0
     if model.latent is not None:
-        beside = float(model.attention_heads * model.latent.qk_nope_head_dim)
+        beside = 1.0 * model.attention_heads * model.latent.qk_nope_head_dim
     else:
-        beside = float((model.attention_heads + model.kv_heads) * model.head_dim)
-    beside *= block_shares(model).attention
+        beside = 1.0 * (model.attention_heads + model.kv_heads) * model.head_dim
+    beside = beside * block_shares(model).attention
     return beside, beside if flash and model.latent is None else 0.0, 0.0
 
 
@@ -250,6 +251,6 @@ def logit_bytes(model: Transformer, training: Training, layouts: Layouts) -> dic
     rows = predicted_tokens(model, training)
     vocabulary = model.vocab_size
     if isinstance(training.auxiliary_models.teacher, Transformer):
-        vocabulary += training.auxiliary_models.teacher.vocab_size
+        vocabulary = vocabulary + training.auxiliary_models.teacher.vocab_size
     kept = logit_entry_bytes(training, layouts) * rows * vocabulary
     return {"head": kept * layouts.micro_batch / (layouts.tensor * layouts.context)}

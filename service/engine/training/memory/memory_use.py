@@ -27,7 +27,7 @@ from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_co
 from service.engine.training.memory.activations import activation_bytes, logit_bytes
 from service.engine.training.memory.finetuning import finetuning_phases
 from service.engine.training.memory.model_states import BytesPerUnit, model_state_bytes
-from service.engine.training.parameters import ParameterCounts, attention_layer_count, count_parameters, expert_layer_count
+from service.engine.training.parameters import ParameterCounts, attention_layer_count, count_parameters, expert_layer_count, head_weights
 from service.engine.training.pipeline_stages import (
     PipelineStage,
     expert_ranks,
@@ -194,7 +194,7 @@ def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training
     dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / layer_count(model)
     layer = dense / layouts.tensor
     if model.experts:
-        layer = layer + counts.expert_stored / max(expert_layer_count(model), 1) / expert_ranks(layouts)
+        layer = layer + counts.expert_stored / np.maximum(expert_layer_count(model), 1) / expert_ranks(layouts)
     element = element_bytes(training)
     reduced = training.footprint.gradient_bytes[training.precision]
     whole = np.array([0.0, 0.0, reduced, 2 * element + min(reduced, element)])
@@ -202,7 +202,7 @@ def buffer_bytes(model: Transformer, counts: ParameterCounts, training: Training
     if training.sequence_parallel:
         held += (layouts.tensor > 1) * (layouts.micro_batch / layouts.context) * (2 * element * model.hidden_size * training.seq_len)
     summed = np.array([element, element, element, 0.0])[layouts.zero_stage]
-    head = (counts.head or counts.embedding) / layouts.tensor
+    head = head_weights(model, counts) / layouts.tensor
     return {
         "once": held + summed * _product_weights(model, counts, layouts),
         "head": summed * head,
@@ -215,7 +215,7 @@ def _product_weights(model: Transformer, counts: ParameterCounts, layouts: Layou
     dense = (counts.total - counts.embedding - counts.head - counts.expert_stored) / layer_count(model)
     if model.experts is None:
         return dense / layouts.tensor
-    expert = counts.expert_stored / max(expert_layer_count(model), 1) / model.experts.experts
+    expert = counts.expert_stored / np.maximum(expert_layer_count(model), 1) / model.experts.experts
     return dense / layouts.tensor + expert / layouts.expert_tensor
 
 

@@ -15,7 +15,8 @@ from service.domain.training.run import Axes, Cluster, Method, Training
 from service.engine.training.layouts import base_layouts, memory_option_grid
 from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.rl.phases import sampler_fits, training_pool, update_training
-from service.engine.training.search.layout_search import LayoutChoice, leanest_fusion
+from service.engine.training.search.fitting_layouts import leanest_fusion
+from service.engine.training.search.layout_search import LayoutChoice
 
 LARGEST_MACHINE = 2**17
 # As lora_rank's default.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from service.domain.training.model import Experts, GenericNetwork, LatentAttention, Model, Transformer
 from service.domain.training.run import FROZEN_BASE
 from service.engine.training.dtypes import element_bytes, matmul_input_bytes
@@ -77,9 +79,8 @@ def _routed_part(model: Model) -> float:
     if isinstance(model, GenericNetwork) or model.experts is None:
         return 0.0
     counts = count_parameters(model)
-    shape = count_parameters(replace(model, params=None, active_params=None))
     one = feed_forward_parameters(model, model.experts.ffn_hidden_size)
-    visited = expert_layer_count(model) * model.experts.experts_per_token * one * counts.multiplied / shape.multiplied
+    visited = expert_layer_count(model) * model.experts.experts_per_token * one * counts.active_scale
     return visited / (counts.multiplied - counts.head_multiplied)
 
 
@@ -155,7 +156,7 @@ def _layer_products(workload: Workload) -> list[LayerProduct]:
     """A layer's products on one device."""
     model = workload.model
     assert isinstance(model, Transformer)
-    tensor, tokens, hidden = workload.layouts.tensor, workload.tokens, float(model.hidden_size)
+    tensor, tokens, hidden = workload.layouts.tensor, workload.tokens, 1.0 * model.hidden_size
     shares = block_shares(model)
     share = shares.attention
     products: list[LayerProduct] = [(share, tokens, hidden * inputs, outputs / tensor, 1.0) for inputs, outputs in _attention_inputs(model)]
@@ -165,7 +166,7 @@ def _layer_products(workload: Workload) -> list[LayerProduct]:
         products.append((shares.state_space, tokens, mixer.inner_size / tensor, hidden, 1.0))
     routed = expert_layer_count(model) / model.layers
     gates = 2 if model.gated_ffn else 1
-    if routed < shares.feed_forward:
+    if np.any(routed < shares.feed_forward):
         products += _feed_forward(shares.feed_forward - routed, tokens, hidden, model.ffn_hidden_size / tensor, gates, 1.0)
     if model.experts:
         products += _routed(routed, workload, model.experts, hidden, gates)
@@ -197,8 +198,8 @@ def _attention_inputs(model: Transformer) -> list[tuple[float, float]]:
 def _latent_inputs(model: Transformer, latent: LatentAttention) -> list[tuple[float, float]]:
     """Down- and up-projections of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, equations 9 to 19)."""
     heads, hidden = model.attention_heads, model.hidden_size
-    query = float(heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim))
-    key_value = float(heads * (latent.qk_nope_head_dim + latent.v_head_dim))
+    query = 1.0 * heads * (latent.qk_nope_head_dim + latent.qk_rope_head_dim)
+    key_value = 1.0 * heads * (latent.qk_nope_head_dim + latent.v_head_dim)
     rank = latent.q_lora_rank
     queries = [(1.0, float(rank)), (rank / hidden, query)] if rank else [(1.0, query)]
     return [*queries, (1.0, float(latent.kv_lora_rank + latent.qk_rope_head_dim)), (latent.kv_lora_rank / hidden, key_value)]

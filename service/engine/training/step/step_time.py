@@ -71,14 +71,14 @@ class StepTime:
         return max(parts, key=lambda name: parts[name])
 
 
-def slowed(steps: StepTime, factor: float) -> StepTime:
+def slowed(steps: StepTime, factor: Rate) -> StepTime:
     """Steps whose every part takes that many times as long, but for the input pipeline, which is none of the machine's.
 
     Parameters
     ----------
     steps : StepTime
         Any number of layouts [s].
-    factor : float
+    factor : float or (layouts,) float array
         [1].
 
     Returns
@@ -86,7 +86,7 @@ def slowed(steps: StepTime, factor: float) -> StepTime:
     StepTime
         Of as many layouts [s].
     """
-    return steps if factor == 1 else replace(steps, **{name: factor * getattr(steps, name) for name in PARTS})
+    return steps if np.all(factor == 1) else replace(steps, **{name: factor * getattr(steps, name) for name in PARTS})
 
 
 def typical_share(utilisation: Utilisation, cluster: Cluster) -> float:

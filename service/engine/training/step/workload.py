@@ -13,7 +13,7 @@ from service.domain.training.model import GenericNetwork, Model
 from service.domain.training.run import FROZEN_BASE, RECOMPUTES, AuxiliaryModels, Cluster, Training
 from service.engine.training.dtypes import FULL_WIDTH
 from service.engine.training.flops import ForwardFlops, TrainingFlops, auxiliary_networks, forward_flops, recomputed_flops, training_flops
-from service.engine.training.layouts import Layouts, auxiliary_layouts, layer_count, micro_batches
+from service.engine.training.layouts import Layouts, auxiliary_layouts, by_option, layer_count, micro_batches
 from service.engine.training.parameters import count_parameters
 from service.engine.training.sharding import LocalWeights, local_parameters
 
@@ -254,7 +254,7 @@ def executed_flops(workload: Workload) -> Floats:
     (layouts,) float array
         [FLOP per token].
     """
-    again = np.array(recomputed_flops(workload.model, workload.training))[workload.layouts.recompute]
+    again = by_option(recomputed_flops(workload.model, workload.training), workload.layouts.recompute)
     executed: Floats = workload.total.total - workload.total.generation + again
     return executed
 
@@ -275,4 +275,4 @@ def recomputed_attention_flops(workload: Workload, forward: ForwardFlops) -> Flo
         [FLOP per token].
     """
     core = workload.backward_passes * forward.attention
-    return np.array([0.0, 0.0 if workload.training.flash_attention else core, core])[workload.layouts.recompute]
+    return by_option((0.0, 0.0 if workload.training.flash_attention else core, core), workload.layouts.recompute)
