@@ -135,9 +135,9 @@ def by_option(values: Sequence[Floats | float], chosen: Ints) -> Floats:
         Of the shape of `chosen`, or of what it and the columns broadcast to.
     """
     if not any(isinstance(value, np.ndarray) for value in values):
-        return np.array(values)[chosen]  # type: ignore[no-any-return]
+        return np.array(values)[chosen]
     columns = np.stack(np.broadcast_arrays(*values))
-    return columns[chosen, np.arange(columns.shape[1])]  # type: ignore[no-any-return]
+    return columns[chosen, np.arange(columns.shape[1])]
 
 
 def auxiliary_layouts(trained: Model, layouts: Layouts) -> Layouts:

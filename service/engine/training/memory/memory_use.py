@@ -216,7 +216,8 @@ def _product_weights(model: Transformer, counts: ParameterCounts, layouts: Layou
     if model.experts is None:
         return dense / layouts.tensor
     expert = counts.expert_stored / np.maximum(expert_layer_count(model), 1) / model.experts.experts
-    return dense / layouts.tensor + expert / layouts.expert_tensor
+    weights: Floats = dense / layouts.tensor + expert / layouts.expert_tensor
+    return weights
 
 
 def kv_cache_bytes(model: Transformer, training: Training, layouts: Layouts) -> Floats:

@@ -96,8 +96,9 @@ def _near_memory(model: Model, training: Training, count: int, capacity: float, 
         # One that is not among the plain ones, because it makes no whole rounds of interleaving, is none that is searched.
         return _leanest(training, capacity, *((plain, used, needed) if (bare[2] <= capacity).any() else bare))
     if one_mesh:
-        row, recompute, zero_stage = np.nonzero((needed <= (NEAR_MISS * capacity if some_fit else needed.min())).transpose(2, 0, 1))
-        places = recompute, zero_stage, row
+        worth = needed <= (NEAR_MISS * capacity if some_fit else needed.min())
+        row, recompute, zero_stage = np.nonzero(worth.transpose(2, 0, 1))
+        places: tuple[NDArray[np.int64], ...] = recompute, zero_stage, row
     else:
         places = near_capacity(needed, capacity, np.zeros(len(plain), dtype=np.int64))
     return SizedLayouts(with_memory_options(training, plain, places), needed[places], used, places, capacity)

@@ -17,7 +17,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.model import Transformer
 from service.domain.training.run import TUNED, Cluster, Training
 from service.domain.training.utilisation import Utilisation
-from service.engine.training.layouts import Layouts, base_layouts
+from service.engine.training.layouts import Layouts, base_layouts, with_memory_options
 from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.parameters import ParameterCounts, TransformerColumns, count_parameters
 from service.engine.training.search.alternatives import TimedLayouts, alternatives, has_several_meshes
@@ -27,7 +27,6 @@ from service.engine.training.search.fitting_layouts import (
     filled_share,
     near_capacity,
     with_every_saving,
-    with_memory_options,
     within_link,
 )
 from service.engine.training.search.layout_search import LayoutChoice, Question, as_choice, best_layout, is_remembered, remember
@@ -84,10 +83,11 @@ def choose_together(questions: Iterable[Question]) -> dict[Question, LayoutChoic
 def _alike(questions: Iterable[Question]) -> Iterator[list[Shape]]:
     """Shapes that differ in their sizes alone."""
     groups: dict[Hashable, list[Shape]] = {}
+    no_sizes: dict[str, Any] = dict.fromkeys(SIZES, 0)
     for model, training, cluster, utilisation in questions:
         if not isinstance(model, Transformer) or training.method in (*TUNED, "rl"):
             continue
-        structure = replace(model, **dict.fromkeys(SIZES, 0), params=None, active_params=None)
+        structure = replace(model, **no_sizes, params=None, active_params=None)
         try:
             check_axes(model, training)
             layouts = base_layouts(model, training, cluster.count)
