@@ -104,6 +104,19 @@ class Regimes:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluationLoad:
+    """A run's own evaluation at its medians, once.
+
+    `waited_hours`: in which the machine waits; `elapsed_hours`: until its results are approved. `other_usd`: what costs no machine.
+    """
+
+    waited_hours: float = 0.0
+    elapsed_hours: float = 0.0
+    accelerator_hours: float = 0.0
+    other_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RunModel:
     """A run as trials simulate it.
 
@@ -125,6 +138,7 @@ class RunModel:
     concurrency: float = 1.0
     regimes: Regimes | None = None
     field_paths: Mapping[str, str] = field(default_factory=dict)
+    evaluation: EvaluationLoad = EvaluationLoad()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How a program evaluates: suites with their cost and time, checks, sign-offs, and what each suite can detect."""
+"""How a program or a run evaluates: suites with their cost and time, checks, sign-offs, and what each suite can detect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SuiteCost:
     """
 
     suite: Annotated[str, Doc("Name of the suite")]
-    tier: Annotated[TierName, Doc("Tier whose runs it evaluates")]
+    tier: Annotated[TierName | None, Doc("Tier whose runs it evaluates; null: a run of no program")]
     generated: Annotated[bool, Doc("Whether answers are generated; else given ones are scored in one pass")]
     blocking: Annotated[bool, Doc("Whether the tier's machine waits for it")]
     evaluations: Annotated[float, Doc("Checkpoints evaluated, over all runs of the tier", "count", maximum=1e40)]
@@ -44,7 +44,7 @@ class CheckCost:
 
     name: Annotated[str, Doc("Name of the check")]
     kind: Annotated[CheckKind, Doc("What it is")]
-    tier: Annotated[TierName | None, Doc("Tier it is spent with; null: the whole program")]
+    tier: Annotated[TierName | None, Doc("Tier it is spent with; null: the whole program or run")]
     usd: Annotated[Decimal, Doc("Stated amount, and the hours of people", "USD")]
     basis: Annotated[str, Doc("How it is computed", max_length=500)]
 
@@ -53,7 +53,7 @@ class CheckCost:
 class SignOff:
     """A person's approval of a tier's evaluation, after it and before the gate. Several people work side by side."""
 
-    tier: Annotated[TierName, Doc("Tier whose evaluation is approved")]
+    tier: Annotated[TierName | None, Doc("Tier whose evaluation is approved; null: a run of no program")]
     name: Annotated[str, Doc("Who signs off")]
     days: Annotated[float, Doc("Working days", "days", maximum=1e40)]
     usd: Annotated[Decimal, Doc("Cost of these days", "USD")]
@@ -82,7 +82,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """All evaluation that the program states. `usd`: suites, checks, sign-offs and storage, as the lines of the budget."""
+    """All evaluation that the program or the run states. `usd`: suites, checks, sign-offs and storage, as the lines of the budget."""
 
     suites: Annotated[tuple[SuiteCost, ...], Doc("Suites, tier by tier", max_items=300)]
     checks: Annotated[tuple[CheckCost, ...], Doc("Holdouts and contamination checks", max_items=100)]

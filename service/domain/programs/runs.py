@@ -11,6 +11,8 @@ from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 from service.domain.training.estimate import COMPUTE_LINE
 
+NO_TIME = Range(0.0, 0.0, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Rung:
@@ -91,6 +93,7 @@ class PlannedRun:
     """A run as it is estimated, made once, and how often it is repeated. `lines` add up to `use.usd.p50`, to the cent.
 
     `overhead_share`: work around it by its own request, in its cost already, that takes its machine as long as its share says.
+    `evaluation_hours`: until its own evaluation is over and approved, in its cost already.
     It occupies `accelerators` of its `pool`; of runs that wait for a pool the lowest `priority` number goes first.
     One that is not `priced`, as nobody sells its accelerator, has the lines that need no price.
     """
@@ -103,6 +106,7 @@ class PlannedRun:
     repetition: RunRepetition = RunRepetition()
     priced: bool = True
     overhead_share: float = 0.0
+    evaluation_hours: Range = NO_TIME
     accelerators: int = 1
     pool: str = ""
     priority: int = 0

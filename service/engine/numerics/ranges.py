@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 
 from service.domain.quantities import Range
 
 P90_Z_SCORE = NormalDist().inv_cdf(0.9)
+BISECTIONS = 50
+SURE = 1e-9
+"""Probabilities nearer to 0 or 1 are not told apart from these by bisection."""
 
 
 def product(median: float, factors: Iterable[Range]) -> Range:
@@ -54,6 +57,32 @@ def comonotone_sum(ranges: Iterable[Range]) -> Range:
     """
     parts = list(ranges)
     return Range(sum(part.p10 for part in parts), sum(part.p50 for part in parts), sum(part.p90 for part in parts))
+
+
+def comonotone_probability_below(limit: float, parts: Sequence[Range]) -> float:
+    """Probability that the sum of quantities that are large together, each a two-piece log-normal one, is at or under a limit.
+
+    Parameters
+    ----------
+    limit : float
+        In the unit of the parts.
+    parts : sequence of Range
+        Summands of one unit, one at least.
+
+    Returns
+    -------
+    float
+        The probability at which their percentiles add up to the limit, from 0 to 1 [1].
+    """
+    uncertain = [part for part in parts if part.p10 < part.p90]
+    left = limit - sum(part.p50 for part in parts if part.p10 == part.p90)
+    if len(uncertain) < 2:
+        return probability_below(left, uncertain[0] if uncertain else Range(0.0, 0.0, 0.0))
+    low, high = SURE, 1 - SURE
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(percentile(part, middle) for part in uncertain) <= left else (low, middle)
+    return low
 
 
 def inverse(factor: Range) -> Range:

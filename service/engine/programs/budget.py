@@ -29,6 +29,7 @@ from service.domain.programs.runs import PlannedRun, ResourceUse, Rung, RunRepet
 from service.domain.programs.tiers import EXPLORATION_TIERS
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
+from service.engine.numerics.ranges import comonotone_sum
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
 from service.engine.programs.gates import TierSpending, expected_usd, gate_tree, price_gates, spending_by_tier
 from service.engine.programs.information import gate_information
@@ -140,8 +141,9 @@ def repeated_wall_clock_hours(run: PlannedRun) -> Range:
 
 
 def calendar_hours(run: PlannedRun) -> Range:
-    """Hours of a run with its repeats and the work around it that its own request states [h]."""
-    return repeated_wall_clock_hours(run).scaled(1 + run.overhead_share)
+    """Hours of a run with its repeats, and the work around it and the evaluation that its own request states [h]."""
+    evaluated = run.evaluation_hours.scaled(relative_duration(run.repetition))
+    return comonotone_sum((repeated_wall_clock_hours(run).scaled(1 + run.overhead_share), evaluated))
 
 
 def successive_halving(candidates: int, factor: float, least_share: float) -> tuple[Rung, ...]:

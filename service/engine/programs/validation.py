@@ -57,9 +57,10 @@ def plan_warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
 def _absences(program: Program) -> Iterator[str]:
     """What the plan says nothing of, a sentence each."""
     work = [*(overhead.line for overhead in program.overheads), *(line.line for line in program.other_lines)]
+    of_runs = [line.line for tier in program.tiers for run in tier.runs for line in run.lines]
     if program.outcome is None:
         yield "no outcome: state the metric, its target and what a point is worth, or no figure here can be weighed against a value"
-    if program.evaluation is None and not any("evaluation" in name for name in work):
+    if program.evaluation is None and not any("evaluation" in name for name in (*work, *of_runs)):
         yield "no evaluation: state evaluation, overhead.evaluation or outcome.evaluation_usd, or the gates decide on nothing"
     if not any(name.startswith("personnel") for name in work):
         yield "no people: state personnel, or the budget pays for machines that nobody runs"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from service.domain.scenarios import Floats, Regimes, RunModel
-from service.domain.training.run import Run
 from service.engine.training.cost import HOURS_PER_MONTH, idle_accelerators, overhead_share
 from service.engine.training.reliability import checkpoints_written
 
@@ -27,11 +26,11 @@ def run_usd(model: RunModel, hours: Floats, usd_per_accelerator_hour: Floats | f
     Returns
     -------
     (trials,) float array
-        Accelerators, storage, network, people and power [USD].
+        Accelerators, storage, network, people, power and the run's own evaluation [USD].
     """
-    usd: Floats = _accelerator_hours(model.run, hours, overhead)
+    usd: Floats = _accelerator_hours(model, hours, overhead)
     usd *= usd_per_accelerator_hour
-    usd += _other_usd(model, hours)
+    usd += _other_usd(model, hours) + model.evaluation.other_usd
     return usd
 
 
@@ -91,12 +90,15 @@ def draw_price_factor(regimes: Regimes, hours: Floats, rng: np.random.Generator)
     return np.asarray(regimes.calm_factor + (regimes.scarce_factor - regimes.calm_factor) * scarce)
 
 
-def _accelerator_hours(run: Run, hours: Floats, overhead: Floats | float) -> Floats:
-    """Paid accelerator-hours: at work, idle and overhead; whole terms of a reservation."""
+def _accelerator_hours(model: RunModel, hours: Floats, overhead: Floats | float) -> Floats:
+    """Paid accelerator-hours: at work, idle, overhead and evaluation; whole terms of a reservation."""
+    run, evaluation = model.run, model.evaluation
     count, idle = run.cluster.count, idle_accelerators(run)
     if not run.billing.term_hours:
-        return np.asarray(hours * (count * (1 + overhead) + idle))
-    return np.asarray(np.ceil(hours * (1 + overhead) / run.billing.term_hours) * (run.billing.term_hours * (count + idle)))
+        return np.asarray(hours * (count * (1 + overhead) + idle) + evaluation.accelerator_hours)
+    beside = evaluation.accelerator_hours - count * evaluation.waited_hours
+    used = hours * (1 + overhead) + evaluation.waited_hours
+    return np.asarray(np.ceil(used / run.billing.term_hours) * (run.billing.term_hours * (count + idle)) + beside)
 
 
 def _other_usd(model: RunModel, hours: Floats) -> Floats | float:

@@ -106,6 +106,7 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
     open_share = 1 - model.run.schedule.maintenance_hours_per_week / HOURS_PER_WEEK
     hours = (useful + lost) / open_share
     elapsed = hours * (1 + _overhead(model, own)) / model.concurrency / model.run.failures.capacity_share
+    elapsed += model.evaluation.elapsed_hours * model.run_equivalents / model.concurrency
     factor = None if model.regimes is None else draw_price_factor(model.regimes, elapsed, rng)
     return RunTrials(
         hours=hours,

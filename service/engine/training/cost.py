@@ -40,6 +40,8 @@ class Bill:
         Size of one checkpoint [TB].
     checkpoint_interval_hours : float
         Time between checkpoints [h].
+    waited_hours : float
+        Hours in which the machine waits for the run's evaluation [h].
     """
 
     run: Run
@@ -47,6 +49,7 @@ class Bill:
     energy_mwh: float
     checkpoint_tb: float
     checkpoint_interval_hours: float
+    waited_hours: float = 0.0
 
     @property
     def compute_usd(self) -> float:
@@ -111,9 +114,24 @@ def total_usd(run: Run, held_hours: Range, energy_mwh: float, checkpoint_tb: flo
     return Range(min(low, middle), middle, max(middle, high))
 
 
-def unused_commitment(run: Run, held_hours: float) -> LineBlock | None:
-    """The line of a reservation's unused rest, for a run that holds its machine for so many hours [h]; None where nothing is unused."""
-    bill = Bill(run, held_hours, 0.0, 0.0, 0.0)
+def unused_commitment(run: Run, held_hours: float, waited_hours: float = 0.0) -> LineBlock | None:
+    """The line of a reservation's unused rest; None where nothing is unused.
+
+    Parameters
+    ----------
+    run : Run
+        Prices and settings.
+    held_hours : float
+        Hours in which the run holds its machine [h].
+    waited_hours : float
+        Further hours in which the machine waits for the run's evaluation [h].
+
+    Returns
+    -------
+    LineBlock or None
+        In whole cents [USD].
+    """
+    bill = Bill(run, held_hours, 0.0, 0.0, 0.0, waited_hours)
     usd = cents(_commitment_usd(bill))
     return LineBlock(COMMITMENT_LINE, usd, _commitment_basis(bill)) if usd else None
 
@@ -238,19 +256,24 @@ def _overhead(name: str) -> Line:
     )
 
 
+def _used_hours(bill: Bill) -> float:
+    """Hours of the machine that the run and the work around it take [h]."""
+    return bill.hours * (1 + overhead_share(bill.run)) + bill.waited_hours
+
+
 def _commitment_usd(bill: Bill) -> float:
     """The unused rest of a reservation's last term [USD]."""
     run = bill.run
     if not run.billing.term_hours:
         return 0.0
-    used = bill.hours * (1 + overhead_share(run))
+    used = _used_hours(bill)
     paid = paid_hours(used, run.billing.term_hours)
     unused = run.cluster.count * (paid - used) + idle_accelerators(run) * (paid - bill.hours)
     return unused * run.billing.counted_usd_per_hour
 
 
 def _commitment_basis(bill: Bill) -> str:
-    term, used = bill.run.billing.term_hours, bill.hours * (1 + overhead_share(bill.run))
+    term, used = bill.run.billing.term_hours, _used_hours(bill)
     return f"{paid_hours(used, term):,.0f} h are paid in terms of {term:,.0f} h, of which the run and the work around it use {used:,.0f} h"
 
 

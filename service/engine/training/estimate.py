@@ -24,7 +24,7 @@ from service.domain.training.estimate import (
 from service.domain.training.model import GenericNetwork, Transformer
 from service.domain.training.run import FROZEN_BASE, Run
 from service.domain.training.utilisation import PlanCalibration, Utilisation
-from service.engine.numerics.ranges import inverse, probability_below, product
+from service.engine.numerics.ranges import comonotone_probability_below, inverse, product
 from service.engine.training.adapters import adapter_parameters
 from service.engine.training.cost import cost_lines, total_usd, with_overhead
 from service.engine.training.dtypes import element_bytes, optimizer_bytes
@@ -280,12 +280,12 @@ def date_after(start: date, hours: float) -> date:
     return start + timedelta(days=min(hours / 24, (date.max - start).days))
 
 
-def deadline_probability(run: Run, hours: Range) -> float | None:
-    """Probability that the run ends by the end of the deadline's day."""
+def deadline_probability(run: Run, *hours: Range) -> float | None:
+    """Probability that the run, and what follows it on its machine, ends by the end of the deadline's day."""
     if run.schedule.start is None or run.schedule.deadline is None:
         return None
     available = ((run.schedule.deadline - run.schedule.start).days + 1) * 24 - run.schedule.queue_hours
-    return probability_below(available, hours)
+    return comonotone_probability_below(available, hours)
 
 
 def _attention_overstates(run: Run, flops: TrainingFlops) -> bool:

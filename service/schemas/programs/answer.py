@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from service.domain.programs import branches, evaluation, outcome, plan, program, risks, schedule, spending
+from service.domain.programs import branches, outcome, plan, program, risks, schedule, spending
 from service.domain.programs.tiers import TIERS
-from service.schemas.base import range_schema
 from service.schemas.derive import derive
 from service.schemas.fields import Count, Number, Part, Text
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.programs.runs import MAX_RUNS
 from service.schemas.serving import ServingAnswerSchema  # noqa: F401  (describes the options of serving first)
 from service.schemas.training.answer import EstimateAnswerSchema
+from service.schemas.training.evaluation_answer import ProgramRangeSchema
 from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 
 # Runs, gates, sign-offs and suites of each tier; milestones and the release.
 MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 2 + MAX_NAMES) + MAX_NAMES + 1
 # Suites and sign-offs in each tier, checks, and all else.
 MAX_LINES = 2 * len(TIERS) * MAX_NAMES + 2 * MAX_NAMES
-ProgramRangeSchema = range_schema("ProgramRange", maximum=1e40)
 
 for part in (outcome.Guardrail, outcome.ValuePoint, outcome.OutcomeMetric, outcome.ServingSaving):
     derive(part, f"{part.__name__}Answer")
@@ -55,9 +54,6 @@ derive(
     "ProgramScheduleAnswer",
     limits={"critical_path": {"max_items": MAX_ACTIVITIES}, "calendar": {"max_items": MAX_ACTIVITIES}},
 )
-derive(evaluation.SuiteCost, "SuiteCostAnswer", ranges=ProgramRangeSchema)
-derive(evaluation.SignOff, "SignOffAnswer")
-derive(evaluation.EvaluationPlan, "EvaluationAnswer")
 derive(spending.SpendChoices, "SpendChoicesAnswer")
 ProgramAnswerSchema = derive(
     ProgramAnswer,

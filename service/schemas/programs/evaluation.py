@@ -2,74 +2,26 @@
 
 from __future__ import annotations
 
-from service.domain.programs.evaluation import CADENCES, CHECK_KINDS
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Count, Flag, Items, NotNegative, Number, Part, Schema, Text
-from service.schemas.programs.fields import MAX_DAYS, MAX_NAMES, short_name, usd_amount
-from service.schemas.training.machine import MAX_ACCELERATORS
-from service.schemas.training.request import MAX_HOURS
-
-MAX_SAMPLE_TOKENS = 100_000_000
+from service.schemas.fields import Choice, Items, Part
+from service.schemas.programs.fields import MAX_NAMES
+from service.schemas.training.evaluation import RunCheckSchema, RunEvaluationSchema, RunSuiteSchema
 
 
-class SignOffSchema(Schema):
-    """Who approves the results, after the evaluation and before the gate."""
-
-    name = short_name(required=True, description="Who signs off")
-    days = NotNegative(required=True, maximum=MAX_DAYS, description="Working days of this person, at each tier [days]")
-
-
-class SuiteSchema(Schema):
+class SuiteSchema(RunSuiteSchema):
     """A set of questions that checkpoints are evaluated on."""
 
-    name = short_name(required=True, description="Name of the suite; one that has the outcome metric's name measures it")
     tier = Choice(TIERS, description="Tier whose runs it evaluates; left out: every tier")
-    samples = Count(description="Questions of one evaluation; state these or tokens")
-    tokens = Count(description="Tokens of one evaluation, all of them scored; state these or samples")
-    generated = Flag(description="Whether answers are generated; left out: given answers are scored in one pass")
-    prompt_tokens = Count(maximum=MAX_SAMPLE_TOKENS, description="Tokens of a prompt, with its examples, documents and images")
-    output_tokens = Count(maximum=MAX_SAMPLE_TOKENS, description="Tokens of an answer")
-    every_tokens = Count(description="Evaluated each time a run has trained on this many tokens more")
-    at = Choice(CADENCES, description="Evaluated once when a run is over, or at each checkpoint that is kept; left out: gates")
-    blocking = Flag(description="Whether the tier's machine waits for it, which takes time and all of its accelerators; left out: true")
-    accelerators = Count(
-        maximum=MAX_ACCELERATORS, description="Accelerators of one that runs beside; left out: a node, at most the run's own"
-    )
-    metric = Text(description="What it measures; left out: the suite's name")
-    difference = Number(
-        above=0.0, description="Smallest difference it is to see; left out: from the outcome's baseline to its target [unit of the metric]"
-    )
-    deviation = Number(
-        above=0.0, description="Standard deviation of one sample's score; left out: of a share, binomial [unit of the metric]"
-    )
-    seed_deviation = NotNegative(description="Standard deviation of the metric between training seeds [unit of the metric]")
-    sign_off = Part(SignOffSchema, description="Who approves its results")
 
 
-class EvaluationCheckSchema(Schema):
+class EvaluationCheckSchema(RunCheckSchema):
     """A holdout that is made and kept, or a search for test data in the training data."""
 
-    name = short_name(required=True, description="Name of the check")
-    kind = Choice(CHECK_KINDS, required=True, description="What it is")
-    usd = usd_amount(description="Fixed amount [USD]")
-    hours = NotNegative(maximum=MAX_HOURS, description="Hours of people [h]")
     tier = Choice(TIERS, description="Tier it is spent with; left out: the whole program")
 
 
-class EvaluationSchema(Schema):
+class EvaluationSchema(RunEvaluationSchema):
     """How the program evaluates."""
 
     suites = Items(Part(SuiteSchema), max_items=MAX_NAMES, description="What checkpoints are evaluated on; instead of overhead.evaluation")
     checks = Items(Part(EvaluationCheckSchema), max_items=MAX_NAMES, description="Holdouts and contamination checks")
-    power = Number(minimum=0.5, maximum=0.999, description="Probability with which the difference is to be seen [1]")
-    significance = Number(
-        minimum=0.0001, maximum=0.5, description="Accepted probability to find a difference where there is none, two-sided [1]"
-    )
-    start_minutes = NotNegative(maximum=10_000, description="Time to load weights and start the engine, at each evaluation [min]")
-    busy_share = Number(
-        minimum=0.001,
-        maximum=1.0,
-        description="Part of the rest that is inference at a serving engine's speed; a harness without one: 0.02 [1]",
-    )
-    sign_off_hours_per_day = NotNegative(maximum=24, description="Hours of a working day of who signs off [h]")
-    checkpoint_months = NotNegative(maximum=1200, description="How long weights are kept that were evaluated [months]")

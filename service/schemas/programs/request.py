@@ -13,8 +13,8 @@ from service.schemas.programs.runs import PartialEstimateSchema
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.programs.serving import ProgramServingRequestSchema
 from service.schemas.scaling.optimum_request import LawField
-from service.schemas.training.machine import MAX_ACCELERATORS
-from service.schemas.training.request import MAX_HOURS, MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
+from service.schemas.training.machine import MAX_ACCELERATORS, MAX_HOURS
+from service.schemas.training.request import MAX_PARAMS, NetworkSchema, PersonnelSchema, StorageSchema
 
 
 class OverheadsSchema(Schema):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from service.schemas.derive import schema_of
+from service.schemas.derive import derive
 from service.schemas.fields import FreeObject, Items, Schema, Text
+from service.schemas.training.evaluation_answer import EvaluationAnswerSchema
 from service.schemas.training.request import MAX_BATCH_REQUESTS
 from service.usecases.training.estimate import EstimateAnswer
 
-EstimateAnswerSchema = schema_of(EstimateAnswer)
+EstimateAnswerSchema = derive(EstimateAnswer, parts={"evaluation": EvaluationAnswerSchema})
 
 
 class BatchAnswerSchema(Schema):

@@ -13,6 +13,7 @@ MAX_LAYERS = 10_000
 MAX_SIZE = 10**7
 MAX_SEQ_LEN = 10**8
 MAX_ACCELERATORS = 10**7
+MAX_HOURS = 10**7
 LEAST = 1e-6  # what must be above zero and is below this is a slip of the pen, and makes figures that no sum holds
 
 

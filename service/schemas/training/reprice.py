@@ -5,8 +5,8 @@ from __future__ import annotations
 from service.schemas.derive import derive, schema_of
 from service.schemas.fields import NotNegative, Part, Schema, Text
 from service.schemas.training.request import EstimateRequestSchema
+from service.usecases.resolution.limits import MAX_USD
 from service.usecases.training import reprice as usecase
-from service.usecases.training.estimate import MAX_USD
 
 # A request of 1 MiB can name no more fields, a few bytes each.
 MAX_CHANGES = 300_000

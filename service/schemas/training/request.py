@@ -27,8 +27,10 @@ from service.schemas.fields import (
     Share,
     Text,
 )
+from service.schemas.training.evaluation import RunEvaluationSchema
 from service.schemas.training.machine import (
     MAX_ACCELERATORS,
+    MAX_HOURS,
     MAX_LAYERS,
     MAX_SEQ_LEN,
     CarriedEfficiencySchema,
@@ -41,7 +43,6 @@ from service.schemas.training.machine import (
 )
 
 MAX_PARAMS = 10**15
-MAX_HOURS = 10**7
 MAX_BATCH_REQUESTS = 1000
 
 
@@ -307,6 +308,7 @@ class RunSectionsSchema(Schema):
     energy = Part(EnergySchema, description="Site's energy and carbon")
     overhead = Part(OverheadSchema, description="Work around the run, as parts of its compute cost and of its time")
     schedule = Part(ScheduleSchema, description="Dates of the run")
+    evaluation = Part(RunEvaluationSchema, description="How the run is evaluated, suite by suite; instead of overhead.evaluation")
 
 
 class EstimateRequestSchema(RunSectionsSchema):

@@ -19,7 +19,7 @@ from service.engine.training.estimate import checkpoint_tb
 from service.prices.offer_table import Flags, Floats, Ints, OfferColumns
 from service.usecases.comparison.offer_selection import offer_networks, resolve_places, without_stock
 from service.usecases.comparison.timed_configurations import TimedConfiguration
-from service.usecases.training.estimate import MAX_USD
+from service.usecases.resolution.limits import MAX_USD
 
 REASONS = (
     "cannot_run",

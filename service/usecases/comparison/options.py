@@ -26,8 +26,8 @@ from service.usecases.comparison.capacity import CapacityLimits, rented_accelera
 from service.usecases.comparison.commitments import published_beside
 from service.usecases.comparison.option_table import OptionTable, deadline_hours
 from service.usecases.comparison.timed_configurations import TimedConfiguration, explain_infeasible
+from service.usecases.resolution.limits import BEYOND_LIMITS_TEXT
 from service.usecases.resolution.price import find_country
-from service.usecases.training.estimate import BEYOND_LIMITS_TEXT
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from service.presets.training.utilisation import plan_calibration
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.cluster import resolve_cluster
 from service.usecases.resolution.feedback import apply_request_feedback
+from service.usecases.resolution.limits import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.run import assemble_run
 from service.usecases.resolution.run_settings import resolve_failures
 from service.usecases.resolution.training import resolve_global_batch, resolve_training, stated_ranks
 from service.usecases.resolution.utilisation import UNMEASURED, resolve_utilisation
-from service.usecases.training.estimate import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS
 
 Request = Mapping[str, Any]
 # Fields whose value differs by offer, so no assumption of the whole comparison.

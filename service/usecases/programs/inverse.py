@@ -19,7 +19,7 @@ from service.domain.quantities import Assumption
 from service.domain.summary import Summary
 from service.engine.numerics.money import share_usd, sum_usd
 from service.engine.numerics.monotone_search import last_true
-from service.engine.programs.budget import repeated_wall_clock_hours, run_equivalents, successive_halving
+from service.engine.programs.budget import calendar_hours, run_equivalents, successive_halving
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 from service.engine.training.cost import HOURS_PER_MONTH
 from service.formats.headline import duration, money
@@ -150,7 +150,7 @@ def _evaluation(estimates: EstimateCache, request: Request, notes: AssumptionLog
 def _single(estimates: EstimateCache, run: Request, value: int) -> tuple[InversePoint, EstimateAnswer]:
     answer = estimates.estimate(run)
     total = answer.estimate.cost.total_usd
-    days = answer.estimate.time.wall_clock_hours.p50 / HOURS_PER_DAY
+    days = calendar_hours(planned_run("run", answer, run, RunRepetition())).p50 / HOURS_PER_DAY
     return InversePoint(value, None if total is None or answer.price is None else total.p50, days, None), answer
 
 
@@ -170,7 +170,7 @@ def _repeated(estimates: EstimateCache, run: Request, repetition: RunRepetition,
     answer = estimates.estimate(run)
     planned = planned_run("run", answer, run, repetition)
     usd = share_usd(run_equivalents(repetition), sum_usd(line.usd for line in planned.lines))
-    hours = repeated_wall_clock_hours(planned).p50 * (1 + planned.overhead_share)
+    hours = calendar_hours(planned).p50
     return InversePoint(value, float(usd) if planned.priced else None, hours / HOURS_PER_DAY, None), answer
 
 

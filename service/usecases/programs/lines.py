@@ -13,9 +13,9 @@ from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.programs.budget import default_point, run_equivalents
 from service.engine.programs.value import outcome_value_usd
 from service.presets.programs import development_shares, find_program_default, overhead_shares
+from service.usecases.evaluation.plan import evaluation_lines
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import Request
-from service.usecases.programs.evaluation import evaluation_lines
 from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 

@@ -19,10 +19,11 @@ from service.engine.scheduling.durations import DurationDraws, draw_deviations
 from service.engine.scheduling.resource_levelling import LevelledNetwork
 from service.engine.training.cost import HOURS_PER_MONTH
 from service.presets.programs import find_program_default
+from service.usecases.evaluation.plan import plan_evaluation
 from service.usecases.programs import lines
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
-from service.usecases.programs.evaluation import plan_evaluation
+from service.usecases.programs.evaluation import evaluated_tiers
 from service.usecases.programs.network import ActivityKinds, build_network
 from service.usecases.programs.pools import resolve_pools
 from service.usecases.programs.risks import resolve_risk_correlation, resolve_risks
@@ -136,5 +137,5 @@ def _program(request: Request, tiers: tuple[Tier, ...], runs: Runs, notes: Assum
         risks=resolve_risks(request, notes),
         risk_correlation=resolve_risk_correlation(request),
         pools=resolve_pools(request, tiers, notes),
-        evaluation=plan_evaluation(request, tiers, runs, outcome, notes),
+        evaluation=plan_evaluation(request, evaluated_tiers(tiers, runs), outcome, notes),
     )

@@ -16,6 +16,7 @@ from service.domain.training.run import Run
 from service.engine.numerics.money import sum_usd
 from service.engine.programs.budget import successive_halving
 from service.presets.hardware.accelerators import find_accelerator
+from service.usecases.evaluation.plan import elapsed_hours
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache, Request
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -29,6 +30,8 @@ PROGRAM_SECTIONS: Mapping[str, Mapping[str, float]] = {
     "personnel": {"evaluation_hours": 0.0, "analysis_hours": 0.0, "oncall_hours": 0.0},
     "overhead": {"evaluation": 0.0, "debugging": 0.0, "reruns": 0.0},
 }
+# Of these sections a run's own evaluation takes the program's price.
+EVALUATION_PRICES = {"storage": "usd_per_tb_month", "personnel": "usd_per_hour"}
 REQUIRED_FIELDS = (("model",), ("data",), ("hardware", "accelerator"), ("hardware", "count"))
 FINAL_TIER = "production"
 MAX_RUN_WARNINGS = 20
@@ -78,7 +81,8 @@ def run_request(request: Request, run: Request, pointer: str, notes: AssumptionL
     if request.get("evaluation", {}).get("suites") and whole.get("overhead", {}).get("evaluation"):
         notes.assume("estimate.overhead.evaluation", 0, "left out of the runs: evaluation.suites of the program are counted one by one")
         whole = merge_requests(whole, {"overhead": {"evaluation": 0.0}})
-    return whole | {name: zeros for name, zeros in PROGRAM_SECTIONS.items() if name in request}
+    zeros = {name: zeros for name, zeros in PROGRAM_SECTIONS.items() if name in request}
+    return whole | zeros | _own_evaluation(request, whole, pointer, notes)
 
 
 def merge_requests(below: Request, above: Request) -> dict[str, Any]:
@@ -182,7 +186,30 @@ def planned_run(name: str, answer: EstimateAnswer, request: Request, repetition:
         priced=answer.price is not None,
         accelerators=_most_accelerators(request, answer),
         overhead_share=sum(request.get("overhead", {}).values()),
+        evaluation_hours=elapsed_hours(answer.evaluation),
     )
+
+
+def _own_evaluation(request: Request, whole: Request, pointer: str, notes: AssumptionLog) -> dict[str, Any]:
+    """Sections of a run that has an evaluation of its own, at the program's prices; without it where the program has one."""
+    if not whole.get("evaluation"):
+        return {}
+    if any(request.get("evaluation", {}).get(name) for name in ("suites", "checks")):
+        notes.assume("estimate.evaluation", {}, "left out of the runs: the program states it as a whole")
+        return {"evaluation": {}}
+    suites = whole["evaluation"].get("suites", ())
+    if "storage" in request and any(suite.get("at") == "checkpoints" for suite in suites):
+        raise InvalidRequest(
+            "storage of the program says which checkpoints are kept: state suites at checkpoints in evaluation of the program",
+            f"{pointer}/estimate/evaluation/suites",
+        )
+    if suites and request.get("overhead", {}).get("evaluation"):
+        raise InvalidRequest(
+            "evaluation.suites of the runs are counted one by one, and overhead.evaluation would count them again: state one of the two",
+            "/overhead/evaluation",
+        )
+    stated = {name: request.get(name, {}).get(price) for name, price in EVALUATION_PRICES.items()}
+    return {name: {**PROGRAM_SECTIONS[name], EVALUATION_PRICES[name]: usd} for name, usd in stated.items() if usd is not None}
 
 
 def _most_accelerators(request: Request, answer: EstimateAnswer) -> int:

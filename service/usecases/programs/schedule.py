@@ -24,9 +24,10 @@ from service.engine.scheduling.critical_path import latest_network_start
 from service.engine.scheduling.deadline_options import DeadlineTarget, rank_options, start_earlier
 from service.engine.scheduling.durations import DurationDraws
 from service.presets.programs import find_program_default
+from service.usecases.evaluation.plan import plan_evaluation
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache
-from service.usecases.programs.evaluation import plan_evaluation
+from service.usecases.programs.evaluation import evaluated_tiers
 from service.usecases.programs.network import earliest_finishes, gate_name
 from service.usecases.programs.pools import pool_uses
 from service.usecases.programs.resolve import ResolvedProgram, assemble_program, resolve_program, resolve_target_probability
@@ -176,7 +177,7 @@ def _scope_alternatives(resolved: ResolvedProgram, notes: AssumptionLog) -> Iter
 def _with_runs(resolved: ResolvedProgram, tier: Tier, runs: Sequence[PlannedRun]) -> ResolvedProgram:
     """The program with other runs in one tier."""
     tiers = tuple(replace(tier, runs=tuple(runs)) if known is tier else known for known in resolved.program.tiers)
-    evaluation = plan_evaluation(resolved.request, tiers, resolved.runs, resolved.program.outcome, AssumptionLog())
+    evaluation = plan_evaluation(resolved.request, evaluated_tiers(tiers, resolved.runs), resolved.program.outcome, AssumptionLog())
     return _replan(resolved, replace(resolved.program, tiers=tiers, evaluation=evaluation), resolved.network.start)
 
 

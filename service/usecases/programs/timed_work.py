@@ -51,7 +51,7 @@ def _evaluations(program: Program) -> Iterator[TimedWork]:
     """Each blocking suite in each of its tiers, after the runs: those evaluated on the way are in the same time, which only ends later."""
     tiers_usd = {tier.tier: float(_runs_usd(tier)) for tier in program.tiers}
     for cost in program.evaluation.suites if program.evaluation is not None else ():
-        if cost.blocking and cost.hours.p90:
+        if cost.tier is not None and cost.blocking and cost.hours.p90:
             yield TimedWork(
                 name=f"{cost.tier}: evaluation {cost.suite}",
                 kind="evaluation",

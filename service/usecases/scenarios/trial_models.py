@@ -8,10 +8,11 @@ from datetime import date
 
 from service.context import AppContext
 from service.domain.errors import InvalidRequest
+from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.programs.program import Program
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
-from service.domain.scenarios import DrawnOverhead, ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
+from service.domain.scenarios import DrawnOverhead, EvaluationLoad, ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
 from service.engine.numerics.money import sum_usd
 from service.engine.numerics.ranges import inverse, product
 from service.engine.programs.budget import relative_duration, run_equivalents
@@ -28,6 +29,7 @@ from service.engine.training.estimate import checkpoint_tb
 from service.engine.training.reliability import checkpoint_interval_hours
 from service.engine.training.run_time import loss_spread, predict_run_time
 from service.presets.training.utilisation import plan_calibration
+from service.usecases.evaluation.plan import elapsed_hours, evaluation_lines, suites_usd, waited_hours
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
@@ -36,7 +38,7 @@ from service.usecases.programs.timed_work import activity_name, overhead_name, p
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.scenarios.registry import Body, Shape
-from service.usecases.training.estimate import estimate_run
+from service.usecases.training.estimate import EstimateAnswer, estimate_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,9 @@ def count_runs(shape: Shape, base: Body) -> int:
     return 1 if shape == "estimate" else sum(len(tier["runs"]) for tier in base["tiers"])
 
 
-def _run_model(name: str, resolved: ResolvedRun, repetition: RunRepetition, queue_hours: Range | None = None) -> RunModel:
+def _run_model(
+    name: str, resolved: ResolvedRun, repetition: RunRepetition, answer: EstimateAnswer, queue_hours: Range | None = None
+) -> RunModel:
     """A run as trials simulate it; ranges that the estimate multiplies into one are separate here."""
     if resolved.phases:
         raise InvalidRequest(f"{name} is in phases, which trials do not draw: leave training.phases out", "/training/phases")
@@ -99,7 +103,16 @@ def _run_model(name: str, resolved: ResolvedRun, repetition: RunRepetition, queu
         energy_mwh_per_hour=energy_mwh(run.cluster.count, run.energy),
         run_equivalents=equivalents,
         concurrency=equivalents / relative_duration(repetition),
+        evaluation=_evaluation_load(answer.evaluation),
     )
+
+
+def _evaluation_load(plan: EvaluationPlan | None) -> EvaluationLoad:
+    """A run's own evaluation at its medians."""
+    if plan is None:
+        return EvaluationLoad()
+    usd = float(sum_usd(line.usd for line in evaluation_lines(plan)))
+    return EvaluationLoad(waited_hours(plan).p50, elapsed_hours(plan).p50, plan.accelerator_hours, usd - suites_usd(plan).p50)
 
 
 def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
@@ -110,7 +123,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
-    model = _run_model("run", resolved, RunRepetition())
+    model = _run_model("run", resolved, RunRepetition(), answer)
     return TrialModel(
         replace(model, field_paths={path: path for path in trial_paths}, regimes=regimes.get("price.usd_per_accelerator_hour")),
         schedule.start,
@@ -118,7 +131,7 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
         _planned(
             answer.estimate.cost.total_usd,
             time.accelerator_hours.p50,
-            schedule.queue_hours + with_overhead(resolved.run, time.wall_clock_hours).p50,
+            schedule.queue_hours + with_overhead(resolved.run, time.wall_clock_hours).p50 + elapsed_hours(answer.evaluation).p50,
         ),
         answer.assumptions,
         answer.warnings,
@@ -197,12 +210,13 @@ def _tier_run_models(
     schedule = base.get("schedule", {})
     queue = schedule["queue_days"].scaled(HOURS_PER_DAY) if "queue_days" in schedule else None
     for run_index, planned in enumerate(tier.runs):
-        run = resolve(context, resolved.runs[tier.tier, planned.name].request, AssumptionLog())
+        estimated = resolved.runs[tier.tier, planned.name]
+        run = resolve(context, estimated.request, AssumptionLog())
         paths = dict(_field_paths(base, tier_index, run_index, trial_paths))
         if queue is not None:
             paths.pop("schedule.queue_hours", None)
         price = dict(_field_paths(base, tier_index, run_index, tuple(regimes))).get("price.usd_per_accelerator_hour")
-        model = _run_model(planned.name, run, planned.repetition, queue)
+        model = _run_model(planned.name, run, planned.repetition, estimated.answer, queue)
         yield replace(model, field_paths=paths, regimes=None if price is None else regimes[price])
 
 

@@ -24,6 +24,7 @@ from service.presets.training.models import find_model
 from service.presets.version import engine_version
 from service.prices.book import PriceBook
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.limits import MAX_ACCELERATOR_HOURS, MAX_USD
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.price import warn_ends
 from service.usecases.serving.infeasibility import InfeasibleSearch, explain_infeasible
@@ -39,7 +40,7 @@ from service.usecases.serving.search import (
     search_configurations,
 )
 from service.usecases.serving.summary import summarise_serving
-from service.usecases.training.estimate import MAX_ACCELERATOR_HOURS, MAX_USD, estimate
+from service.usecases.training.estimate import estimate
 
 Request = Mapping[str, Any]
 SIXTEEN_BIT_SOURCE = "not stated: as trained, bf16 where an accelerator has it; fewer bits lose quality"

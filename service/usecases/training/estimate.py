@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from service.context import AppContext
 from service.domain.answer_fields import MERGED, Doc
 from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.quantities import Assumption
 from service.domain.summary import Summary
 from service.domain.tracking.feedback import LessonsReference
@@ -25,12 +26,14 @@ from service.presets.hardware.capacity import UNCONTRACTED, capacity_band, descr
 from service.presets.training.utilisation import plan_calibration
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
+from service.usecases.resolution.limits import BEYOND_LIMITS_TEXT, MAX_ACCELERATOR_HOURS, MAX_USD
 from service.usecases.resolution.phases import merge_phase_notes, phase_problems
 from service.usecases.resolution.price import Price
 from service.usecases.resolution.resolve import ResolvedRun, resolve
 from service.usecases.training.batch_warning import batch_warnings
 from service.usecases.training.cost_warnings import overhead_warnings, unused_capacity
 from service.usecases.training.data_warnings import data_warnings
+from service.usecases.training.evaluation import evaluate_run
 from service.usecases.training.summary import summarise_estimate
 
 Request = Mapping[str, Any]
@@ -45,15 +48,9 @@ IDLE_GAIN = 0.02
 # A start takes as long as a restart, some 4 to 10 minutes (failures.restart_minutes): a tenth of an hour.
 SHORT_RUN_HOURS = 1.0
 
-# Several times the world's yearly product (about 1.1e14 USD, World Bank 2024); a century of every accelerator made (some 1e7).
-MAX_USD = 1e15
-MAX_ACCELERATOR_HOURS = 1e14
 SLOW_TOGETHER = (
     "phases of one run share the speed model's error, the software and the failure rate: they are slow together, and the percentiles of"
     " their hours and costs add"
-)
-BEYOND_LIMITS_TEXT = (
-    f"the run would take more than {MAX_ACCELERATOR_HOURS:g} accelerator-hours or {MAX_USD:g} USD: check its size, rates and prices"
 )
 
 
@@ -78,6 +75,9 @@ class EstimateAnswer:
             optional=True,
         ),
     ] = None
+    evaluation: Annotated[
+        EvaluationPlan | None, Doc("How the run is evaluated; left out where it states no suite and no check", optional=True)
+    ] = None
 
 
 def estimate(context: AppContext, request: Request) -> EstimateAnswer:
@@ -94,9 +94,17 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
     if not slowed:
         _warn_of_years(found, notes)
     notes.warn(*short_run_warnings(found))
+    found, evaluation = evaluate_run(request, run, found, notes)
     notes.warn(*data_warnings(run, found.cost.total_usd), *overhead_warnings(request, run, found.cost.total_usd))
     warnings = (*unused_capacity(run, found.cost), *notes.warnings, *found.warnings)
-    summary = summarise_estimate(run, found, machine.price, cost_by_provider=machine.cost_by_provider, cheaper_stale=machine.cheaper_stale)
+    summary = summarise_estimate(
+        run,
+        found,
+        machine.price,
+        evaluation=evaluation,
+        cost_by_provider=machine.cost_by_provider,
+        cheaper_stale=machine.cheaper_stale,
+    )
     return EstimateAnswer(
         summary=summary,
         estimate=found,
@@ -106,6 +114,7 @@ def estimate_run(resolved: ResolvedRun, notes: AssumptionLog) -> EstimateAnswer:
         engine_version=engine_version(),
         assumptions=notes.assumptions,
         warnings=warnings,
+        evaluation=evaluation,
     )
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.quantities import Range
 from service.domain.summary import ComparableRun, Driver, Summary
 from service.domain.training.estimate import COMPUTE_LINE, CauseOfSpread, Estimate
 from service.domain.training.model import GenericNetwork
 from service.domain.training.run import Run
-from service.engine.numerics.ranges import percentile
+from service.engine.numerics.ranges import comonotone_sum, percentile
 from service.engine.training.cost import COMMITMENT_LINE, SPARES_LINE, with_overhead
 from service.engine.training.parameters import total_parameters
 from service.engine.training.run_time import run_over_step_speed
 from service.formats.headline import day, duration_range, money, money_range, short_name
 from service.presets.training.comparable_runs import find_comparable_run, model_kind
 from service.presets.training.utilisation import plan_calibration
+from service.usecases.evaluation.plan import elapsed_hours, suites_usd
 from service.usecases.resolution.offer_choice import CheaperStale
 from service.usecases.resolution.price import Price
 from service.usecases.training.cost_warnings import unused_capacity
@@ -40,6 +42,7 @@ def summarise_estimate(
     found: Estimate,
     price: Price | None,
     *,
+    evaluation: EvaluationPlan | None = None,
     cost_by_provider: Mapping[str, float] = NO_OTHERS,
     cheaper_stale: CheaperStale | None = None,
 ) -> Summary:
@@ -49,7 +52,8 @@ def summarise_estimate(
     that at the price [1], the price's own first; `cheaper_stale` the least costly offer with an old price.
     """
     usd = found.cost.total_usd
-    hours = shifted(with_overhead(run, found.time.wall_clock_hours), run.schedule.queue_hours)
+    around = comonotone_sum((with_overhead(run, found.time.wall_clock_hours), elapsed_hours(evaluation)))
+    hours = shifted(around, run.schedule.queue_hours)
     machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
     fits = "" if found.memory.fits else "It does not fit in the memory."
     comparable = comparable_run(run)
@@ -69,7 +73,7 @@ def summarise_estimate(
         p50_finish_days=hours.p50 / 24,
         p80_finish_days=percentile(hours, KEPT_WITH) / 24,
         bound=found.throughput.bound_by,
-        drivers=_drivers(run, found, price),
+        drivers=_drivers(run, found, price, 0.0 if evaluation is None else suites_usd(evaluation).p50),
         comparable=comparable,
     )
 
@@ -134,10 +138,10 @@ def comparable_run(run: Run) -> ComparableRun | None:
     return find_comparable_run(model_kind(model), params, run.data.trained_tokens, run.cluster.accelerator.family)
 
 
-def _drivers(run: Run, found: Estimate, price: Price | None) -> tuple[Driver, ...]:
+def _drivers(run: Run, found: Estimate, price: Price | None, evaluation_usd: float) -> tuple[Driver, ...]:
     """The causes with the widest 80 % range of cost, or of time without a price; a price is weighed by a tenth more and less."""
     weighed = [(_width(cause), _cause_driver(run, found, cause)) for cause in found.spread_causes if _matters(cause)]
-    weighed += _price_drivers(found, price)
+    weighed += _price_drivers(found, price, evaluation_usd)
     return tuple(driver for _, driver in sorted(weighed, key=lambda pair: -pair[0])[:MAX_DRIVERS])
 
 
@@ -152,10 +156,10 @@ def _width(cause: CauseOfSpread) -> float:
     return moved.p90 - moved.p10
 
 
-def _price_drivers(found: Estimate, price: Price | None) -> Iterator[tuple[float, Driver]]:
+def _price_drivers(found: Estimate, price: Price | None, evaluation_usd: float) -> Iterator[tuple[float, Driver]]:
     if price is None or not price.usd_per_accelerator_hour:
         return
-    tenth = PRICE_CHANGE * sum(float(line.usd) for line in found.cost.lines if _scales_with_price(line.line))
+    tenth = PRICE_CHANGE * (evaluation_usd + sum(float(line.usd) for line in found.cost.lines if _scales_with_price(line.line)))
     effect = f"{PRICE_CHANGE:.0%} more an hour: {money(tenth)} more"
     yield 2 * tenth, Driver("price.usd_per_accelerator_hour", price.usd_per_accelerator_hour, effect)
 

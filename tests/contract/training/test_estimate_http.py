@@ -472,3 +472,15 @@ def test_a_run_shorter_than_an_hour_says_that_its_start_is_not_in_it(client: Fla
     run = {"model": {"preset": "llama-3.1-8b"}, "data": {"samples": samples}, "hardware": {"accelerator": "H100", "count": 8}}
     warnings = client.post("/v1/estimate", json={**run, "training": {"method": "lora"}}).get_json()["warnings"]
     assert any("to start the job and to load model and data takes minutes more" in text for text in warnings) == warned
+
+
+def test_an_evaluation_is_in_the_answer(client: FlaskClient) -> None:
+    """Of a run that states one, as the schema describes it, and in the documents of the kept answer."""
+    evaluation = {"suites": [{"name": "mmlu", "samples": 14_042, "sign_off": {"name": "Ada", "days": 1}}]}
+    answer = ask(client, {**REQUEST, "evaluation": evaluation})
+    assert EstimateAnswerSchema().validate(answer) == {}
+    (suite,) = answer["evaluation"]["suites"]
+    assert suite["usd"] == next(line["usd"] for line in answer["cost"]["lines"] if line["line"] == "evaluation: mmlu")
+    assert "evaluation" not in ask(client, REQUEST)
+    wrong = client.post("/v1/estimate", json={**REQUEST, "evaluation": {"suites": [{"name": "mmlu"}]}})
+    assert (wrong.status_code, wrong.get_json()["errors"][0]["pointer"]) == (422, "/evaluation/suites/0")

@@ -54,6 +54,10 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
+    if request.base.get("evaluation"):
+        raise InvalidRequest(
+            "optimize does not count suites on each machine: leave evaluation out, or state overhead.evaluation", "/base/evaluation"
+        )
     base, snapshot = pin_prices(context, request)
     check_names(context, request.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
     accelerators = resolve_accelerators(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.domain.quantities import Range
-from service.engine.numerics.ranges import inverse, percentile, probability_below, product
+from service.engine.numerics.ranges import comonotone_probability_below, inverse, percentile, probability_below, product
 
 sizes = st.floats(1e-3, 1e6)
 spreads = st.builds(lambda middle, down, up: Range(middle / down, middle, middle * up), sizes, st.floats(1, 5), st.floats(1, 5))
@@ -93,3 +93,14 @@ def test_percentiles_go_through_the_stated_ones_and_stay_where_there_is_no_sprea
     assert [percentile(quantity, share) for share in (0.1, 0.5, 0.9)] == pytest.approx([10.0, 20.0, 80.0])
     assert percentile(Range.exactly(0.0), 0.8) == 0
     assert percentile(Range.exactly(7.0), 0.8) == 7
+
+
+@given(spreads, spreads, st.floats(0.02, 0.98))
+def test_percentiles_of_quantities_that_are_large_together_add(first: Range, second: Range, probability: float) -> None:
+    """The sum is under the sum of two percentiles with their probability; one more summand never makes it likelier."""
+    assume(first.p10 < first.p90 or second.p10 < second.p90)
+    limit = percentile(first, probability) + percentile(second, probability)
+    found = comonotone_probability_below(limit, (first, second))
+    if min(first.p50 / first.p10, first.p90 / first.p50) > 1.01:
+        assert found == pytest.approx(probability, abs=1e-6)
+    assert found <= comonotone_probability_below(limit, (first,)) + 1e-6

@@ -287,6 +287,12 @@ def test_what_cannot_be_is_refused_with_its_place(context: AppContext, options: 
     assert pointer_of(lambda: load_kind("optimize").prepare(context, given("optimize", BASE, **options))) == pointer
 
 
+def test_suites_are_no_part_of_a_base(context: AppContext) -> None:
+    """They take another time on each machine; a share for evaluation is compared."""
+    base = {**BASE, "evaluation": {"suites": [{"name": "mmlu", "samples": 100}]}}
+    assert pointer_of(lambda: load_kind("optimize").prepare(context, given("optimize", base))) == "/base/evaluation"
+
+
 def test_a_program_is_no_base(context: AppContext) -> None:
     """One run is optimised."""
     with pytest.raises(InvalidRequest, match="estimate request"):

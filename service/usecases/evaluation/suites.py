@@ -1,16 +1,15 @@
-"""Evaluation suites of a program: what the request states or defaults give, and the time of one evaluation of a run's model."""
+"""Evaluation suites: what the request states or defaults give, and the time of one evaluation of a run's model."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.programs.evaluation import Cadence
-from service.domain.programs.program import Tier
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.serving.requirements import MeanRequest
@@ -22,11 +21,12 @@ from service.engine.serving.configurations import SECONDS_PER_HOUR
 from service.engine.training.inference.model import ServingSetup, describe_served_model
 from service.presets.programs import find_program_default
 from service.presets.serving import can_serve, load_formats
+from service.usecases.evaluation.evaluated_runs import EvaluatedRun, EvaluatedTier
 from service.usecases.programs.defaults import take_or_default
-from service.usecases.programs.estimates import Request
-from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.serving.search import resolve_serving_machine
+
+Request = Mapping[str, Any]
 
 FORMATS = ("bf16", "fp16")
 """What models are evaluated in: as they are trained."""
@@ -59,8 +59,8 @@ class Suite:
         """Tokens of a sample, its answer included."""
         return self.prompt_tokens + self.output_tokens
 
-    def judges(self, tier: TierName) -> bool:
-        """Whether it evaluates a tier's runs."""
+    def judges(self, tier: TierName | None) -> bool:
+        """Whether it evaluates a tier's runs, or a run of no tier."""
         return self.tier in {None, tier}
 
 
@@ -81,10 +81,10 @@ class Surroundings:
     busy_share: float
 
 
-def resolve_suites(request: Request, tiers: Sequence[Tier], notes: AssumptionLog) -> tuple[Suite, ...]:
+def resolve_suites(request: Request, tiers: Sequence[EvaluatedTier], notes: AssumptionLog) -> tuple[Suite, ...]:
     """The stated suites. Raises InvalidRequest where they contradict themselves, each other or `overhead.evaluation`."""
     sections = request["evaluation"].get("suites", ())
-    if sections and "evaluation" in request.get("overhead", {}):
+    if sections and request.get("overhead", {}).get("evaluation"):
         raise InvalidRequest(
             "evaluation.suites are counted one by one, and overhead.evaluation would count them again: state one of the two",
             "/overhead/evaluation",
@@ -101,7 +101,7 @@ def resolve_suites(request: Request, tiers: Sequence[Tier], notes: AssumptionLog
         if names.index(section["name"]) < index:
             raise InvalidRequest(f"two suites are called {section['name']!r}", f"{pointer}/name")
         if section.get("tier", planned[0]) not in planned:
-            raise InvalidRequest(f"no tier {section['tier']!r} is planned; there are {', '.join(planned)}", f"{pointer}/tier")
+            raise InvalidRequest(f"no tier {section['tier']!r} is planned; there are {', '.join(map(str, planned))}", f"{pointer}/tier")
     return tuple(_resolve_suite(section, index, notes) for index, section in enumerate(sections))
 
 
@@ -111,15 +111,15 @@ def resolve_surroundings(section: Request, notes: AssumptionLog) -> Surroundings
     return Surroundings(minutes / 60, busy)
 
 
-def time_suite(suite: Suite, estimated: EstimatedRun, around: Surroundings) -> SuiteOnRun:
+def time_suite(suite: Suite, run: EvaluatedRun, around: Surroundings) -> SuiteOnRun:
     """One evaluation on a run's machine, or beside it. Raises InvalidRequest and DoesNotFit where answers cannot be generated there."""
-    cluster, model = estimated.trained.cluster, estimated.trained.model
+    cluster, model = run.trained.cluster, run.trained.model
     beside = suite.accelerators or min(cluster.count, cluster.accelerators_per_node)
     accelerators = cluster.count if suite.blocking else beside
     served = _served(model, cluster.accelerator, suite)
     found = None if served is None else _timed(served, suite.samples, accelerators)
     if served is None or found is None:
-        seconds, flops = _by_training_speed(suite, estimated, accelerators)
+        seconds, flops = _by_training_speed(suite, run, accelerators)
     else:
         seconds, flops = found, suite.samples * sample_flops(served)
     hours = seconds.scaled(1 / SECONDS_PER_HOUR / around.busy_share)
@@ -188,14 +188,14 @@ def _setups(model: Transformer, accelerator: Accelerator, request: MeanRequest) 
             yield ServingSetup(describe_served_model(model), stored, resolve_serving_machine(accelerator), request)
 
 
-def _by_training_speed(suite: Suite, estimated: EstimatedRun, accelerators: int) -> tuple[Range, float]:
+def _by_training_speed(suite: Suite, run: EvaluatedRun, accelerators: int) -> tuple[Range, float]:
     """Seconds and FLOPs of scoring in the training job: a forward pass is a third of a training step (Kaplan et al. 2020, section 2.1)."""
     if suite.generated:
         raise DoesNotFit(
-            f"no serving engine generates answers with the model of {estimated.run.name} on {accelerators:,} of its accelerators: state"
+            f"no serving engine generates answers with the model of {run.name} on {accelerators:,} of its accelerators: state"
             " more accelerators, or generated false",
             f"/evaluation/suites/{suite.index}/generated",
         )
-    found, tokens = estimated.answer.estimate, suite.samples * suite.sample_tokens
+    found, tokens = run.found, suite.samples * suite.sample_tokens
     seconds = inverse(found.throughput.tokens_per_s_per_accelerator).scaled(tokens / 3 / accelerators)
     return seconds, found.flops.forward / found.tokens.trained * tokens

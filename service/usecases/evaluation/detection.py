@@ -1,4 +1,4 @@
-"""What a program's suites can detect: each suite that measures the outcome's metric, or states the difference it is to see."""
+"""What suites can detect: each suite that measures the outcome's metric, or states the difference it is to see."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from service.domain.errors import InvalidRequest
 from service.domain.programs.evaluation import Detection
 from service.domain.programs.outcome import Outcome, OutcomeMetric
-from service.domain.programs.program import Tier
 from service.engine.programs.detection import Comparison, detection_power, samples_needed, seeds_needed, smallest_difference
 from service.presets.programs import find_program_default
-from service.usecases.programs.estimates import Request
-from service.usecases.programs.suites import Suite
+from service.usecases.evaluation.evaluated_runs import EvaluatedTier
+from service.usecases.evaluation.suites import Request, Suite
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 Improved = Outcome | OutcomeMetric
@@ -28,7 +27,12 @@ class Significance:
 
 
 def detect(
-    request: Request, suites: Sequence[Suite], tiers: Sequence[Tier], outcome: Outcome | None, asked: Significance, notes: AssumptionLog
+    request: Request,
+    suites: Sequence[Suite],
+    tiers: Sequence[EvaluatedTier],
+    outcome: Outcome | None,
+    asked: Significance,
+    notes: AssumptionLog,
 ) -> Iterator[Detection]:
     """Each suite that can be judged, with a warning of those that cannot see their difference. Raises InvalidRequest."""
     sections = request["evaluation"].get("suites", ())
@@ -90,7 +94,7 @@ def _detection(suite: Suite, metric: str, compared: Comparison, seeds: int, powe
     )
 
 
-def _seeds(suite: Suite, tiers: Sequence[Tier]) -> int:
+def _seeds(suite: Suite, tiers: Sequence[EvaluatedTier]) -> int:
     """Training seeds of the last tier that the suite judges, the fewest of any run."""
     last = [tier for tier in tiers if suite.judges(tier.tier)][-1]
     return min(run.repetition.seeds for run in last.runs)
