@@ -10,6 +10,10 @@ import click
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "accelerators": ("prices.catalog:accelerators", "Known accelerators with their dense peaks."),
+    "archive": (
+        "operations.archive:archive",
+        "Move the single events of a closed PROGRAM into a file, verify it, and free the team's storage of them.",
+    ),
     "ask": ("planning.ask:ask", 'Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june".'),
     "audit": ("operations.audit:audit", "Show who changed what, and when, the newest first; on a server with a key of scope admin."),
     "backup": (
@@ -87,6 +91,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "slack": ("operations.slack:slack", "Teams that Slack workspaces and channels act for; see docs/slack.md."),
     "track": ("tracking:track", "Tracked programs: status, reports, and imports from other tools."),
+    "unarchive": (
+        "operations.archive:unarchive",
+        "Put the events of an archived program back from FILE, after verifying it.",
+    ),
     "usage": (
         "operations.usage:usage",
         "Show what the team uses of its budgets: on a server all of them, here, without one, what it has stored.",

@@ -32,6 +32,7 @@ from service.store.secret_loss import LostSecrets, SecretLossRows
 from service.store.slack import SlackRows
 from service.store.tables import HEAD
 from service.store.tracking.alerts import AlertRows, DueEvaluation
+from service.store.tracking.archiving import ArchiveRows, ProgramLog
 from service.store.tracking.events import AppendedEvents, EventRows
 from service.store.tracking.feedback import FeedbackRows
 from service.store.tracking.figures import DueFigures, FigureRows, StoredFigures
@@ -55,6 +56,7 @@ __all__ = [
     "NewScenario",
     "OpenWork",
     "PriceFileRecord",
+    "ProgramLog",
     "ProviderState",
     "PrunedPrices",
     "RollUpHour",
@@ -84,6 +86,7 @@ class Store(
     EventRows,
     ImportRows,
     ProjectionRows,
+    ArchiveRows,
     AlertRows,
     DeliveryRows,
     ScenarioRows,

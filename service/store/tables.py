@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0015"
+HEAD = "0016"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 

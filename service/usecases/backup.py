@@ -23,6 +23,7 @@ from service.domain.errors import InvalidRequest
 from service.presets.version import engine_version
 from service.store import StoreNotEmpty
 from service.store.tables import HEAD
+from service.usecases.durable_file import new_file
 from service.usecases.results.signing_keys import FOLDER
 
 MANIFEST, TABLES = "manifest.json", "tables"
@@ -41,21 +42,14 @@ class TableContent:
 def make_backup(context: AppContext, file: Path) -> dict[str, TableContent]:
     """Write a backup of one state of the database, while it is in use; what it has of each table.
 
-    Raises InvalidRequest where the file exists, OSError where it cannot be written. It appears complete, readable by its owner alone.
+    Raises InvalidRequest where the file exists or cannot be written. It appears complete, readable by its owner alone.
     """
-    if file.exists():
-        raise InvalidRequest(f"{file} exists; name another file")
     context.store.check_head()
-    partial = file.with_name(f"{file.name}.partial")
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            contents = _write_tables(context, archive)
-            for key in sorted((context.settings.data_dir / FOLDER).glob("*.json")):
-                archive.write(key, f"{FOLDER}/{key.name}")
-            archive.writestr(MANIFEST, json.dumps(_manifest(context, contents), indent=2))
-        target.flush()
-        os.fsync(target.fileno())
-    partial.rename(file)
+    with new_file(file) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        contents = _write_tables(context, archive)
+        for key in sorted((context.settings.data_dir / FOLDER).glob("*.json")):
+            archive.write(key, f"{FOLDER}/{key.name}")
+        archive.writestr(MANIFEST, json.dumps(_manifest(context, contents), indent=2))
     return contents
 
 

@@ -18,7 +18,8 @@ def check_storage(context: AppContext, team: str) -> None:
         if use.used >= use.limit:
             what = f"{use.used:,} of its {use.limit:,} {use.name.replace('-', ' ')}"
             text = f"Your team's events and kept results are {what}; nothing more is stored. Delete kept results"
-            raise StorageBudgetUsedUp(f"{text}, or ask who runs the service to raise {setting}.", use, None)
+            advice = f"or ask who runs the service to archive closed programs, or to raise {setting}"
+            raise StorageBudgetUsedUp(f"{text}, {advice}.", use, None)
 
 
 def storage_budgets(context: AppContext, team: str) -> list[BudgetStatus]:

@@ -165,9 +165,12 @@ def rebuild(program: str | None, team: str, *, check: bool) -> None:
     from service.usecases.tracking.programs import find_program, list_runs, team_runs
 
     with opened(team) as (context, who):
-        runs = list_runs(context, find_program(context, who, program)) if program else team_runs(context, who)
+        found = list_runs(context, find_program(context, who, program)) if program else team_runs(context, who)
+        runs = [run for run in found if run.archived_at is None]
         differed = projection.rebuild(context, runs)
     click.echo(f"{len(runs)} runs rebuilt from the log: {differed} hours differed")
+    if archived := len(found) - len(runs):
+        click.echo(f"{archived} runs are archived: their hours stay as they are, since their events are not here", err=True)
     if check and differed:
         raise click.exceptions.Exit(1)
 

@@ -18,7 +18,7 @@ def programs(entries: Sequence[Entry]) -> str:
     cells: Cells = {
         "id": "{id}",
         "name": "{name}",
-        "state": "{state}",
+        "state": lambda entry: "archived" if entry["archived_at"] else entry["state"],
         "budget USD": lambda entry: _figure(entry["budget_usd"]),
         "tokens": lambda entry: _scaled(entry["planned_tokens"]),
         "start": lambda entry: entry["start"] or NONE,

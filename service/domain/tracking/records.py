@@ -29,7 +29,7 @@ class ProgramRecord:
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """A tracked run as stored. `key` is its key in the log, `position` the number of its newest event, `folded` that of the newest
-    projected one."""
+    projected one. `archived_at`: since when its events are in a file."""
 
     key: int
     id: str
@@ -43,6 +43,7 @@ class RunRecord:
     updated_at: datetime
     position: int
     folded: int
+    archived_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

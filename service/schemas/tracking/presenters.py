@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from service.domain.tracking.archive import archive_mark
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.presets.version import engine_version
 from service.schemas.tracking.programs import (
@@ -22,7 +23,7 @@ PROGRAM_FIELDS = ("name", "state", "budget_usd", "planned_tokens", "start", "dea
 
 def program_body(record: ProgramRecord) -> Body:
     """A program as its JSON object."""
-    body = record.body
+    body, mark = record.body, archive_mark(record)
     planned = [{"tier": run["tier"], "name": run["name"]} for run in body.get("runs", ())]
     stated = {name: body.get(name) for name in ("budget_usd", "planned_tokens", "start", "deadline", "caps")}
     return {
@@ -31,6 +32,7 @@ def program_body(record: ProgramRecord) -> Body:
         "guardrails": body.get("guardrails") or [],
         "midpoint_gate": effective_gate(body),
         "planned_runs": planned,
+        "archived_at": None if mark is None else to_builtins(mark.at),
     }
 
 

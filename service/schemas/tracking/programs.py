@@ -84,6 +84,7 @@ class TrackedProgramSchema(TrackedSchema):
     midpoint_gate = FreeObject(required=True, allow_none=True, description=GATE)
     guardrails = Items(Part(GuardrailSchema), required=True, max_items=100, description="Metrics that must keep a floor")
     caps = FreeObject(required=True, allow_none=True, description="Where spending must stop; null: nowhere")
+    archived_at = Moment(required=True, allow_none=True, description="Since when its single events are in an archive; null: they are here")
 
 
 class PlannedSchema(Schema):

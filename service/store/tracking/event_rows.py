@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Row
 
-from service.domain.tracking.events import Event
+from service.domain.tracking.events import Event, EventType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -30,7 +30,7 @@ class EventRow(NamedTuple):
     """Columns of an event apart from its place in the log; `at` counts microseconds since 1970."""
 
     event: str
-    type: str
+    type: EventType
     at: int
     body: str
     supersedes: str | None
@@ -75,7 +75,7 @@ def _number(value: float) -> str:
 _WRITERS: Mapping[type, Callable[[Any], str]] = {int: repr, float: _number}
 
 
-def event_of(row: Row[Any]) -> Event:
+def event_of(row: Row[Any] | EventRow) -> Event:
     """The event of a row."""
     members = json.loads(row.body)
     if isinstance(members.get("loss"), str):

@@ -13,9 +13,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, any_, bindparam, func, literal, select, text, update
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, and_, any_, bindparam, func, literal, select, text, update
 
 from service.domain.budgets import StorageUse
+from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.store.database import Database, chunks
@@ -24,20 +25,28 @@ from service.store.results.tables import results
 from service.store.tracking.event_rows import EventRow, event_of, event_row, is_retraction, micros, utc_datetime
 from service.store.tracking.tables import track_events, track_import_files, track_imports, track_programs, track_runs
 
+LEFT = (
+    "the run's single events were archived on {at:%Y-%m-%d} and are not here; the status and the report of its program have hourly sums,"
+    " decisions and notes, and name the archive, which who runs the service can bring back (`outlay unarchive`)"
+)
+NO_MORE_EVENTS = "the run's program is archived: it takes no more events; who runs the service can bring it back (`outlay unarchive`)"
 PARAMETERS = 500
 """Most parameters of one statement."""
 ROW_BYTES = 120
 """What an event takes besides its body, and its id in row and index: other columns and other indexes, measured on SQLite."""
 EVENT = tuple(track_events.c[name] for name in EventRow._fields)
-_LOCK = select(track_runs.c.key).where(track_runs.c.key == bindparam("run_key")).with_for_update()
+_TAKES_EVENTS = and_(track_runs.c.key == bindparam("run_key"), track_runs.c.archived_at.is_(None))
+_LOCK = select(track_runs.c.key).where(_TAKES_EVENTS).with_for_update()
 _NUMBERS = (
     update(track_runs)
-    .where(track_runs.c.key == bindparam("run_key"))
+    .where(_TAKES_EVENTS)
     .values(position=track_runs.c.position + bindparam("count"), bytes=track_runs.c.bytes + bindparam("bytes_more"))
     .returning(track_runs.c.position)
 )
 # As a text it takes a third of the time.
-_NUMBERS_IN_SQLITE = "UPDATE track_runs SET position = position + ?, bytes = bytes + ? WHERE key = ? RETURNING position"
+_NUMBERS_IN_SQLITE = (
+    "UPDATE track_runs SET position = position + ?, bytes = bytes + ? WHERE key = ? AND archived_at IS NULL RETURNING position"
+)
 # Only known event ids are skipped: a position that is taken already is an error, as after a partial restore, and no duplicate.
 _IN_SQLITE = (
     "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
@@ -74,14 +83,16 @@ class EventRows(Database):
     def append_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> AppendedEvents:
         """Append new events in one commit: accepted events and duplicates are durable when this returns.
 
-        Raises IntegrityError, and stores nothing, where the log holds events beyond the run's last position, as after a partial restore.
+        Raises ProgramArchived, and IntegrityError, and stores nothing, where the log holds events beyond the run's last position, as after
+        a partial restore.
         """
         rows = [event_row(event) for event in events]
         received = micros(now)
         if self._all_added(run.key, rows, received):
             return AppendedEvents(tuple(row.event for row in rows), (), ())
         with self._write() as connection:
-            connection.execute(_LOCK, {"run_key": run.key})
+            if connection.execute(_LOCK, {"run_key": run.key}).first() is None:
+                raise ProgramArchived(NO_MORE_EVENTS)
             stored = {row.event: EventRow._make(row) for row in rows_of(connection, run.key, [row.event for row in rows])}
             added, new = _split_known(rows, stored)
             appended = _append(connection, run.key, new, received)
@@ -101,31 +112,40 @@ class EventRows(Database):
         return GroupCommit(self._append_whole)
 
     def _append_whole(self, batches: Sequence[_Batch]) -> list[bool]:
-        """Append batches of new rows in one transaction. Raises GroupRefusedError where one of several holds known rows."""
-        with self._write() as connection:
-            whole = all(_append(connection, batch.run, batch.rows, batch.received) == len(batch.rows) for batch in batches)
-            if not whole:
-                connection.rollback()
+        """Append batches of new rows in one transaction.
+
+        Raises GroupRefusedError where one of several holds known rows or is of an archived run, ProgramArchived for a single one.
+        """
+        try:
+            with self._write() as connection:
+                whole = all(_append(connection, batch.run, batch.rows, batch.received) == len(batch.rows) for batch in batches)
+                if not whole:
+                    connection.rollback()
+        except ProgramArchived:
+            if len(batches) > 1:
+                raise GroupRefusedError from None
+            raise
         if not whole and len(batches) > 1:
             raise GroupRefusedError
         return [whole for _ in batches]
 
     def events(self, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
-        """A run's events after a position, in the order of arrival."""
+        """A run's events after a position, in the order of arrival. Raises ProgramArchived."""
         columns = (*EVENT, track_events.c.position, track_events.c.received_at)
         query = select(*columns).where(track_events.c.run == run.key, track_events.c.position > after)
         with self._read() as connection:
-            rows = connection.execute(query.order_by(track_events.c.position).limit(limit))
+            rows = connection.execute(query.order_by(track_events.c.position).limit(limit)).all()
+            check_not_archived(connection, [run.key])
             return [LoggedEvent(row.position, event_of(row), utc_datetime(row.received_at)) for row in rows]
 
     def team_storage(self, team: str) -> StorageUse:
-        """What a team has stored."""
+        """What a team has stored; archived events are not counted."""
         logs = select(func.coalesce(func.sum(track_runs.c.position), 0), func.coalesce(func.sum(track_runs.c.bytes), 0))
         of_team = logs.join(track_programs, track_programs.c.id == track_runs.c.program).where(track_programs.c.team == team)
         kept = select(func.coalesce(func.sum(func.length(results.c.record) + func.length(results.c.answer)), 0))
         files = select(func.coalesce(func.sum(track_imports.c.bytes), 0)).join(track_import_files)
         with self._read() as connection:
-            rows, log_bytes = connection.execute(of_team).one()
+            rows, log_bytes = connection.execute(of_team.where(track_runs.c.archived_at.is_(None))).one()
             kept_bytes = connection.execute(kept.where(results.c.team == team)).scalar_one()
             file_bytes = connection.execute(files.where(track_imports.c.team == team)).scalar_one()
             return StorageUse(int(rows), int(log_bytes) + int(kept_bytes) + int(file_bytes))
@@ -164,17 +184,34 @@ class EventRows(Database):
 
 
 def _append(connection: Connection, run: int, rows: Sequence[EventRow], received: int) -> int:
-    """Append rows after the run's last position, which this locks; returns the number of new rows."""
+    """Append rows after the run's last position, which this locks; returns the number of new rows. Raises ProgramArchived."""
     if not rows:
         return 0
     bytes_more = sum(len(row.body) + 2 * len(row.event) + ROW_BYTES for row in rows)
     if connection.dialect.name == "postgresql":
-        last = connection.execute(_NUMBERS, {"run_key": run, "count": len(rows), "bytes_more": bytes_more}).scalar_one() - len(rows)
+        numbered = connection.execute(_NUMBERS, {"run_key": run, "count": len(rows), "bytes_more": bytes_more})
+        last = _taken(numbered.scalar_one_or_none()) - len(rows)
         sent = {"run": run, "last": last, "received_at": received, "rows": json.dumps(rows, ensure_ascii=False)}
         return connection.execute(_IN_POSTGRESQL, sent).rowcount
-    last = connection.exec_driver_sql(_NUMBERS_IN_SQLITE, (len(rows), bytes_more, run)).scalar_one() - len(rows)
-    numbered = [(run, position, received, *row) for position, row in enumerate(rows, last + 1)]
-    return connection.exec_driver_sql(_IN_SQLITE, numbered).rowcount
+    numbered = connection.exec_driver_sql(_NUMBERS_IN_SQLITE, (len(rows), bytes_more, run))
+    last = _taken(numbered.scalar_one_or_none()) - len(rows)
+    new = [(run, position, received, *row) for position, row in enumerate(rows, last + 1)]
+    return connection.exec_driver_sql(_IN_SQLITE, new).rowcount
+
+
+def _taken(position: int | None) -> int:
+    """The position of a run that takes events. Raises ProgramArchived for None, which no other run has."""
+    if position is None:
+        raise ProgramArchived(NO_MORE_EVENTS)
+    return position
+
+
+def check_not_archived(connection: Connection, runs: Sequence[int]) -> None:
+    """Raise ProgramArchived where a run is archived; after its events were read, since they leave after this is known."""
+    for chunk in chunks(runs, PARAMETERS):
+        query = select(track_runs.c.archived_at).where(track_runs.c.key.in_(chunk), track_runs.c.archived_at.is_not(None))
+        if (at := connection.scalar(query.limit(1))) is not None:
+            raise ProgramArchived(LEFT.format(at=at))
 
 
 def rows_of(connection: Connection, run: int, ids: Sequence[str]) -> Iterator[Row[Any]]:

@@ -64,7 +64,8 @@ class TrackRows(Database):
 
     def change_program(self, program: ProgramRecord, body: Body, now: datetime, by: str | None) -> ProgramRecord:
         """The program with a new body. Raises VersionConflictError where `program` is not its newest version."""
-        return self._revised(track_programs, program, {"body": dict(body)}, now, by)
+        with self._write() as connection:
+            return save_version(connection, "program.change", program, {"body": dict(body)}, now, by)
 
     def create_run(
         self, program: ProgramRecord, name: str, body: Body, now: datetime, idempotency: IdempotencyRecord | None = None
@@ -75,7 +76,7 @@ class TrackRows(Database):
             lock(connection, track_programs, track_programs.c.id == program.id)
             number = next_number(connection, track_runs.c.number, track_runs.c.program == program.id)
             place = {"team": program.team, "program": program.id, "number": number, "name": name}
-            values = _new(body, now) | place | {"position": 0, "folded": 0}
+            values = _new(body, now) | place | {"position": 0, "folded": 0, "archived_at": None}
             key = connection.execute(insert(track_runs).values(values).returning(track_runs.c.key)).scalar_one()
             _revise(connection, values)
             made = RunRecord(key=key, **{name: values[name] for name in RunRecord.__dataclass_fields__ if name != "key"})
@@ -117,7 +118,8 @@ class TrackRows(Database):
 
     def change_run(self, run: RunRecord, body: Body, now: datetime, by: str | None) -> RunRecord:
         """The run with a new body. Raises VersionConflictError where `run` is not its newest version."""
-        return self._revised(track_runs, run, {"body": dict(body), "name": body["name"]}, now, by)
+        with self._write() as connection:
+            return save_version(connection, "run.change", run, {"body": dict(body), "name": body["name"]}, now, by)
 
     def first_body(self, object_id: str) -> Body:
         """The first version of a program or run."""
@@ -125,20 +127,21 @@ class TrackRows(Database):
         body: Body = self._scalar(query)
         return body
 
-    def _revised(self, table: Table, row: _Tracked, values: dict[str, Any], now: datetime, by: str | None) -> _Tracked:
-        version = row.version + 1
-        change = update(table).where(table.c.id == row.id, table.c.version == row.version)
-        with self._write() as connection:
-            done = change.values(values | {"version": version, "updated_at": now}).returning(*columns_of(table, type(row)))
-            changed = connection.execute(done).mappings().first()
-            if changed is None:
-                raise VersionConflictError(row.id)
-            revision = {"id": row.id, "version": version, "body": values["body"], "at": now, "by": by}
-            connection.execute(insert(track_revisions).values(revision))
-            made = type(row)(**changed)
-            operation = "program.change" if table is track_programs else "run.change"
-            record_change(connection, Change(row.team, operation, row.id, _state(row), _state(made)), now)
-            return made
+
+def save_version(connection: Connection, operation: str, row: _Tracked, values: dict[str, Any], now: datetime, by: str | None) -> _Tracked:
+    """The row's next version with these values, at the end of a transaction. Raises VersionConflictError where `row` is not the newest."""
+    table = track_programs if isinstance(row, ProgramRecord) else track_runs
+    version = row.version + 1
+    change = update(table).where(table.c.id == row.id, table.c.version == row.version)
+    done = change.values(values | {"version": version, "updated_at": now}).returning(*columns_of(table, type(row)))
+    changed = connection.execute(done).mappings().first()
+    if changed is None:
+        raise VersionConflictError(row.id)
+    revision = {"id": row.id, "version": version, "body": values["body"], "at": now, "by": by}
+    connection.execute(insert(track_revisions).values(revision))
+    made = type(row)(**changed)
+    record_change(connection, Change(row.team, operation, row.id, _state(row), _state(made)), now)
+    return made
 
 
 def _state(row: ProgramRecord | RunRecord) -> Body:

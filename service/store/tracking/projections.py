@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
+from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import RunRecord
 from service.store.database import Database, chunks, insert_into
 from service.store.tracking.event_rows import HOUR_MICROS, event_of
-from service.store.tracking.events import EVENT, PARAMETERS, rows_of
+from service.store.tracking.events import EVENT, PARAMETERS, check_not_archived, rows_of
 from service.store.tracking.programs import RUN
 from service.store.tracking.tables import track_events, track_hours, track_runs
 
@@ -60,11 +61,12 @@ class ProjectionRows(Database):
             return [RunLog(fresh[key], made[key], touched[key], corrections[key]) for key in keys]
 
     def events_of_hour(self, runs: Sequence[RunRecord], hour: int) -> list[tuple[list[Event], list[Event]]]:
-        """Events of each run in one hour, and its corrections."""
+        """Events of each run in one hour, and its corrections. Raises ProgramArchived."""
         keys = [run.key for run in runs]
         with self._snapshot() as connection:
             corrections = _corrections(connection, keys)
             found = _events_of(connection, {key: [hour] for key in keys}, {})
+            check_not_archived(connection, keys)
         return [(found[key][hour], corrections[key]) for key in keys]
 
     def runs_to_project(self, limit: int) -> list[RunRecord]:
@@ -92,7 +94,8 @@ class ProjectionRows(Database):
         return now.position - upto
 
     def _put_hours(self, run: RunRecord, upto: int, texts: list[dict[str, Any]]) -> None:
-        moved = update(track_runs).where(track_runs.c.key == run.key, track_runs.c.folded == run.folded).values(folded=upto)
+        unmoved = and_(track_runs.c.key == run.key, track_runs.c.folded == run.folded, track_runs.c.archived_at.is_(None))
+        moved = update(track_runs).where(unmoved).values(folded=upto)
         with self._write() as connection:
             if connection.execute(moved).rowcount != 1 or not texts:
                 return
@@ -101,9 +104,11 @@ class ProjectionRows(Database):
             connection.execute(put, texts)
 
     def delete_hours(self, run: RunRecord) -> None:
-        """Delete the run's hours; the log stays, and they are projected again."""
+        """Delete the run's hours; the log stays, and they are projected again. Raises ProgramArchived: its hours are all there is here."""
         with self._write() as connection:
-            connection.execute(update(track_runs).where(track_runs.c.key == run.key).values(folded=0))
+            has_log = and_(track_runs.c.key == run.key, track_runs.c.archived_at.is_(None))
+            if connection.execute(update(track_runs).where(has_log).values(folded=0)).rowcount != 1:
+                raise ProgramArchived("the run's program is archived: its hours cannot be made anew without its events")
             connection.execute(delete(track_hours).where(track_hours.c.run == run.key))
 
 

@@ -38,6 +38,7 @@ track_runs = Table(
     Column("position", Integer, nullable=False),  # of the newest event in the log
     Column("folded", Integer, nullable=False),  # position up to which hours are projected
     Column("bytes", BigInteger, nullable=False, server_default="0"),  # of the log's rows, about
+    Column("archived_at", UtcTime),  # when the log's rows were archived: there are no more, and none are taken
     UniqueConstraint("program", "number", name="track_runs_in_program"),
     Index("track_runs_by_name", "program", "name"),
 )

@@ -43,14 +43,14 @@ class AppendResult:
 
 
 def list_events(context: AppContext, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
-    """A run's log in the order of arrival, the events after a position."""
+    """A run's log in the order of arrival, the events after a position. Raises ProgramArchived."""
     return context.store.events(run, after, limit)
 
 
 def append_events(context: AppContext, run: RunRecord, batch: Sequence[Event | RejectedEvent]) -> AppendResult:
     """Append events to a run's log, idempotent by id. Accepted events and duplicates are durable when this returns.
 
-    What was rejected when it was read is part of the answer. Raises StorageBudgetUsedUp and StoreUnavailable.
+    What was rejected when it was read is part of the answer. Raises StorageBudgetUsedUp, ProgramArchived and StoreUnavailable.
     """
     check_storage(context, run.team)
     events = [event for event in batch if isinstance(event, Event)]

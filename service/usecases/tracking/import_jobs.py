@@ -19,6 +19,7 @@ from service.domain.budgets import StorageBudgetUsedUp
 from service.domain.errors import DomainError, InvalidRequest, NotFound
 from service.domain.jobs import ReportProgress
 from service.domain.teams import Principal
+from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.imports import ImportedFile, ImportJob, StoredParts
 from service.formats.imports.bounded_reader import ReadingTooLong, read_bounded
 from service.formats.imports.focus import CostBasis
@@ -116,7 +117,7 @@ def run_import(context: AppContext, payload: Mapping[str, Any], step: ReportProg
         return to_builtins(import_result(matched, work.store(matched)))  # type: ignore[no-any-return]  # of a dataclass it is a mapping
     except StorageBudgetUsedUp as full:
         work.fail(f"{full.message} Then {AGAIN}")
-    except (InvalidRequest, NotFound) as error:
+    except (InvalidRequest, NotFound, ProgramArchived) as error:
         raise JobFailed(error.message) from error
 
 

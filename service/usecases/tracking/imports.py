@@ -34,6 +34,9 @@ MAX_LISTED = 1000
 """Most rejected events, unmatched rows and notes of a result."""
 NOBODY = "names no run or program (tags or labels outlay_run, outlay_program); with `run` in the request, all rows belong to that run"
 UNKNOWN = "the team has no run {run!r}{where}"
+ARCHIVED = (
+    "the program of the run {run!r} is archived: it takes no more events; who runs the service can bring it back (`outlay unarchive`)"
+)
 SEVERAL = "{count} runs are called {run!r}; state the program, or the run's id"
 
 
@@ -183,7 +186,11 @@ class RunDirectory:
         self._programs = {program.id: program.body["name"] for program in programs}
 
     def find(self, reference: RunReference) -> RunRecord | str:
-        """The run of a reference, or why there is none."""
+        """The run of a reference, or why there is none that takes events."""
+        found = self._named(reference)
+        return found if isinstance(found, str) or found.archived_at is None else ARCHIVED.format(run=found.name)
+
+    def _named(self, reference: RunReference) -> RunRecord | str:
         if self._place.run is not None:
             return self._place.run
         if not reference.is_stated:

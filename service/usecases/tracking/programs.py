@@ -9,6 +9,7 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest, NotFound, StoreNotReady
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import Principal
+from service.domain.tracking.archive import ProgramArchived, archive_mark
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.serialization import to_builtins
 from service.usecases.tracking.baseline import (
@@ -65,11 +66,16 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
 
 
 def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
-    """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change.
+    """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change, ProgramArchived
+    for an archived program that is to be open.
 
     Another start moves the plan's dates, and those of its tracked runs where these are the plan's.
     """
     news = {name: to_builtins(value) for name, value in given.items()}
+    if news.get("state") == OPEN and archive_mark(program) is not None:
+        raise ProgramArchived(
+            "the program is archived; before it is opened, who runs the service brings it back (`outlay unarchive`)", "/state"
+        )
     body = {**shift_plan(program.body, news.get("start")), **news}
     _check_order(body, "deadline", "/deadline")
     if news.get("start"):

@@ -33,7 +33,7 @@ def project_all(context: AppContext, stopping: Callable[[], bool] = never_stops)
 
 
 def rebuild(context: AppContext, runs: Sequence[RunRecord]) -> int:
-    """Rebuild all rollups of the runs from the log; returns the number of hours that differed."""
+    """Rebuild all rollups of the runs from the log; returns the number of hours that differed. Raises ProgramArchived."""
     return sum(_rebuilt(context, run) for run in runs)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from service.context import AppContext
 from service.domain.scaling.loss_curves import Decay
+from service.domain.tracking.archive import ProgramArchived, archive_mark, where_events_are
 from service.domain.tracking.events import Event, ProgramBaseline, RunBaseline
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import LossProjection, ProgramStatus
@@ -30,6 +31,7 @@ MAX_UNPROJECTED_EVENTS = 20_000
 """Events that a reader projects in memory; above it, hours are projected and stored first."""
 MAX_LOSS_PROJECTIONS = 8
 """Most projected losses of a status: those of the runs with the newest events."""
+MICROSECOND = timedelta(microseconds=1)
 DECAY: Decay = "cosine"
 ASSUMED = "the learning rate's decay was not planned: taken to be a cosine to 0 over the planned tokens"
 
@@ -63,7 +65,8 @@ def program_status(
 ) -> StatusResult:
     """Status of a program as of a time (inclusive), by default now, from all events known now.
 
-    `with_loss_projections`: project the final losses of the MAX_LOSS_PROJECTIONS newest unfinished runs, up to 1 s each.
+    `with_loss_projections`: project the final losses of the MAX_LOSS_PROJECTIONS newest unfinished runs, up to 1 s each. Raises
+    ProgramArchived for a time within an hour whose events are archived.
     """
     moment = as_of or context.clock()
     logs = _logs(context, context.store.runs(program.id))
@@ -73,6 +76,8 @@ def program_status(
     ends = {place: end for place, end in projections.items() if isinstance(end, LossProjection)}
     baseline = program_baseline(program.body, first)
     found = status(baseline, [(run.baseline, run.history) for run in histories], moment, status_rules(), ends)
+    if (mark := archive_mark(program)) is not None:
+        found = replace(found, warnings=(*found.warnings, where_events_are(mark)))
     unprojected = {place: end for place, end in projections.items() if isinstance(end, str)}
     return StatusResult(program, tuple(log.run for log in logs), found, baseline, histories, unprojected)
 
@@ -111,15 +116,27 @@ def _logs(context: AppContext, runs: Sequence[RunRecord]) -> list[RunLog]:
 
 def _histories(context: AppContext, program: ProgramRecord, logs: Sequence[RunLog], moment: datetime) -> Iterator[PlannedRunHistory]:
     last = hour_of(moment)
-    cut = [log.run for log in logs if last in log.hours or last in log.touched]
+    cut = [log.run for log in logs if _needs_events(log, moment)]
     cut_hours = {run.key: _until(moment, *found) for run, found in zip(cut, context.store.events_of_hour(cut, last), strict=True)}
     for log in logs:
-        hours = {hour: text for hour, text in log.hours.items() if hour < last}
+        hours = {hour: text for hour, text in log.hours.items() if hour <= last}
         hours |= {hour: render_hour(events, log.corrections) for hour, events in log.touched.items() if hour < last}
         if log.run.key in cut_hours:
             hours[last] = cut_hours[log.run.key]
         known = sorted(hours.items())
         yield PlannedRunHistory(run_baseline(log.run.body, program.body), history(known, moment), known)
+
+
+def _needs_events(log: RunLog, moment: datetime) -> bool:
+    """Whether a part of an hour is to be summed up. Raises ProgramArchived where its events are archived."""
+    last = hour_of(moment)
+    if log.run.archived_at is None:
+        return last in log.hours or last in log.touched
+    end = EPOCH + timedelta(hours=last + 1) - MICROSECOND
+    if last not in log.hours or moment == end:
+        return False
+    ends = " or ".join(f"{each:%Y-%m-%dT%H:%M:%S.%f}Z" for each in (end - timedelta(hours=1), end))
+    raise ProgramArchived(f"the program is archived, and its hours are known as a whole: state the end of one, such as {ends}", "/as_of")
 
 
 def _until(moment: datetime, events: Sequence[Event], corrections: Sequence[Event]) -> str:

@@ -117,6 +117,7 @@ def get_program(program_id: str) -> Response:
 @needs("write", known_program)
 @blueprint.arguments(ProgramChangeSchema, example={"budget_usd": 300000})
 @blueprint.response(200, TrackedProgramSchema, headers=VERSIONED)
+@blueprint.alt_response(409, response_name(409))
 @blueprint.alt_response(412, response_name(412))
 @blueprint.doc(**IF_MATCH)
 def change_program(given: Body, program_id: str) -> Response:
@@ -181,6 +182,7 @@ def change_run(given: Body, run_id: str) -> Response:
 @needs("write", known_run)
 @blueprint.arguments(EventsSchema, example=EVENTS_EXAMPLE)
 @blueprint.response(200, AppendResultSchema)
+@blueprint.alt_response(409, response_name(409))
 @blueprint.alt_response(507, response_name(507))
 def add_events(given: Body, run_id: str) -> Response:
     """Append up to 1,000 events to a run (idempotent by `id`)
@@ -198,8 +200,12 @@ def add_events(given: Body, run_id: str) -> Response:
 @blueprint.route("/v1/track/runs/<run_id>/events", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
 @blueprint.response(200, page_schema(LoggedEventSchema))
+@blueprint.alt_response(409, response_name(409))
 def list_events(query: Body, run_id: str) -> Response:
-    """A run's log, in the order of arrival; later events come after"""
+    """A run's log, in the order of arrival; later events come after
+
+    Of an archived program (`archived_at`) it is not here: 409.
+    """
     find = partial(usecase_events.list_events, app_context(), known_run(run_id))
     return numbered_page(query, find, event_body, attrgetter("position"))
 

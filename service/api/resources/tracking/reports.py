@@ -9,6 +9,7 @@ from flask import Response
 from service.api.http.auth import app_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.documents import document_content, document_response
+from service.api.http.errors import response_name
 from service.api.resources.tracking.programs import known_program
 from service.formats.documents.render import REPORT_FORMATS
 from service.schemas.fields import Choice, Moment, Schema
@@ -31,10 +32,12 @@ class StatusQuerySchema(Schema):
 @blueprint.route("/v1/track/programs/<program_id>/status", methods=["GET"])
 @blueprint.arguments(StatusQuerySchema, location="query")
 @blueprint.response(200, ProgramStatusSchema)
+@blueprint.alt_response(409, response_name(409))
 def get_program_status(query: dict[str, Any], program_id: str) -> Response:
     """Status of a program: spend, earned value, forecast, drift, failures and gate
 
-    An unknown figure is null, and its block gives the reason. A program of a million events takes less than 0.1 s.
+    An unknown figure is null, and its block gives the reason. Of an archived program `as_of` is the end of an hour, or after its events,
+    else 409. A program of a million events takes less than 0.1 s.
     """
     tracked = program_status(
         app_context(),
@@ -56,6 +59,7 @@ class ReportQuerySchema(Schema):
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, TrackReportSchema)
 @blueprint.alt_response(406, "NotAcceptable")
+@blueprint.alt_response(409, response_name(409))
 @blueprint.doc(responses={200: {"content": document_content("report")}})
 def get_program_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review

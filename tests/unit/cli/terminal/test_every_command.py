@@ -66,6 +66,7 @@ ASKING = {
 NO_REQUEST = {"logout", "mcp", "track pull"}
 """Commands that know the server without a request: it forgets its key, serves what will be asked, or first reads MLflow."""
 REFUSING = {
+    "archive",
     "backup",
     "calibrate",
     "keys create",
@@ -82,6 +83,7 @@ REFUSING = {
     "slack map",
     "slack unmap",
     "track rebuild",
+    "unarchive",
 }
 
 

@@ -1,0 +1,1 @@
+"""Archiving of closed programs: their single events in a file, and back."""
