@@ -12,16 +12,19 @@ from service.formats.ask.lexing.tokens import Sentence
 
 AXES = ("model", "params", "tokens", "precision", "method", "optimizer", "seq_len")
 """Slots of which several are so many ways."""
-LISTED = EITHER | {"and", "&", ",", "/", "plus"}
+THAN = frozenset({"than", "over"})
+LISTED = EITHER | THAN | {"and", "&", ",", "/", "plus"}
 """What joins them where a comparison is asked for."""
-SKIPPED = frozenset({".", "in", "with", "on", "a", "an", "the", "using", "of", "model", "models", "run"})
+SKIPPED = frozenset(
+    {".", "in", "with", "on", "a", "an", "the", "using", "of", "model", "models", "run", "worth", "it", "better", "cheaper", "faster"}
+)
 
 
 def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]) -> list[Slot]:
     """The slots with one that names what is weighed, where several of one thing are joined as alternatives."""
     found = _tuning_as_method(sentence, slots)
     asked = any(slot.name == "intent" and slot.value == "compare" for slot in slots)
-    joints = LISTED if asked else EITHER
+    joints = LISTED if asked else EITHER | THAN
     axes = [axis for axis in AXES if _are_ways(sentence, [slot for slot in found if slot.name == axis], ranges, joints)]
     if len(axes) != 1:
         return list(slots)

@@ -22,7 +22,7 @@ SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
 WEAK = frozenset(
     (
-        *("usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy"),
+        *("usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy", "electricity"),
         *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "evals", "debugging", "reruns"),
     )
 )
@@ -51,6 +51,8 @@ GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
 """What a day or quarter before it is that of, and not of the run."""
+RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
+"""What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", "."})
 """Words between accelerators of which one is taken; `and` may mean both together."""
@@ -193,16 +195,18 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
             yield Doubt(text, (), what, blocking=year)
         else:
-            yield _unused_time(sentence, text, slot) or _unused(text, slot, kind)
+            dated = said.has("start", "deadline")
+            yield _unused_time(sentence, text, slot, dated=dated) or _unused(text, slot, kind)
     for slot in said.all:
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
 
 
-def _unused_time(sentence: Sentence, text: str, slot: Slot) -> Doubt | None:
-    """What to ask about a day or time without a place; None of other slots."""
+def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> Doubt | None:
+    """What to ask about a day or time without a place; None of other slots. `dated`: a start or a deadline is said besides."""
     after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
-    if slot.name == "date" and (after & OCCASIONS or text.lower() in BESIDES):
+    label = after & OCCASIONS or (dated and after & RUNS)
+    if slot.name == "date" and (label or text.lower() in BESIDES):
         return Doubt(text, (), "read as no time of the run", blocking=False)
     if slot.name == "time_to_date":
         return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")

@@ -24,6 +24,8 @@ LEAST_PER_HOUR_USD = Fraction(1, 5)
 """Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
 LEAST_CAPEX_USD = 500
 MOST_INSTANCES = 100_000
+MOST_COUNT = 10**6
+"""So many accelerators nobody has: 64,128,256 are three numbers."""
 LEAST_FLOPS = 10**17
 """A bare number from here on can only be of arithmetic: nobody has as many tokens or dollars."""
 BILLION = 10**9
@@ -208,6 +210,12 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
     yield from _accelerator_slots(pieces)
 
 
+def accelerators_and_list(pieces: Pieces) -> Iterator[Slot]:
+    """[H100, H200], [64,128]: a comma within the figure says that it is a list of numbers."""
+    if figures(pieces)[0].several:
+        yield from accelerators(pieces)
+
+
 def bounded(make: Callable[[Pieces], Iterator[Slot]]) -> Callable[[Pieces], Iterator[Slot]]:
     """At most 64 H100, at least 1T tokens: so many of them, which is said."""
 
@@ -287,7 +295,8 @@ def _counts(pieces: Pieces) -> list[Slot] | None:
         figure = piece.value
         if figure.value.denominator != 1 or figure.scale >= 10**6 or figure.value < 1:
             return None
-        listed = figure.several and (any(other.kind in "x=" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1)
+        crossed = any(other.kind in "x=" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1
+        listed = figure.several and (crossed or figure.value >= MOST_COUNT)
         note = _comma_note(figure) if figure.several and not listed else ""
         found += [Slot("count", int(value), *_span(pieces), note=note) for value in (figure.several if listed else (figure.value,))]
     return found
