@@ -150,6 +150,15 @@ def examples(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("samples", plain(figures(pieces)[0].value), *_span(pieces), note="examples read as samples")
 
 
+def terms(pieces: Pieces) -> Iterator[Slot]:
+    """1y vs 3y reserved: the kinds of pricing of both terms."""
+    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
+    last = str(pieces[-1].value)
+    of_last = [last] if last in TERMS.values() else []
+    if last.startswith("reserved") and all(term in TERMS for term in years) and len(years) + len(of_last) > 1:
+        yield from (Slot("pricing", value, *_span(pieces)) for value in (*(TERMS[term] for term in years), *of_last))
+
+
 def mixture(pieces: Pieces) -> Iterator[Slot]:
     """30B-A3B: all parameters, and those of a token."""
     sizes = pieces[0].value
@@ -184,7 +193,8 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
     if any(count.value.denominator != 1 for count in counts):
         return
     if len(counts) == 2:
-        yield Slot("count", int(counts[0].value * counts[1].value), *_span(pieces))
+        note = f"{int(counts[0].value):,} nodes of {int(counts[1].value)}"
+        yield Slot("count", int(counts[0].value * counts[1].value), *_span(pieces), note=note)
     elif chosen:
         per_node = chosen[0].name.per_node
         note = f"{int(counts[0].value):,} nodes of {per_node}, as is usual for {chosen[0].name.value}"

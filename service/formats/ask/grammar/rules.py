@@ -66,8 +66,11 @@ RULES: tuple[Rule, ...] = (
     _rule("Q=n", quantities.keyed("params")),
     _rule("(?<!n)Qn(?=T=?n(?!T))|(?<=  )Qn(?!Q)", quantities.keyed("params")),
     _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", quantities.keyed("tokens")),
+    _rule("(?<=,)Tn(?![TQ])", quantities.keyed("tokens")),
+    _rule("(?<=,)Qn(?![TQ])", quantities.keyed("params")),
     _rule("g=n(?:,n)*", quantities.counts),
     _rule("S(?:,U)+", quantities.reservations),
+    _rule("U(?:,U)*,U?S", quantities.terms),
     _rule("US|So?U", quantities.reserved_for),
     # counts of things
     _rule("nTQ", quantities.tokens_per_parameter),

@@ -227,8 +227,8 @@ def _with_release(tokens: Sequence[Token], found: Piece) -> Piece:
     end = found.last
     while end < len(tokens) and tokens[end].text in (RELEASE_SUFFIXES if tokens[end].glued else RELEASE_WORDS):
         end += 1
-    versioned = [token.text for token in tokens[end : end + 2] if token.glued]
-    if len(versioned) == 2 and versioned[0] == "v" and _VERSION.fullmatch(versioned[1]):
+    versioned = [token.text for token in tokens[end : end + 2]]
+    if len(versioned) == 2 and tokens[end + 1].glued and versioned[0] == "v" and _VERSION.fullmatch(versioned[1]):
         end += 2
     return Piece(found.kind, found.value, found.first, end)
 

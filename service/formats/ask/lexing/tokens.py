@@ -22,6 +22,8 @@ _TOKEN = re.compile(
     r"|\S",
     re.IGNORECASE,
 )
+_FLAG = re.compile(r"(?<!\S)--(?=[a-z])", re.IGNORECASE)
+"""What begins the name of an option: --tokens 1T."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
@@ -67,7 +69,7 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
-    return " ".join(_ARROW.sub(" to ", plain).translate(_HYPHENS).split())
+    return " ".join(_FLAG.sub(", ", _ARROW.sub(" to ", plain)).translate(_HYPHENS).split())
 
 
 def tokenise(text: str) -> tuple[Token, ...]:

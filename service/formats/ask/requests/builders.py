@@ -8,7 +8,7 @@ from typing import Any
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import MONEY
-from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.ownership import buy_or_rent_request
 from service.formats.ask.requests.sections import (
@@ -87,8 +87,8 @@ def compare_request(draft: Draft) -> Request:
     candidates = stated(
         accelerators=accelerator_names(draft, "candidates.accelerators"),
         counts=accelerator_counts(draft, "candidates.counts"),
-        providers=[name.value for name in draft.many("provider", "candidates.providers")],
-        regions=[name.value for name in draft.many("region", "candidates.regions")],
+        providers=unique(name.value for name in draft.many("provider", "candidates.providers")),
+        regions=unique(name.value for name in draft.many("region", "candidates.regions")),
         pricing=many_pricings(draft, "candidates.pricing"),
     )
     constraints = stated(
@@ -170,7 +170,7 @@ def price_request(draft: Draft) -> Request:
     draft.slots.taken.add("rent")
     if draft.slots.peek("date") == draft.today:
         draft.slots.taken.add("date")
-    providers, regions, places = ([name.value for name in draft.many(what, what)] for what in ("provider", "region", "jurisdiction"))
+    providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
     if not names and not providers and not regions:
         draft.missing("the price of which accelerator, such as H100?")
     return stated(

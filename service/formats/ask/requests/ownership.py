@@ -10,9 +10,8 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
-from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
-from service.formats.ask.requests.sections import hardware_section, many_pricings
+from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
@@ -108,7 +107,7 @@ def _capex(draft: Draft, count: int | None) -> Any:
         draft.doubts.append(Doubt(", ".join(shown), shown, "which of these does one accelerator cost?"))
     if len(values) != 1 or not isinstance(values[0], int | float):
         return None
-    usd, slot, machine = values[0], said[0], _machine_size(draft)
+    usd, slot, machine = values[0], said[0], machine_size(draft)
     number, whose = _shared_among(slot, usd, count or 0, machine)
     if number > 1:
         draft.note(CAPEX, _plain(round(usd / number, 2)), f"${usd:,} {whose}")
@@ -134,13 +133,6 @@ def _shared_among(slot: Slot, usd: float, count: int, machine: int) -> tuple[int
         return machine, f"for a node of {machine}"
     of_all = count and not machine and slot.name in MONEY and LIKELY_USD[0] * count <= usd <= LIKELY_USD[1] * count
     return (count, f"read as for all {count:,}") if of_all else (1, "")
-
-
-def _machine_size(draft: Draft) -> int:
-    """Accelerators of a machine, where machines are counted; else 0."""
-    counted = any(slot.name == "nodes" or (slot.name == "count" and " nodes of " in slot.note) for slot in draft.slots.all)
-    sizes = [slot.value.per_node for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
-    return sizes[0] if counted and sizes else 0
 
 
 def _quotes(draft: Draft, years: Duration | None) -> list[Request]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import date
 from typing import Any
@@ -15,6 +16,10 @@ from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 
 HOURS_PER_DAY = 24
+NODES_OF = re.compile(r" nodes of (\d+)")
+"""How a number of nodes is noted."""
+MOST_BESIDE_NODES_USD = 10
+"""Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
 AXES = ("tensor", "pipeline", "expert")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
@@ -140,9 +145,22 @@ def hardware_section(draft: Draft, *, required: bool = True) -> Request:
     return stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)
 
 
+def machine_size(draft: Draft) -> int:
+    """Accelerators of a machine, where machines are counted; else 0."""
+    stated_sizes = [found.group(1) for slot in draft.slots.all if slot.name == "count" and (found := NODES_OF.search(slot.note))]
+    if stated_sizes:
+        return int(stated_sizes[0])
+    usual = [slot.value.per_node for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
+    return usual[0] if usual and draft.slots.peek("nodes") is not None else 0
+
+
 def price_section(draft: Draft) -> Request:
     """A stated price, or which offers may be taken."""
     usd = draft.one("price_per_hour", "price.usd_per_accelerator_hour")
+    machine = machine_size(draft)
+    if usd is not None and machine and usd > MOST_BESIDE_NODES_USD:
+        texts = (f"${usd / machine:,.4g} an hour", f"${usd:,} an hour")
+        draft.doubts.append(Doubt(f"${usd:,}", texts, "is it the price of one accelerator, or of a node?"))
     provider, region = draft.one("provider", "price.provider"), draft.one("region", "price.region")
     return stated(
         usd_per_accelerator_hour=usd,
