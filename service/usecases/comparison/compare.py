@@ -169,12 +169,13 @@ def compare(context: AppContext, request: Request) -> Comparison:
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     break_even = compare_break_even(owned_hardware, options, rivals)
     messages += explain_differences(owned_hardware, (*options, *rivals), break_even)
+    variants = tuple(summarise_variants(compared, order, workloads))
     return Comparison(
-        summary=summarise_comparison(objective, options, table, configurations),
+        summary=summarise_comparison(objective, options, variants, table, configurations),
         options=options,
         considered=len(table.row),
         infeasible=table.infeasible,
-        variants=tuple(summarise_variants(compared, order, workloads)),
+        variants=variants,
         on_prem=tuple(make_owned_cost(hardware) for hardware in owned_hardware),
         break_even=break_even,
         prices_as_of=min((option.offer.observed_at for option in options if option.offer.observed_at), default=None),

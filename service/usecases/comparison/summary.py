@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from service.domain.comparison.options import Objective, Option
+from service.domain.comparison.options import Objective, Option, VariantSummary
 from service.domain.summary import Summary
 from service.engine.numerics.ranges import percentile
-from service.formats.headline import day, duration_range, money, money_range, short_name
+from service.formats.headline import day, duration, duration_range, money, money_range, short_name
 from service.usecases.comparison.option_table import OptionTable
 from service.usecases.comparison.timed_configurations import TimedConfiguration
 from service.usecases.training.summary import KEPT_WITH, comparable_run, comparable_text
@@ -16,9 +16,13 @@ SUPERLATIVES: Mapping[Objective, str] = {"cost": "Cheapest", "time": "Earliest d
 
 
 def summarise_comparison(
-    objective: Objective, options: Sequence[Option], table: OptionTable, timed: Sequence[TimedConfiguration]
+    objective: Objective,
+    options: Sequence[Option],
+    variants: Sequence[VariantSummary],
+    table: OptionTable,
+    timed: Sequence[TimedConfiguration],
 ) -> Summary:
-    """The best of the feasible options, and what rules most others out. `options` are those of the table that are shown."""
+    """The best of the feasible options, each variant's, and what rules most others out. `options` are those of the table that are shown."""
     feasible = [option for option in options if option.feasible]
     if not feasible:
         most = _most_frequent(table.infeasible)
@@ -36,6 +40,7 @@ def summarise_comparison(
                 None,
                 (
                     _best_text(objective, best, int(table.feasible.sum())),
+                    _variants_text(variants),
                     _next_text(best, feasible),
                     _excluded_text(table),
                     comparable_text(comparable),
@@ -61,6 +66,17 @@ def _best_text(objective: Objective, best: Option, feasible: int) -> str:
     machine = f"{best.count:,} {short_name(best.offer.accelerator)} at {_where(best)}"
     figures = f"about {money_range(best.cost_usd)} and {duration_range(best.time.wall_clock_hours)} on {machine}"
     return f"{SUPERLATIVES[objective]} of {feasible:,} feasible options: {figures}."
+
+
+def _variants_text(variants: Sequence[VariantSummary]) -> str:
+    """What the best option of each variant costs and takes; empty where none are compared."""
+    texts = [
+        f"{variant.name} not feasible"
+        if variant.cost_usd is None or variant.wall_clock_hours is None
+        else f"{variant.name} {money(variant.cost_usd)} and {duration(variant.wall_clock_hours)}"
+        for variant in variants
+    ]
+    return f"Each at its best: {'; '.join(texts)}." if texts else ""
 
 
 def _excluded_text(table: OptionTable) -> str:

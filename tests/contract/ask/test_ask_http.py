@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -72,6 +73,12 @@ def test_the_request_of_a_chance_is_that_of_a_scenario(tracking_app: Flask) -> N
     understood = ask(client, "chance llama-3-8b 1T tokens on 512 h100 under $600k")["understood"]
     assert understood["endpoint"] == "POST /v1/scenarios"
     assert client.post("/v1/scenarios", json=understood["request"]).status_code == 202
+
+
+def test_each_way_that_is_weighed_is_answered_with_its_best_option(client: FlaskClient) -> None:
+    body = ask(client, "fp8 vs bf16 for 7B 100B on 64 H100", answer=True)
+    assert [variant["name"] for variant in body["answer"]["variants"]] == ["fp8", "bf16"]
+    assert re.search(r"Each at its best: fp8 \$[\d,]+ and [\d.]+ days; bf16 \$[\d,]+ and [\d.]+ days\.", body["summary"]["text"])
 
 
 def test_the_cheapest_price_of_each_of_several_providers_or_parts_is_answered(client: FlaskClient) -> None:

@@ -153,6 +153,8 @@ def examples(pieces: Pieces) -> Iterator[Slot]:
 def terms(pieces: Pieces) -> Iterator[Slot]:
     """1y vs 3y reserved: the kinds of pricing of both terms."""
     years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
+    if any(piece.value == "comma" for piece in pieces):
+        return
     last = str(pieces[-1].value)
     of_last = [last] if last in TERMS.values() else []
     if last.startswith("reserved") and all(term in TERMS for term in years) and len(years) + len(of_last) > 1:

@@ -73,6 +73,6 @@ def plain(number: Fraction) -> int | float:
     return int(number) if number.denominator == 1 else float(number)
 
 
-def unique(values: Iterable[object]) -> list[object]:
+def unique(values: Iterable[str]) -> list[str]:
     """Values, each once, in order."""
     return list(dict.fromkeys(values))
