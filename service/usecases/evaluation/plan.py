@@ -25,10 +25,9 @@ from service.usecases.evaluation.suites import (
     Request,
     Suite,
     SuiteOnRun,
-    Surroundings,
     resolve_suites,
     resolve_surroundings,
-    time_suite,
+    time_suites,
 )
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.resolution.assumption_log import AssumptionLog
@@ -125,12 +124,13 @@ def _loads(
     around = resolve_surroundings(request["evaluation"], notes) if suites else None
     if around is None:
         return {}
-    return {
-        (tier.tier, suite.index): [_load(request, suite, run, around) for run in tier.runs]
-        for tier in tiers
-        for suite in suites
-        if suite.judges(tier.tier)
-    }
+    judged = [(tier.tier, suite, run) for tier in tiers for suite in suites if suite.judges(tier.tier) for run in tier.runs]
+    timed = time_suites([(suite, run) for _, suite, run in judged], around)
+    loads: dict[tuple[TierName | None, int], list[_Load]] = {}
+    for (tier, suite, run), one in zip(judged, timed, strict=True):
+        evaluations = _evaluations(suite, run, _kept(request, run))
+        loads.setdefault((tier, suite.index), []).append(_Load(evaluations, one, run.trained.billing.usd_per_accelerator_hour))
+    return loads
 
 
 def _suite_cost(suite: Suite, tier: EvaluatedTier, loads: Sequence[_Load]) -> SuiteCost:
@@ -168,11 +168,6 @@ def _usd(loads: Sequence[_Load]) -> Decimal | None:
             return None
         amounts.append(cents(load.evaluations * load.one.hours.p50 * load.one.accelerators * load.usd_per_accelerator_hour))
     return sum_usd(amounts)
-
-
-def _load(request: Request, suite: Suite, run: EvaluatedRun, around: Surroundings) -> _Load:
-    evaluations = _evaluations(suite, run, _kept(request, run))
-    return _Load(evaluations, time_suite(suite, run, around), run.trained.billing.usd_per_accelerator_hour)
 
 
 def _too_long(suites: Sequence[Suite], tiers: Sequence[EvaluatedTier]) -> Iterator[str]:

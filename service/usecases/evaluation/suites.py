@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ from service.domain.errors import DoesNotFit, InvalidRequest
 from service.domain.programs.evaluation import Cadence
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
-from service.domain.serving.requirements import MeanRequest
+from service.domain.serving.requirements import MeanRequest, ServingMachine
 from service.domain.training.hardware import Accelerator
-from service.domain.training.model import Model, Transformer
+from service.domain.training.model import Transformer
 from service.engine.numerics.ranges import inverse
-from service.engine.programs.evaluation import evaluation_seconds, sample_flops
+from service.engine.programs.evaluation import SampleEvaluation, evaluation_seconds, sample_flops
 from service.engine.serving.configurations import SECONDS_PER_HOUR
-from service.engine.training.inference.model import ServingSetup, describe_served_model
+from service.engine.training.inference.model import ServedModel, ServingSetup, describe_served_model
 from service.presets.programs import find_program_default
 from service.presets.serving import can_serve, load_formats
 from service.usecases.evaluation.evaluated_runs import EvaluatedRun, EvaluatedTier
@@ -31,7 +31,7 @@ Request = Mapping[str, Any]
 FORMATS = ("bf16", "fp16")
 """What models are evaluated in: as they are trained."""
 MAX_TIMED = 2000
-"""Suites times runs of a program, and as many remembered."""
+"""Suites times runs of a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +111,38 @@ def resolve_surroundings(section: Request, notes: AssumptionLog) -> Surroundings
     return Surroundings(minutes / 60, busy)
 
 
-def time_suite(suite: Suite, run: EvaluatedRun, around: Surroundings) -> SuiteOnRun:
-    """One evaluation on a run's machine, or beside it. Raises InvalidRequest and DoesNotFit where answers cannot be generated there."""
-    cluster, model = run.trained.cluster, run.trained.model
-    beside = suite.accelerators or min(cluster.count, cluster.accelerators_per_node)
-    accelerators = cluster.count if suite.blocking else beside
-    served = _served(model, cluster.accelerator, suite)
-    found = None if served is None else _timed(served, suite.samples, accelerators)
-    if served is None or found is None:
+def time_suites(judged: Sequence[tuple[Suite, EvaluatedRun]], around: Surroundings) -> list[SuiteOnRun]:
+    """One evaluation of each suite on its run's machine, or beside it.
+
+    Raises InvalidRequest and DoesNotFit where answers cannot be generated there.
+    """
+    machine, served = functools.cache(resolve_serving_machine), functools.cache(describe_served_model)
+    setups = [_setup(suite, run, machine, served) for suite, run in judged]
+    counts = [_accelerators(suite, run) for suite, run in judged]
+    evaluations = {
+        index: SampleEvaluation(setup, judged[index][0].samples, counts[index]) for index, setup in enumerate(setups) if setup is not None
+    }
+    seconds = dict(zip(evaluations, evaluation_seconds(list(evaluations.values())), strict=True))
+    return [
+        _on_run(suite, run, accelerators, setup, seconds.get(index), around)
+        for index, ((suite, run), accelerators, setup) in enumerate(zip(judged, counts, setups, strict=True))
+    ]
+
+
+def _accelerators(suite: Suite, run: EvaluatedRun) -> int:
+    """Accelerators of an evaluation: the run's, which waits for it, or those beside it."""
+    cluster = run.trained.cluster
+    return cluster.count if suite.blocking else suite.accelerators or min(cluster.count, cluster.accelerators_per_node)
+
+
+def _on_run(
+    suite: Suite, run: EvaluatedRun, accelerators: int, setup: ServingSetup | None, found: Range | None, around: Surroundings
+) -> SuiteOnRun:
+    """An evaluation by the seconds of its samples in a serving engine, or by the training job's speed where none are found."""
+    if setup is None or found is None:
         seconds, flops = _by_training_speed(suite, run, accelerators)
     else:
-        seconds, flops = found, suite.samples * sample_flops(served)
+        seconds, flops = found, suite.samples * sample_flops(setup)
     hours = seconds.scaled(1 / SECONDS_PER_HOUR / around.busy_share)
     return SuiteOnRun(Range(*(around.start_hours + value for value in (hours.p10, hours.p50, hours.p90))), accelerators, flops)
 
@@ -166,26 +187,22 @@ def _take(section: Request, path: str, name: str, notes: AssumptionLog) -> Any:
     return notes.take(section, path, fallback.value, fallback.source)
 
 
-@functools.lru_cache(maxsize=MAX_TIMED)
-def _timed(setup: ServingSetup, samples: int, accelerators: int) -> Range | None:
-    """Alike suites on alike runs are timed once."""
-    return evaluation_seconds(setup, samples, accelerators)
-
-
-def _served(model: Model, accelerator: Accelerator, suite: Suite) -> ServingSetup | None:
+def _setup(
+    suite: Suite,
+    run: EvaluatedRun,
+    machine: Callable[[Accelerator], ServingMachine],
+    served: Callable[[Transformer], ServedModel],
+) -> ServingSetup | None:
     """A sample through a serving engine; None of a network that none serves, or that the accelerator does not multiply."""
+    model, accelerator = run.trained.model, run.trained.cluster.accelerator
     if not isinstance(model, Transformer) or model.kind != "transformer":
+        return None
+    stored = next((load_formats()[name] for name in FORMATS if can_serve(accelerator, load_formats()[name])), None)
+    if stored is None:
         return None
     # A given answer is read as the prompt is; a last step gives its logits.
     output = suite.output_tokens if suite.generated else 1
-    request = MeanRequest(float(suite.sample_tokens - output), float(output))
-    return next(_setups(model, accelerator, request), None)
-
-
-def _setups(model: Transformer, accelerator: Accelerator, request: MeanRequest) -> Iterator[ServingSetup]:
-    for name in FORMATS:
-        if can_serve(accelerator, stored := load_formats()[name]):
-            yield ServingSetup(describe_served_model(model), stored, resolve_serving_machine(accelerator), request)
+    return ServingSetup(served(model), stored, machine(accelerator), MeanRequest(float(suite.sample_tokens - output), float(output)))
 
 
 def _by_training_speed(suite: Suite, run: EvaluatedRun, accelerators: int) -> tuple[Range, float]:

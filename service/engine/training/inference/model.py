@@ -43,9 +43,9 @@ class ServedWeights:
     head: float
 
     @property
-    def output(self) -> float:
+    def output(self) -> Amount:
         """Weights of the output matrix, tied or not."""
-        return self.head or self.embedding
+        return np.where(np.greater(self.head, 0), self.head, self.embedding)
 
 
 @dataclass(frozen=True, slots=True)
