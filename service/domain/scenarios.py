@@ -117,13 +117,23 @@ class EvaluationLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedTerm:
+    """A machine whose reserved terms several phases of a run use together: `run` with its price and term, and the phases by place."""
+
+    run: Run
+    phases: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunModel:
     """A run as trials simulate it.
 
     `useful_hours`: training alone at the median speed, in wall-clock hours of one repeat. `slowdown`: factor on it, median 1.
     `interval_hours`: planned time between checkpoints. `energy_mwh_per_hour`: per wall-clock hour. `run_equivalents`: repeats, in whole
     runs; `concurrency`: how many of them run at a time. `field_paths`: path of the uncertain request field for each estimate field that
-    has a value per trial.
+    has a value per trial. `planned_tokens`: what a value of data.tokens is relative to; None: the run's own.
+    `phases`: of a run in several, each as it is billed; the run itself is then that of the longest, with all of the data, and
+    `shared_terms` are paid beside the phases.
     """
 
     name: str
@@ -139,6 +149,9 @@ class RunModel:
     regimes: Regimes | None = None
     field_paths: Mapping[str, str] = field(default_factory=dict)
     evaluation: EvaluationLoad = EvaluationLoad()
+    planned_tokens: float | None = None
+    phases: tuple[RunModel, ...] = ()
+    shared_terms: tuple[SharedTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

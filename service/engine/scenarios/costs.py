@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.domain.scenarios import Floats, Regimes, RunModel
+from service.domain.training.run import Run
 from service.engine.training.cost import HOURS_PER_MONTH, idle_accelerators, overhead_share
 from service.engine.training.reliability import checkpoints_written
 
@@ -36,6 +37,9 @@ def run_usd(model: RunModel, hours: Floats, usd_per_accelerator_hour: Floats | f
 
 def usd_per_hour(model: RunModel) -> float:
     """Marginal cost of a wall-clock hour of one repeat, whole terms of a reservation ignored [USD/h]."""
+    if model.phases:
+        hours = [phase.useful_hours for phase in model.phases]
+        return sum(usd_per_hour(phase) * own for phase, own in zip(model.phases, hours, strict=True)) / sum(hours)
     run = model.run
     machine = run.cluster.count * (1 + overhead_share(run)) + idle_accelerators(run)
     return machine * run.billing.counted_usd_per_hour + model.energy_mwh_per_hour * 1000 * (run.energy.usd_per_kwh or 0.0)
@@ -97,8 +101,34 @@ def _accelerator_hours(model: RunModel, hours: Floats, overhead: Floats | float)
     if not run.billing.term_hours:
         return np.asarray(hours * (count * (1 + overhead) + idle) + evaluation.accelerator_hours)
     beside = evaluation.accelerator_hours - count * evaluation.waited_hours
-    used = hours * (1 + overhead) + evaluation.waited_hours
-    return np.asarray(np.ceil(used / run.billing.term_hours) * (run.billing.term_hours * (count + idle)) + beside)
+    return _term_accelerator_hours(run, hours * (1 + overhead) + evaluation.waited_hours) + beside
+
+
+def unused_term_hours(run: Run, hours: Floats, overhead: Floats | float) -> Floats:
+    """Accelerator-hours of whole terms that phases on one machine leave unused.
+
+    Parameters
+    ----------
+    run : Run
+        Machine and term.
+    hours : (trials,) float array
+        Wall-clock hours of all these phases [h].
+    overhead : float or (trials,) float array
+        Work around the run, as a share of its compute [1].
+
+    Returns
+    -------
+    (trials,) float array
+        [accelerator-hours].
+    """
+    used = hours * (run.cluster.count * (1 + overhead) + idle_accelerators(run))
+    return _term_accelerator_hours(run, hours * (1 + overhead)) - used
+
+
+def _term_accelerator_hours(run: Run, used_hours: Floats) -> Floats:
+    """Accelerator-hours of the whole terms that so many hours take, those of idle accelerators included."""
+    term = run.billing.term_hours
+    return np.asarray(np.ceil(used_hours / term) * (term * (run.cluster.count + idle_accelerators(run))))
 
 
 def _other_usd(model: RunModel, hours: Floats) -> Floats | float:

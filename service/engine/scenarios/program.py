@@ -18,7 +18,8 @@ from service.domain.scenarios import DrawnOverhead, Floats, Ints, ProgramModel, 
 from service.domain.schedule import ALWAYS_OPEN
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
-from service.engine.scenarios.run import RUN_SCORES, SHARED_SCORES, RunTrials, Values, median_usd, simulate_run, uncertain_scores
+from service.engine.scenarios.phases import RunTrials
+from service.engine.scenarios.run import RUN_SCORES, SHARED_SCORES, Values, median_usd, simulate_run, uncertain_scores
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
 from service.engine.scheduling.calendar import start_clock
 from service.engine.scheduling.critical_path import forward_pass, network_end
@@ -290,7 +291,7 @@ def _simulate_tiers(model: ProgramModel, runs: list[RunTrials], values: Values, 
         for path in tier.overhead_field_paths:
             share = share + values[path]
         usd = cost * share + (tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share)
-        hours = _sum([run.hours * planned.run.cluster.count for run, planned in zip(trials, tier.runs, strict=True)])
+        hours = _sum([run.accelerator_hours for run in trials])
         yield TierTrials(cost, usd, hours)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from service.engine.numerics.quantiles import log_ratio_to_median, range_quantil
 from service.engine.numerics.ranges import inverse
 from service.engine.scenarios.costs import draw_price_factor, run_usd, usd_per_hour
 from service.engine.scenarios.failures import CheckpointPolicy, SegmentCumulants, draw_lost_hours, segment_cumulants
+from service.engine.scenarios.phases import CauseScore, RunTrials, join_phases
 from service.engine.training.cost import overhead_share
 from service.engine.training.reliability import HOURS_PER_WEEK
 
@@ -38,36 +39,13 @@ Scores = Mapping[str, Singles]
 Values = Mapping[str, Floats]
 
 
-@dataclass(frozen=True, slots=True)
-class CauseScore:
-    """A cause's score in each trial, distributed alike however long the run is, and the hours that a unit of it adds at the medians [h]."""
-
-    score: Floats
-    hours: float
-
-
-@dataclass(frozen=True, slots=True)
-class RunTrials:
-    """A run in each trial, shape (trials,).
-
-    `hours`: all repeats one after another; `elapsed_hours`: with their concurrency, the wait for capacity and the work around the run;
-    `queue_hours`: before them. `usd`: all repeats.
-    `causes`: what adds hours to all repeats, for the attribution.
-    """
-
-    hours: Floats
-    elapsed_hours: Floats
-    queue_hours: Floats
-    usd: Floats
-    price_factor: Floats | None
-    causes: Mapping[str, CauseScore]
-
-
 def uncertain_scores(model: RunModel) -> frozenset[str]:
     """Names of the scores that this run's outcome depends on."""
-    spreads = {"throughput": model.slowdown, "queue": model.queue_hours}
-    uncertain = {name for name, spread in spreads.items() if spread.p10 < spread.p90} | {"failures"}
-    return frozenset(uncertain | ({"failure_rate"} if _rate_is_uncertain(model) else set()))
+    uncertain = {"failures"} | ({"queue"} if model.queue_hours.p10 < model.queue_hours.p90 else set())
+    for part in model.phases or (model,):
+        uncertain |= {"throughput"} if part.slowdown.p10 < part.slowdown.p90 else set()
+        uncertain |= {"failure_rate"} if _rate_is_uncertain(part) else set()
+    return frozenset(uncertain)
 
 
 def _rate_is_uncertain(model: RunModel) -> bool:
@@ -77,7 +55,7 @@ def _rate_is_uncertain(model: RunModel) -> bool:
 
 
 def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random.Generator, *, causes: bool) -> RunTrials:
-    """Outcomes of a run.
+    """Outcomes of a run. Its phases share speed and failure rate, which are the machine's and the software's; each has failures of its own.
 
     Parameters
     ----------
@@ -97,10 +75,24 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
     RunTrials
         Hours [h] and cost [USD] of each trial.
     """
+    if not model.phases:
+        return _simulate_whole(model, scores, values, rng, causes=causes)
+    own = {field: values[path] for field, path in model.field_paths.items()}
+    parts = []
+    for place, phase in enumerate(model.phases):
+        drawn = scores if place == 0 else {**scores, "failures": rng.standard_normal(scores["failures"].shape, dtype=np.float32)}
+        parts.append(_simulate_whole(phase, drawn, values, rng, causes=causes))
+    price = own.get("price.usd_per_accelerator_hour", model.run.billing.counted_usd_per_hour)
+    whole = join_phases(model, parts, price, _overhead(model, own))
+    return replace(whole, queue_hours=_queue_hours(model, scores, own, whole.hours.shape))
+
+
+def _simulate_whole(model: RunModel, scores: Scores, values: Values, rng: np.random.Generator, *, causes: bool) -> RunTrials:
+    """Outcomes of a run in one layout, or of one phase."""
     own = {field: values[path] for field, path in model.field_paths.items()}
     useful = useful_hours(model, scores)
     if "data.tokens" in own:
-        useful = useful * (own["data.tokens"] / model.run.data.effective_tokens)
+        useful = useful * (own["data.tokens"] / (model.planned_tokens or model.run.data.effective_tokens))
     rate, policy = failures_per_hour(model, scores, own), checkpoint_policy(model, own)
     lost, expected_lost = draw_lost_hours(useful, rate, policy, scores["failures"], rng)
     open_share = 1 - model.run.schedule.maintenance_hours_per_week / HOURS_PER_WEEK
@@ -110,6 +102,7 @@ def simulate_run(model: RunModel, scores: Scores, values: Values, rng: np.random
     factor = None if model.regimes is None else draw_price_factor(model.regimes, elapsed, rng)
     return RunTrials(
         hours=hours,
+        accelerator_hours=hours * model.run.cluster.count,
         elapsed_hours=elapsed,
         queue_hours=_queue_hours(model, scores, own, hours.shape),
         usd=_usd(model, hours, own, factor),
@@ -217,7 +210,7 @@ def simulate_single_run(model: RunModel, scores: Scores, values: Values, rng: np
         usd=trials.usd,
         completed_usd=trials.usd,
         hours=hours,
-        accelerator_hours=trials.hours * model.run.cluster.count,
+        accelerator_hours=trials.accelerator_hours,
         completed=np.ones(hours.shape, dtype=bool),
         time_scores=cause_scores | ({"queue": queued} if uncertain_queue else {}) if causes else {},
         cost_scores=cause_scores | ({} if trials.price_factor is None else {"price": trials.price_factor}) if causes else {},

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 
 from service.context import AppContext
-from service.domain.errors import InvalidRequest
-from service.domain.programs.evaluation import EvaluationPlan
 from service.domain.programs.program import Program
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
-from service.domain.scenarios import DrawnOverhead, EvaluationLoad, ProgramModel, Regimes, RiskModel, RunModel, Targets, TierModel
+from service.domain.scenarios import (
+    DrawnOverhead,
+    ProgramModel,
+    Regimes,
+    RiskModel,
+    RunModel,
+    Targets,
+    TierModel,
+)
 from service.engine.numerics.money import sum_usd
-from service.engine.numerics.ranges import inverse, product
-from service.engine.programs.budget import relative_duration, run_equivalents
 from service.engine.programs.risk_register import correlation_matrix, mixing_matrix
 from service.engine.programs.risks import planned_risk
 from service.engine.scenarios.program import OrderedProgram, order_program
@@ -24,21 +28,17 @@ from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
 from service.engine.training.cost import HOURS_PER_MONTH, with_overhead
-from service.engine.training.energy import energy_mwh
-from service.engine.training.estimate import checkpoint_tb
-from service.engine.training.reliability import checkpoint_interval_hours
-from service.engine.training.run_time import loss_spread, predict_run_time
-from service.presets.training.utilisation import plan_calibration
-from service.usecases.evaluation.plan import elapsed_hours, evaluation_lines, suites_usd, waited_hours
+from service.usecases.evaluation.plan import elapsed_hours
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, collect_run_warnings
 from service.usecases.programs.timed_work import activity_name, overhead_name, plan_timed_work, risk_name
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.resolution.resolve import ResolvedRun, resolve
+from service.usecases.resolution.resolve import resolve
 from service.usecases.scenarios.registry import Body, Shape
-from service.usecases.training.estimate import EstimateAnswer, estimate_run
+from service.usecases.scenarios.run_models import PRICE_FIELD, build_run_model, with_trial_values
+from service.usecases.training.estimate import estimate_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +82,6 @@ def count_runs(shape: Shape, base: Body) -> int:
     return 1 if shape == "estimate" else sum(len(tier["runs"]) for tier in base["tiers"])
 
 
-def _run_model(
-    name: str, resolved: ResolvedRun, repetition: RunRepetition, answer: EstimateAnswer, queue_hours: Range | None = None
-) -> RunModel:
-    """A run as trials simulate it; ranges that the estimate multiplies into one are separate here."""
-    if resolved.phases:
-        raise InvalidRequest(f"{name} is in phases, which trials do not draw: leave training.phases out", "/training/phases")
-    run, calibration = resolved.run, plan_calibration()
-    run_time = predict_run_time(run, resolved.utilisation, calibration)
-    rate = run_time.speed.tokens_per_s_per_accelerator
-    equivalents = run_equivalents(repetition)
-    return RunModel(
-        name=name,
-        run=run,
-        useful_hours=run.data.trained_tokens / (rate.p50 * run_time.run_over_step_speed * run.cluster.count) / 3600,
-        slowdown=product(1.0, (inverse(rate), loss_spread(run, calibration))),
-        queue_hours=Range.exactly(run.schedule.queue_hours) if queue_hours is None else queue_hours,
-        interval_hours=checkpoint_interval_hours(run),
-        checkpoint_tb=checkpoint_tb(run),
-        energy_mwh_per_hour=energy_mwh(run.cluster.count, run.energy),
-        run_equivalents=equivalents,
-        concurrency=equivalents / relative_duration(repetition),
-        evaluation=_evaluation_load(answer.evaluation),
-    )
-
-
-def _evaluation_load(plan: EvaluationPlan | None) -> EvaluationLoad:
-    """A run's own evaluation at its medians."""
-    if plan is None:
-        return EvaluationLoad()
-    usd = float(sum_usd(line.usd for line in evaluation_lines(plan)))
-    return EvaluationLoad(waited_hours(plan).p50, elapsed_hours(plan).p50, plan.accelerator_hours, usd - suites_usd(plan).p50)
-
-
 def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
     notes = AssumptionLog()
     resolved = resolve(context, base, notes)
@@ -123,9 +90,10 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
     deadline = None
     if schedule.start is not None and schedule.deadline is not None:
         deadline = ((schedule.deadline - schedule.start).days + 1) * HOURS_PER_DAY
-    model = _run_model("run", resolved, RunRepetition(), answer)
+    model = build_run_model("run", resolved, RunRepetition(), answer)
+    paths = {path: path for path in trial_paths}
     return TrialModel(
-        replace(model, field_paths={path: path for path in trial_paths}, regimes=regimes.get("price.usd_per_accelerator_hour")),
+        with_trial_values(model, resolved, paths, regimes.get(PRICE_FIELD)),
         schedule.start,
         Targets(deadline),
         _planned(
@@ -215,9 +183,9 @@ def _tier_run_models(
         paths = dict(_field_paths(base, tier_index, run_index, trial_paths))
         if queue is not None:
             paths.pop("schedule.queue_hours", None)
-        price = dict(_field_paths(base, tier_index, run_index, tuple(regimes))).get("price.usd_per_accelerator_hour")
-        model = _run_model(planned.name, run, planned.repetition, estimated.answer, queue)
-        yield replace(model, field_paths=paths, regimes=None if price is None else regimes[price])
+        price = dict(_field_paths(base, tier_index, run_index, tuple(regimes))).get(PRICE_FIELD)
+        model = build_run_model(planned.name, run, planned.repetition, estimated.answer, queue)
+        yield with_trial_values(model, run, paths, None if price is None else regimes[price])
 
 
 def _field_paths(base: Body, tier_index: int, run_index: int, paths: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -54,10 +54,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
         raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
-    if request.base.get("evaluation"):
-        raise InvalidRequest(
-            "optimize does not count suites on each machine: leave evaluation out, or state overhead.evaluation", "/base/evaluation"
-        )
+    _refuse_parts(request.base)
     base, snapshot = pin_prices(context, request)
     check_names(context, request.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
     accelerators = resolve_accelerators(options.get("candidates", {}), context.book(snapshot).columns, AssumptionLog())
@@ -94,6 +91,18 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
         snapshot=snapshot,
         lessons=context.lessons(),
     )
+
+
+def _refuse_parts(base: Body) -> None:
+    """Raises InvalidRequest for parts of a run that machines are not compared by."""
+    if base.get("evaluation"):
+        raise InvalidRequest(
+            "optimize does not count suites on each machine: leave evaluation out, or state overhead.evaluation", "/base/evaluation"
+        )
+    if "phases" in base.get("training", {}):
+        raise InvalidRequest(
+            "optimize compares machines for a whole run: leave phases out, or plan each one apart", "/base/training/phases"
+        )
 
 
 def _check_offered(context: AppContext, candidates: Body, accelerators: Sequence[str], book: PriceBook) -> None:

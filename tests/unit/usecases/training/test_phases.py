@@ -20,7 +20,6 @@ from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.training.request import EstimateRequestSchema
 from service.serialization import to_builtins
 from service.usecases.programs.plan import plan_program
-from service.usecases.scenarios.trial_models import build_trial_model
 from service.usecases.training.estimate import EstimateAnswer, estimate
 
 RUN: dict[str, Any] = {
@@ -141,13 +140,11 @@ def test_a_phase_that_does_not_fit_is_named(context: AppContext) -> None:
 
 
 def test_doors_without_phases_refuse_them(context: AppContext) -> None:
-    """A comparison, or trials, would else silently plan the run as one."""
+    """A comparison would else silently plan the run as one."""
     phased = {"phases": [BASE | {"tokens": "1T"}]}
     workload = {"model": {"params": "7B"}, "data": {"tokens": "1T"}, "training": phased}
     with pytest.raises(ValidationError, match="phases"):
         CompareRequestSchema().load({"workload": workload})
-    with pytest.raises(InvalidRequest, match="trials do not draw"):
-        build_trial_model(context, "estimate", EstimateRequestSchema().load(RUN | {"training": phased}), (), {})
 
 
 def test_deepseeks_context_extension_took_what_its_phases_take(context: AppContext) -> None:

@@ -287,10 +287,16 @@ def test_what_cannot_be_is_refused_with_its_place(context: AppContext, options: 
     assert pointer_of(lambda: load_kind("optimize").prepare(context, given("optimize", BASE, **options))) == pointer
 
 
-def test_suites_are_no_part_of_a_base(context: AppContext) -> None:
-    """They take another time on each machine; a share for evaluation is compared."""
-    base = {**BASE, "evaluation": {"suites": [{"name": "mmlu", "samples": 100}]}}
-    assert pointer_of(lambda: load_kind("optimize").prepare(context, given("optimize", base))) == "/base/evaluation"
+@pytest.mark.parametrize(
+    ("part", "pointer"),
+    [
+        ({"evaluation": {"suites": [{"name": "mmlu", "samples": 100}]}}, "/base/evaluation"),
+        ({"training": {"phases": [{"name": "all", "tokens": 10**12}]}}, "/base/training/phases"),
+    ],
+)
+def test_parts_that_machines_are_not_compared_by_are_refused(context: AppContext, part: dict[str, Any], pointer: str) -> None:
+    """Suites take another time on each machine; phases may have machines of their own."""
+    assert pointer_of(lambda: load_kind("optimize").prepare(context, given("optimize", {**BASE, **part}))) == pointer
 
 
 def test_a_program_is_no_base(context: AppContext) -> None:
