@@ -57,7 +57,8 @@ class Activity:
     error of planning that affects every run. The correlation of two activities is the square root of their shares' product.
     `queue_hours`: waiting time before it [open h], independent of everything. `pointer`: its place in the request.
     `proportional_to`: activities whose durations without queues it follows, with the factor of each; `duration` then gives the same by
-    percentiles. `probability`: that it takes place at all. `pool`: the accelerators that it occupies `accelerators` of; of those that wait
+    percentiles. `probability`: that it takes place at all. `occurs_with`: activities whose independent deviations make up the one that
+    decides it, with the weight of each; empty: its own. `pool`: the accelerators that it occupies `accelerators` of; of those that wait
     for a pool the lowest `priority` number goes first.
     """
 
@@ -72,6 +73,7 @@ class Activity:
     pointer: str = ""
     proportional_to: tuple[tuple[str, float], ...] = ()
     probability: float = 1.0
+    occurs_with: tuple[tuple[str, float], ...] = ()
     pool: str = ""
     accelerators: int = 0
     priority: int = 0

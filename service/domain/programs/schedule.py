@@ -22,7 +22,8 @@ class TimedWork:
 
     `duration` in hours on the machine's calendar, of a sign-off on people's; `proportional_to`: activities whose durations it follows, with
     the factor of each.
-    `cost_share`: what it is planned to cost relative to the tier's runs. `probability`: that it has to be done.
+    `cost_share`: what it is planned to cost relative to the tier's runs. `probability`: that it has to be done; `occurs_with`: as of an
+    activity, of risks that depend on each other.
     """
 
     name: str
@@ -33,6 +34,7 @@ class TimedWork:
     proportional_to: tuple[tuple[str, float], ...] = ()
     cost_share: float = 0.0
     probability: float = 1.0
+    occurs_with: tuple[tuple[str, float], ...] = ()
     pointer: str = ""
 
 

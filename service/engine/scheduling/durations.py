@@ -96,7 +96,7 @@ def sample_durations(net: OrderedNetwork, draws: DurationDraws) -> Floats:
     add_proportional_hours(net, hours)
     for row, activity in enumerate(net.activities):
         if activity.probability < 1:
-            hours[row] *= draws.own[_occurrence_name(activity)] < NormalDist().inv_cdf(max(activity.probability, MIN_PROBABILITY))
+            hours[row] *= _occurrence_scores(activity, draws) < NormalDist().inv_cdf(max(activity.probability, MIN_PROBABILITY))
         hours[row] += _sample_queue(activity, draws)
     return hours
 
@@ -128,7 +128,7 @@ def _draw_names(activities: Iterable[Activity]) -> list[str]:
         if not _is_certain(activity.queue_hours):
             names.add(_queue_name(activity))
         if activity.probability < 1:
-            names.add(_occurrence_name(activity))
+            names.add(_occurrence_name(activity.name))
     return sorted(names)
 
 
@@ -161,9 +161,17 @@ def _queue_name(activity: Activity) -> str:
     return f"{activity.name}\nqueue"
 
 
-def _occurrence_name(activity: Activity) -> str:
-    """Name of the draws that decide whether it takes place."""
-    return f"{activity.name}\noccurrence"
+def _occurrence_name(activity: str) -> str:
+    """Name of the draws that decide whether an activity takes place."""
+    return f"{activity}\noccurrence"
+
+
+def _occurrence_scores(activity: Activity, draws: DurationDraws) -> Singles:
+    """Standard normal deviations that decide whether it takes place, alike where activities happen together."""
+    if not activity.occurs_with:
+        return draws.own[_occurrence_name(activity.name)]
+    parts = [np.float32(weight) * draws.own[_occurrence_name(name)] for name, weight in activity.occurs_with]
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def _sample_queue(activity: Activity, draws: DurationDraws) -> Floats | float:

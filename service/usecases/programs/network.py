@@ -145,6 +145,7 @@ def _chain(work: Iterable[TimedWork], predecessors: tuple[str, ...], context: Sc
             calendar=context.people if piece.kind == "sign_off" else context.machine,
             proportional_to=piece.proportional_to,
             probability=piece.probability,
+            occurs_with=piece.occurs_with,
             pointer=piece.pointer,
         )
         yield activity, piece.kind, piece.tier

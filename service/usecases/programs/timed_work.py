@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+import numpy as np
+
 from service.domain.programs.program import Program, ProgramOverhead, Tier
 from service.domain.programs.runs import PlannedRun
 from service.domain.programs.schedule import TimedWork
@@ -13,6 +15,7 @@ from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.engine.numerics.money import share_usd, sum_usd
 from service.engine.programs.budget import calendar_hours, relative_duration, run_equivalents
+from service.engine.programs.risk_register import correlation_matrix, mixing_matrix
 from service.engine.programs.risks import planned_risk
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 
@@ -44,7 +47,13 @@ class _RunLoad:
 def plan_timed_work(program: Program) -> tuple[TimedWork, ...]:
     """All work of the calendar beside the runs, in the order in which a tier does it."""
     loads = {tier.tier: [_run_load(tier, run) for run in tier.runs] for tier in program.tiers}
-    return (*_mitigations(program), *_evaluations(program), *_overheads(program, loads), *_risks(program, loads), *_sign_offs(program))
+    return (
+        *_mitigations(program),
+        *_evaluations(program),
+        *_overheads(program, loads),
+        *_dependent(program, tuple(_risks(program, loads))),
+        *_sign_offs(program),
+    )
 
 
 def _evaluations(program: Program) -> Iterator[TimedWork]:
@@ -137,6 +146,21 @@ def _risks(program: Program, loads: Mapping[TierName, list[_RunLoad]]) -> Iterat
                 probability=risk.probability,
                 pointer=pointer,
             )
+
+
+def _dependent(program: Program, risks: tuple[TimedWork, ...]) -> Iterator[TimedWork]:
+    """The risks that take time, as they happen together where a correlation is stated: with the scores that the register's losses have."""
+    if not program.risk_correlation:
+        yield from risks
+        return
+    correlations = correlation_matrix([risk.name for risk in program.risks], program.risk_correlation)
+    rows = {risk_name(risk.name): row for row, risk in enumerate(program.risks)}
+    open_names = [work.name for work in risks if work.probability < 1]
+    places = [rows[name] for name in open_names]
+    mixing = mixing_matrix(correlations[np.ix_(places, places)]).tolist()
+    weights = {name: tuple(zip(open_names, own, strict=True)) for name, own in zip(open_names, mixing, strict=True)}
+    for work in risks:
+        yield replace(work, occurs_with=weights.get(work.name, ()))
 
 
 def _proportional(name: str, tier: Tier, share: float, runs: Sequence[_RunLoad], pointer: str) -> TimedWork:

@@ -30,6 +30,7 @@ PROGRAM: dict[str, Any] = {
         {"tier": "production", "runs": [{"name": "main", "estimate": {**RUN, "data": {"tokens": "2T"}}}], "gate": {"decides": "release"}},
     ],
 }
+LATE = [{"name": name, "probability": 0.15, "days": 30} for name in ("a", "b", "c")] + [{"name": "d", "probability": 1.0, "days": 10}]
 BESIDE = [{"name": name, "after": [], "estimate": RUN} for name in ("a", "b", "c")]
 
 
@@ -142,6 +143,17 @@ def test_redoing_production_almost_for_certain_takes_its_time_again(context: App
     assert late.deadline_probability < safe.deadline_probability - 0.4
 
 
+def test_risks_that_depend_on_each_other_are_late_together(context: AppContext) -> None:
+    """Fully correlated, the finish's p90 has all of their days and its median rather none; a risk that is certain depends on nothing."""
+    apart = planned(context, risks=LATE)
+    together = planned(context, risks=LATE, risk_correlation=1.0)
+    pair = planned(context, risks=LATE, risk_correlation=[{"risks": ["a", "b"], "correlation": 1.0}])
+    assert together.schedule.finish.p50 <= apart.schedule.finish.p50
+    assert (together.schedule.finish.p90 - apart.schedule.finish.p90).days > 25
+    assert (pair.schedule.finish.p90 - apart.schedule.finish.p90).days > 10
+    assert planned(context, risks=LATE, risk_correlation=0.0).schedule.finish == apart.schedule.finish
+
+
 def test_days_of_a_risk_are_its_own(context: AppContext) -> None:
     """Stated days instead of the share of the runs; none where 0 is stated; an unlikely risk moves the p90 alone."""
     base = {"name": "delivery", "tier": "validation", "cost_share_of_tier": 0.5}
@@ -235,9 +247,10 @@ def test_a_pool_is_named_by_the_runs_that_take_it(context: AppContext) -> None:
         {"overhead": dict.fromkeys(OVERHEADS, 0.4)},
         {"risks": [{"name": "r", "probability": 0.6, "tier": "production", "cost_share_of_tier": 0.8}]},
         {"risks": [{"name": "r", "probability": 0.6, "days": {"p10": 10, "p50": 20, "p90": 40}}]},
+        {"risks": LATE, "risk_correlation": 1.0},
         {"tiers": side_by_side()},
     ],
-    ids=["overheads", "a share lost", "days lost", "a shared pool"],
+    ids=["overheads", "a share lost", "days lost", "days lost together", "a shared pool"],
 )
 def test_every_trial_takes_the_time_that_the_plan_does(context: AppContext, sections: dict[str, Any]) -> None:
     """Median and p90 of the trials, within what a run's own trials differ from its range by."""
