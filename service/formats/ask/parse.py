@@ -39,6 +39,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(sentence, with_program(sentence, _without_vendors(pieces), vocabulary))
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
+    slots = [slot for slot in slots if not (slot.implied and slot.name == "count" and _is_asked(tokens, slot))]
     slots = _single_ones(tokens, _plain_reserved(slots))
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
@@ -109,6 +110,11 @@ def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary:
     others = [name for name in vocabulary.providers if name.value not in names]
     first, last = excluded[0].first, excluded[-1].last
     return [*found, *(Slot("provider", name, first, last, "" if at else note) for at, name in enumerate(others))]
+
+
+def _is_asked(tokens: Sequence[Token], slot: Slot) -> bool:
+    """Whether the number is what is asked for: how many p5.48xlarge."""
+    return slot.first > 0 and tokens[slot.first - 1].text == "many"
 
 
 def _single_ones(tokens: Sequence[Token], slots: list[Slot]) -> list[Slot]:

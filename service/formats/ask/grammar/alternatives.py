@@ -13,6 +13,8 @@ from service.formats.ask.lexing.tokens import Sentence
 AXES = ("model", "params", "tokens", "precision", "method", "optimizer", "seq_len")
 """Slots of which several are so many ways."""
 THAN = frozenset({"than", "over"})
+CHANGE = dict.fromkeys(("precision", "optimizer", "method", "model"), frozenset({"to"}))
+"""From one to the other: of names no range is meant."""
 LISTED = EITHER | THAN | {"and", "&", ",", "/", "plus"}
 """What joins them where a comparison is asked for."""
 SKIPPED = frozenset(
@@ -25,7 +27,11 @@ def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
     found = _tuning_as_method(sentence, slots)
     asked = any(slot.name == "intent" and slot.value == "compare" for slot in slots)
     joints = LISTED if asked else EITHER | THAN
-    axes = [axis for axis in AXES if _are_ways(sentence, [slot for slot in found if slot.name == axis], ranges, joints)]
+    axes = [
+        axis
+        for axis in AXES
+        if _are_ways(sentence, [slot for slot in found if slot.name == axis], ranges, joints | CHANGE.get(axis, EITHER))
+    ]
     if len(axes) != 1:
         return list(slots)
     ways = [slot for slot in found if slot.name == axes[0]]

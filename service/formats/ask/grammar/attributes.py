@@ -14,6 +14,8 @@ OVERHEADS = ("overhead_evaluation", "overhead_debugging", "overhead_reruns")
 OVERHEAD = "overhead"
 """One of no kind."""
 SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability", OVERHEAD, *OVERHEADS})
+USE = "use"
+"""A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
 QUEUE = "queue_hours"
 """The attribute whose figure is a time."""
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
@@ -77,7 +79,7 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
 
 def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:
     """Of an attribute that a number is of."""
-    if key in SHARES:
+    if key in SHARES or key == USE:
         return _share(key, figure)
     if key == "seq_len":
         return None if figure.unit else _seq_len(figure)
@@ -97,6 +99,10 @@ def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:
 
 
 def _share(key: str, figure: Figure) -> tuple[str, object, str] | None:
+    """Name, value and note of a part of a whole; None of what is none."""
+    if key == USE and figure.unit != "percent" and figure.value >= 1:
+        return None
+    key = "utilisation" if key == USE else key
     if figure.unit == "percent":
         return key, float(figure.value / 100), ""
     if figure.unit:  # an amount of money is no share

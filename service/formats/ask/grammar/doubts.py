@@ -22,7 +22,26 @@ SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
 WEAK = frozenset(
     (
-        *("usage", "sure", "certain", "confident", "load", "batch", "context", "seq", "growing", "power", "energy", "electricity"),
+        *(
+            "usage",
+            "sure",
+            "certain",
+            "confident",
+            "load",
+            "batch",
+            "context",
+            "seq",
+            "growing",
+            "power",
+            "energy",
+            "electricity",
+            "power draw",
+            "power consumption",
+            "power usage",
+            "energy use",
+            "energy usage",
+        ),
+        *("energy consumption", "electricity use", "electricity consumption"),
         *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "evals", "debugging", "reruns"),
     )
 )
@@ -47,6 +66,11 @@ QUESTIONS: Mapping[str, str] = {
     "z": "this limit has no place here: which number is meant?",
 }
 """What to ask about pieces that no rule reads, by their kind."""
+OTHER_UNITS: Mapping[str, str] = {
+    "runs": "a question is of one run: ask of one, or plan all of them as a program (POST /v1/estimate/program)",
+    "prompts": "data of RL are counted in answers: how many to each prompt, such as 20k prompts, 16 samples each?",
+}
+"""What to ask about a number of things that no request counts; of all others how many tokens they are."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
@@ -224,7 +248,9 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
             "a batch is stated in tokens: how many?",
         )
     if slot.name == "other_unit":
-        return Doubt(text, (), f"data are counted in tokens, or samples: how many are these {slot.value}?")
+        return Doubt(
+            text, (), OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")
+        )
     if slot.name == "span":
         return Doubt(text, (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?")
     if slot.name == "share":

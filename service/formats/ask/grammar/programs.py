@@ -32,6 +32,8 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     asked = sentence.part(first, last)
     found = _programs_like(asked, vocabulary)
     before, after = list(pieces[:begin]), list(pieces[stop:])
+    if not found and _says_run(pieces[begin:stop]):
+        return list(pieces), []
     if len(found) == 1 and (compact(asked) in compact(found[0].value)):
         return [*before, Piece("G", Chosen(found[0], asked), first, last), *after], []
     names = tuple(name.value for name in found) or tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
@@ -57,6 +59,12 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
         )
         found.append(Piece("G", Chosen(named[0], text), piece.first, piece.last) if len(named) == 1 else piece)
     return found
+
+
+def _says_run(pieces: Sequence[Piece]) -> bool:
+    """Whether pieces are of a run on some machine, and no name: 8B model, 4T tokens, 384 H100."""
+    kinds = {piece.kind for piece in pieces}
+    return bool(kinds & {"A", "C"}) and any(_is_of_run(piece) and piece.kind not in "AC" for piece in pieces)
 
 
 def _is_of_run(piece: Piece) -> bool:

@@ -144,6 +144,21 @@ def samples_of(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("tokens", plain(samples.value * length.value), *_span(pieces), note=note)
 
 
+def answers(pieces: Pieces) -> Iterator[Slot]:
+    """20k prompts, 16 samples each: the answers to all of them."""
+    prompts, each = figures(pieces)
+    if any(piece.value == "prompts" for piece in pieces):
+        note = f"{plain(prompts.value):,} prompts, {plain(each.value):,} answers to each"
+        yield Slot("samples", plain(prompts.value * each.value), *_span(pieces), note=note)
+
+
+def keyed_price(pieces: Pieces) -> Iterator[Slot]:
+    """price=2.5: dollars for an accelerator-hour."""
+    figure = figures(pieces)[0]
+    if pieces[0].value == "price" and figure.scale == 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
 def examples(pieces: Pieces) -> Iterator[Slot]:
     """200k examples: samples, where alone they are a question for help."""
     if pieces[-1].value == "help":

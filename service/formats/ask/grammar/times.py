@@ -48,6 +48,17 @@ def start(pieces: Pieces) -> Iterator[Slot]:
     yield _slot("start", period.last + DAY if pieces[0].kind == "q" else period.first, pieces, period)
 
 
+def named_after(pieces: Pieces) -> Iterator[Slot]:
+    """1 Feb start, 30 June deadline."""
+    if pieces[-1].value == "start":
+        period = _period(pieces[0])
+        yield _slot("start", period.first, pieces, period)
+    elif pieces[-1].value == "deadline":
+        period = _period(pieces[0])
+        note = f"the {period.unit}'s first day; by its end would be {period.last.isoformat()}" if period.unit != "day" else ""
+        yield _slot("deadline", period.first, pieces, period, note)
+
+
 def start_after(pieces: Pieces) -> Iterator[Slot]:
     """Start in two weeks."""
     duration = pieces[-1].value

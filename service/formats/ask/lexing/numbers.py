@@ -69,9 +69,17 @@ def read_figure(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
         end, unit = end + 1, "foreign"
     if not unit:
         end, unit = (end, "usd") if tokens[end - 1].text == "grand" else _read_unit(tokens, end)
-    if not unit and end < len(tokens) and tokens[end].text in _CENTS:
+    cents = end < len(tokens) and (
+        tokens[end].text in _CENTS or (tokens[end].text == "c" and tokens[end].glued and _is_rate(tokens, end + 1))
+    )
+    if not unit and cents:
         return end + 1, replace(figure, value=figure.value / 100, unit="usd")
     return end, replace(figure, unit=unit)
+
+
+def _is_rate(tokens: Sequence[Token], at: int) -> bool:
+    """Whether what follows says of what a price is: 11c/kWh."""
+    return at < len(tokens) and tokens[at].text in _PER
 
 
 def _read_currency(tokens: Sequence[Token], at: int) -> tuple[int, str]:
