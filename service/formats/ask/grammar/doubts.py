@@ -78,7 +78,7 @@ OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeti
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 BESIDES = frozenset({"yesterday", "today", "now"})
-EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", "."})
+EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""

@@ -237,6 +237,12 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
     yield from _accelerator_slots(pieces)
 
 
+def listed_count(pieces: Pieces) -> Iterator[Slot]:
+    """7B, 1T, 64, H100: the number before a comma."""
+    for slot in accelerators([pieces[0], pieces[-1]]):
+        yield replace(slot, note="read as the number of accelerators") if slot.name == "count" else slot
+
+
 def accelerators_and_list(pieces: Pieces) -> Iterator[Slot]:
     """[H100, H200], [64,128]: a comma within the figure says that it is a list of numbers."""
     if figures(pieces)[0].several:
@@ -372,7 +378,7 @@ def bare_price(pieces: Pieces) -> Iterator[Slot]:
     """At 32k, at 1.89: dollars without a sign."""
     figure = figures(pieces)[0]
     if figure.value >= LEAST_CAPEX_USD and figure.scale <= 10**6:
-        yield Slot("money_at", plain(figure.value), *_span(pieces), note="read as dollars")
+        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
     elif figure.scale == 1 and figure.value < MOST_PER_HOUR_USD:
         yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
 

@@ -52,9 +52,8 @@ SPAN = "days"
 
 @dataclass(frozen=True, slots=True)
 class CalendarPeriod:
-    """A day, month, quarter or year by its first and last day. `choices`: other readings, where there are several. `at_end`: the
-    end of something, `note`: how else it could be meant. `repeats`: what passes until there is another
-    such day, where it is one of many (friday, 1 March)."""
+    """A day, month, quarter or year by its first and last day. `choices`: other readings, where there are several. `at_end`: the end of
+    something, `note`: how else it could be meant. `repeats`: after which time there is another such day (friday, 1 March)."""
 
     first: date
     last: date
@@ -67,8 +66,7 @@ class CalendarPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A number of hours, days, weeks, months, quarters or years; `of_calendar`: from today on (6 weeks from now), `article`: a
-    day, which is a rate where no word stands before it."""
+    """A number of hours to years; `of_calendar`: from today on (6 weeks from now), `article`: a day, a rate where no word is before it."""
 
     value: Fraction
     unit: str
@@ -282,7 +280,7 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
 
 
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
-_FEASTS = {"christmas": (12, 25), "xmas": (12, 25)}
+_FEASTS = {"christmas": (12, 25), "xmas": (12, 25), "new year": (1, 1), "new years": (1, 1)}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
 _NEXT = ("next", "nxt")
 
@@ -293,8 +291,9 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
     if first in _DAYS_AHEAD:
         day = today + timedelta(days=_DAYS_AHEAD[first])
         return at + 1, CalendarPeriod(day, day)
-    if first in _FEASTS:
-        return at + 1, _cut(_next_of(today, _FEASTS[first]), "start")
+    feast = f"{first} {second}" if first == "new" else first
+    if feast in _FEASTS:
+        return at + len(feast.split()), _cut(_next_of(today, _FEASTS[feast]), "start")
     if first in _END_CODES:
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
     if first in _CALENDAR_UNITS and second == "end":

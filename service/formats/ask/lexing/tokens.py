@@ -24,6 +24,8 @@ _TOKEN = re.compile(
 )
 _FLAG = re.compile(r"(?<!\S)--(?=[a-z])", re.IGNORECASE)
 """What begins the name of an option: --tokens 1T."""
+_TAG = re.compile(r"(?<=\d):(?=\d+(?:\.\d+)?[bm](?![^\W_]))", re.IGNORECASE)
+"""What parts a model and its size: llama3.1:8b."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
@@ -69,7 +71,7 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
-    return " ".join(_FLAG.sub(", ", _ARROW.sub(" to ", plain)).translate(_HYPHENS).split())
+    return " ".join(_TAG.sub("-", _FLAG.sub(", ", _ARROW.sub(" to ", plain))).translate(_HYPHENS).split())
 
 
 def tokenise(text: str) -> tuple[Token, ...]:

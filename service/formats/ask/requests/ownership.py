@@ -29,6 +29,7 @@ PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 def buy_or_rent_request(draft: Draft) -> Request:
     """POST /v1/buy-or-rent."""
     draft.slots.each("rent")
+    draft.rename("bare_sum", "money_at", "read as dollars")
     draft.rename("bare_rate", "price_per_hour", "read as dollars for an accelerator-hour")
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
     years = years or _reserved_years(draft)
@@ -131,7 +132,7 @@ def _shared_among(slot: Slot, usd: float, count: int, machine: int) -> tuple[int
         return 1, ""
     if machine and slot.name in ("capex", "money_at") and not slot.implied and usd <= MOST_ACCELERATOR_USD * machine:
         return machine, f"for a node of {machine}"
-    of_all = count and not machine and slot.name in MONEY and LIKELY_USD[0] * count <= usd <= LIKELY_USD[1] * count
+    of_all = count and not machine and slot.name in ("capex", *MONEY) and LIKELY_USD[0] * count <= usd <= LIKELY_USD[1] * count
     return (count, f"read as for all {count:,}") if of_all else (1, "")
 
 
