@@ -184,6 +184,8 @@ class TierModel:
 
     `overhead_share`: overheads with a fixed share of the run cost; `overhead_field_paths`: fields whose values are further shares.
     `other_lines_usd`: the tier's own cost lines. `accruing_share`: its part of the program's costs that belong to no tier.
+    `pass_probability` is that of one decision; a failed one has the tier repeated `repeats` times at most, each with `repeat_usd` beside
+    its runs and overheads.
     """
 
     runs: tuple[RunModel, ...]
@@ -196,6 +198,18 @@ class TierModel:
     gate_field_path: str | None = None
     overhead_field_paths: tuple[str, ...] = ()
     drawn_overheads: tuple[DrawnOverhead, ...] = ()
+    repeats: int = 0
+    repeat_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatModel:
+    """An activity that repeats another, `source`, where a tier's gate is failed `number` times; it takes as long as that one."""
+
+    activity: str
+    source: str
+    tier: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +229,7 @@ class ProgramModel:
     accruing_usd_per_month: float
     risks: tuple[RiskModel, ...]
     risk_mixing: tuple[tuple[float, ...], ...] = ()
+    repeats: tuple[RepeatModel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

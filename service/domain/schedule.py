@@ -59,7 +59,7 @@ class Activity:
     `proportional_to`: activities whose durations without queues it follows, with the factor of each; `duration` then gives the same by
     percentiles. `probability`: that it takes place at all. `occurs_with`: activities whose independent deviations make up the one that
     decides it, with the weight of each; empty: its own. `pool`: the accelerators that it occupies `accelerators` of; of those that wait
-    for a pool the lowest `priority` number goes first.
+    for a pool the lowest `priority` number goes first. `repeats`: the activity that it repeats.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Activity:
     pool: str = ""
     accelerators: int = 0
     priority: int = 0
+    repeats: str = ""
 
     @property
     def hours(self) -> Range:
@@ -87,6 +88,11 @@ class Activity:
     def median_hours(self) -> float:
         """Median of the duration without the queue [open h]: 0 where it rather does not take place."""
         return self.hours.p50 if self.probability > 0.5 else 0.0
+
+    @property
+    def median_queue_hours(self) -> float:
+        """Median of the queue [open h]: 0 where it rather does not take place."""
+        return self.queue_hours.p50 if self.probability > 0.5 else 0.0
 
     @property
     def is_event(self) -> bool:

@@ -15,6 +15,8 @@ from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.schedule import AcceleratorPool
 
+MAX_REPEATS_ON_FAIL = 5
+
 
 @dataclass(frozen=True, slots=True)
 class GateCriteria:
@@ -30,7 +32,7 @@ class TierGate:
     """The decision after a tier, and its evidence. `pass_probability`: that the program goes on. `sign_off_days`: working days.
 
     `sensitivity` and `specificity`: how well the evidence tells whether going on is right. `continue_if` and `stop_if`: criteria that are
-    agreed up front.
+    agreed up front. A failed gate has its tier repeated `repeat_on_fail` times at most, and is decided again each time.
     """
 
     decides: Annotated[str, Doc("What is decided", max_length=500)]
@@ -42,6 +44,7 @@ class TierGate:
     continue_if: Annotated[GateCriteria | None, Doc("Criteria to continue, all of which hold; null: none are stated")] = None
     stop_if: Annotated[GateCriteria | None, Doc("Criteria to stop, all of which hold; null: none are stated")] = None
     committed_usd: Annotated[Decimal, Doc("Still to be paid where the program stops here", "USD")] = Decimal(0)
+    repeat_on_fail: Annotated[int, Doc("Times that the tier is repeated at most where the gate is failed", maximum=MAX_REPEATS_ON_FAIL)] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,10 @@ class Tier:
 
     @property
     def pass_probability(self) -> float:
-        """Probability that the program goes on after this tier, 1 without a gate [1]."""
-        return 1.0 if self.gate is None else self.gate.pass_probability
+        """Probability that the program goes on after this tier and its repeats, 1 without a gate [1]."""
+        if self.gate is None or not self.gate.repeat_on_fail:
+            return 1.0 if self.gate is None else self.gate.pass_probability
+        return float(1 - (1 - self.gate.pass_probability) ** (self.gate.repeat_on_fail + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from service.domain.quantities import Range
 from service.domain.schedule import DeadlineOption, LatestStart
 from service.domain.training.estimate import FinishDates
 
-ActivityKind = Literal["run", "overhead", "evaluation", "sign_off", "mitigation", "risk", "gate", "milestone", "release"]
+ActivityKind = Literal["run", "overhead", "evaluation", "sign_off", "mitigation", "risk", "gate", "repeat", "milestone", "release"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from service.domain.training.estimate import FinishDates
 from service.engine.numerics.money import ZERO, share_usd, sum_usd
 from service.engine.programs.budget import CONTINGENCY_LINE, loaded_run_costs
 from service.engine.programs.contingency import combine_ranges, total_range
-from service.engine.programs.gates import TierSpending, gate_tree, spending_by_tier
+from service.engine.programs.gates import TierSpending, gate_tree, spending_by_tier, tier_repeats
 from service.engine.programs.value import outcome_value_usd
 
 STATE_WORTH = "state what the outcome is worth: outcome.value_usd_per_point or value_curve"
@@ -75,7 +75,11 @@ def cost_ahead(program: Program, plan: ProgramPlan, sunk_usd: Decimal) -> Range:
     held = share_usd(reserved / float(plan.envelope.reserve_usd), contingency) if plan.envelope.reserve_usd else ZERO
     runs = [usd.scaled(share) for share, tier in zip(shares, plan.tiers, strict=True) if share for usd in loaded_run_costs(tier)]
     risks = [_risk_left(risk, plan.tiers, shares) for risk in plan.risks]
-    return total_range(left, left - held, risks, combine_ranges(runs, program.correlation), program.risk_correlation)
+    repeats = [
+        replace(again, expected_usd=share_usd(share, again.expected_usd), deviation_usd=share * again.deviation_usd)
+        for share, again in zip(shares, tier_repeats(program, plan.tiers), strict=True)
+    ]
+    return total_range(left, left - held, risks, combine_ranges(runs, program.correlation), program.risk_correlation, repeats)
 
 
 def expected_cost_ahead(spending: Sequence[TierSpending], tiers_over: int, sunk_usd: Decimal) -> float:

@@ -31,7 +31,7 @@ from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.numerics.ranges import comonotone_sum
 from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
-from service.engine.programs.gates import TierSpending, expected_usd, gate_tree, price_gates, spending_by_tier
+from service.engine.programs.gates import TierRepeats, TierSpending, expected_usd, gate_tree, price_gates, spending_by_tier, tier_repeats
 from service.engine.programs.information import gate_information
 from service.engine.programs.validation import check_program, plan_warnings
 from service.engine.programs.value import outcome_value_usd, outcome_values, points_between
@@ -66,25 +66,28 @@ def plan_budget(program: Program) -> ProgramPlan:
     overheads = tuple(_overhead_block(*pair, tiers) for pair in zip(program.overheads, overhead_usd, strict=True))
     risks = assess_risks(program.risks, tiers, None if program.outcome is None else program.outcome.delay_usd_per_day)
     spread = combine_ranges([usd for tier in tiers for usd in loaded_run_costs(tier)], program.correlation)
-    spent = sum_usd(tier.loaded_usd for tier in tiers) + sum_usd(line.usd for line in program.other_lines)
+    repeats = tier_repeats(program, tiers)
+    repeated = sum_usd(again.expected_usd for again in repeats)
+    spent = sum_usd(tier.loaded_usd for tier in tiers) + sum_usd(line.usd for line in program.other_lines) + repeated
     debugging = share_usd(program.reserves.evaluation_and_debugging, sum_usd(tier.cost_usd for tier in tiers))
     contingency = contingency_usd(program.reserves, spent, risks, spread, program.risk_correlation)
     budget = spent + debugging + contingency
     spending = spending_by_tier(program, tiers, debugging + contingency)
     endings = gate_tree(spending)
-    exploration = sum_usd(tier.loaded_usd for tier in tiers if tier.tier in EXPLORATION_TIERS)
+    loaded = zip(tiers, repeats, strict=True)
+    exploration = sum_usd(tier.loaded_usd + again.expected_usd for tier, again in loaded if tier.tier in EXPLORATION_TIERS)
     midpoint = program.midpoint_gate
     return ProgramPlan(
         name=program.name,
         outcome=None if program.outcome is None else _outcome(program.outcome, budget, tiers, endings),
-        total_usd=total_range(budget, spent + debugging, risks, spread, program.risk_correlation),
+        total_usd=total_range(budget, spent + debugging, risks, spread, program.risk_correlation, repeats),
         expected_usd=expected_usd(endings),
         completion_probability=math.prod(tier.pass_probability for tier in spending),
         envelope=Envelope(exploration, spent - exploration, debugging + contingency),
         tiers=tuple(replace(tier, gate=gate) for tier, gate in zip(tiers, _gates(program, spending), strict=True)),
         overhead=overheads,
         reserves=program.reserves,
-        lines=(*_lines(program, tiers, overheads), *_reserve_lines(program, debugging, contingency)),
+        lines=(*_lines(program, tiers, overheads), *_repeat_lines(tiers, repeats), *_reserve_lines(program, debugging, contingency)),
         risks=risks,
         endings=endings,
         midpoint=None if midpoint is None else MidpointBlock(midpoint, share_usd(midpoint.at_spend_share, budget)),
@@ -260,6 +263,14 @@ def _lines(program: Program, tiers: Sequence[TierBlock], overheads: Sequence[Ove
         *(BudgetLine(line.line, line.usd, line.basis) for line in program.other_lines),
     ]
     return [BudgetLine(tier.tier, tier.cost_usd, _tier_basis(tier)) for tier in tiers] + [line for line in lines if line.usd]
+
+
+def _repeat_lines(tiers: Sequence[TierBlock], repeats: Sequence[TierRepeats]) -> Iterator[BudgetLine]:
+    """What is expected to be spent on repeating tiers whose gates are failed at first."""
+    for tier, again in zip(tiers, repeats, strict=True):
+        if again.expected_usd:
+            mean = sum(again.probabilities)
+            yield BudgetLine(f"repeats: {tier.tier}", again.expected_usd, f"{mean:.3g} repeats expected, each {again.once_usd:,.2f} USD")
 
 
 def _reserve_lines(program: Program, debugging: Decimal, contingency: Decimal) -> list[BudgetLine]:

@@ -14,6 +14,7 @@ from service.domain.programs.program import Reserves, Risk, RiskCorrelation
 from service.domain.quantities import Range
 from service.engine.numerics.money import cents, share_usd, sum_usd
 from service.engine.numerics.ranges import P90_Z_SCORE
+from service.engine.programs.gates import TierRepeats
 from service.engine.programs.risk_register import covering_usd, independent_deviation_usd, simulate_losses
 from service.engine.programs.risks import risk_block
 
@@ -93,7 +94,12 @@ def contingency_usd(
 
 
 def total_range(
-    budget: Decimal, without_contingency: Decimal, risks: Sequence[RiskBlock], spread: Range, correlation: RiskCorrelation = None
+    budget: Decimal,
+    without_contingency: Decimal,
+    risks: Sequence[RiskBlock],
+    spread: Range,
+    correlation: RiskCorrelation = None,
+    repeats: Sequence[TierRepeats] = (),
 ) -> Range:
     """The budget as p50, and the percentiles of the program's cost as p10 and p90.
 
@@ -107,6 +113,8 @@ def total_range(
         Cost of all runs with overheads [USD].
     correlation : float, tuple of RiskPair, or None
         Of the risks [1]; None: they do not depend on each other.
+    repeats : sequence of TierRepeats
+        What repeats of tiers are expected to cost, and their deviation [USD].
 
     Returns
     -------
@@ -115,10 +123,12 @@ def total_range(
         budget [USD].
     """
     simulated = None if correlation is None else float(np.std(simulate_losses(risks, correlation).usd))
-    deviation = (independent_deviation_usd(risks) if simulated is None else simulated) * P90_Z_SCORE
+    of_risks = independent_deviation_usd(risks) if simulated is None else simulated
+    deviation = math.hypot(of_risks, *(again.deviation_usd for again in repeats)) * P90_Z_SCORE
     loss = float(expected_loss_usd(risks))
     middle, whole = float(without_contingency) + loss, float(budget)
-    below = math.hypot(spread.p50 - spread.p10, min(deviation, loss))
+    saved = loss + sum(float(again.expected_usd) for again in repeats)
+    below = math.hypot(spread.p50 - spread.p10, min(deviation, saved))
     above = math.hypot(spread.p90 - spread.p50, deviation)
     return Range(min(max(0.0, middle - below), whole), whole, max(middle + above, whole))
 

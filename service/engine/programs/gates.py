@@ -13,18 +13,76 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from service.domain.programs.plan import GateBlock, ProgramEnding, TierBlock
 from service.domain.programs.program import Program, TierGate
 from service.domain.programs.tiers import TierName
-from service.engine.numerics.money import CENT, ZERO, allocate, sum_usd
+from service.engine.numerics.money import CENT, ZERO, allocate, share_usd, sum_usd
 
 
 @dataclass(frozen=True, slots=True)
 class TierSpending:
-    """Spending on a tier [USD]: `own_usd` on its runs, overheads and own lines; `usd` with its part of lines without a tier."""
+    """Spending on a tier [USD]: `own_usd` on its runs, overheads, own lines and repeats; `usd` with its part of lines without a tier.
+
+    The repeats are those expected where the gate is passed in the end; `failed_usd` is spent in addition where it is failed for good.
+    """
 
     tier: TierName
     pass_probability: float
     own_usd: Decimal
     usd: Decimal
     reserve_usd: Decimal
+    failed_usd: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class TierRepeats:
+    """Repeats of a tier after a failed gate. `probabilities`: that the first, the second and so on takes place; `once_usd`: cost of one.
+
+    `expected_usd` and `deviation_usd` are of all of them, where the gate is passed in the end.
+    """
+
+    probabilities: tuple[float, ...] = ()
+    once_usd: Decimal = ZERO
+    expected_usd: Decimal = ZERO
+    deviation_usd: float = 0.0
+
+
+def repeat_probabilities(gate: TierGate | None) -> tuple[float, ...]:
+    """Probability that each repeat of a tier takes place, where its gate is passed in the end.
+
+    Parameters
+    ----------
+    gate : TierGate or None
+        Probability p to be passed, each time anew [1], and number n of repeats; None: no gate, no repeats.
+
+    Returns
+    -------
+    tuple of float
+        That at least i repeats are needed, i from 1 to n: sum of q^j from j = i to n over that from j = 0, with q = 1 - p [1].
+    """
+    if gate is None or gate.pass_probability >= 1:
+        return ()
+    powers = [(1 - gate.pass_probability) ** number for number in range(gate.repeat_on_fail + 1)]
+    return tuple(sum(powers[number:]) / sum(powers) for number in range(1, len(powers)))
+
+
+def tier_repeats(program: Program, tiers: Sequence[TierBlock]) -> list[TierRepeats]:
+    """Repeats of each tier: of its runs with their overheads, and of the suites that evaluate it.
+
+    Parameters
+    ----------
+    program : Program
+        Gates and evaluation.
+    tiers : sequence of TierBlock
+        Costs of runs and overheads [USD].
+    """
+    suites = program.evaluation.suites if program.evaluation is not None else ()
+    repeats = []
+    for tier, block in zip(program.tiers, tiers, strict=True):
+        found = repeat_probabilities(tier.gate)
+        once = block.loaded_usd + sum_usd(suite.usd or ZERO for suite in suites if suite.tier == tier.tier) if found else ZERO
+        mean = sum(found)
+        square = sum((2 * number - 1) * probability for number, probability in enumerate(found, 1))
+        deviation = math.sqrt(max(0.0, square - mean**2)) * float(once)
+        repeats.append(TierRepeats(found, once, share_usd(mean, once), deviation))
+    return repeats
 
 
 def spending_by_tier(program: Program, tiers: Sequence[TierBlock], reserves: Decimal) -> list[TierSpending]:
@@ -45,11 +103,15 @@ def spending_by_tier(program: Program, tiers: Sequence[TierBlock], reserves: Dec
         In the order of the tiers; adds up to the budget, to the cent.
     """
     weights = [tier.loaded_usd for tier in tiers]
-    lines = program.other_lines
+    lines, repeats = program.other_lines, tier_repeats(program, tiers)
     common = allocate(sum_usd(line.usd for line in lines if line.tier is None), weights)
-    own = [weight + sum_usd(line.usd for line in lines if line.tier == tier.tier) for weight, tier in zip(weights, tiers, strict=True)]
-    rows = zip(program.tiers, own, common, allocate(reserves, weights), strict=True)
-    return [TierSpending(tier.tier, tier.pass_probability, usd, usd + share, reserve) for tier, usd, share, reserve in rows]
+    own = [
+        weight + again.expected_usd + sum_usd(line.usd for line in lines if line.tier == tier.tier)
+        for weight, again, tier in zip(weights, repeats, tiers, strict=True)
+    ]
+    failed = [len(again.probabilities) * again.once_usd - again.expected_usd for again in repeats]
+    rows = zip(program.tiers, own, common, allocate(reserves, weights), failed, strict=True)
+    return [TierSpending(tier.tier, tier.pass_probability, usd, usd + share, *rest) for tier, usd, share, *rest in rows]
 
 
 def gate_tree(spending: Sequence[TierSpending]) -> tuple[ProgramEnding, ...]:
@@ -69,7 +131,7 @@ def gate_tree(spending: Sequence[TierSpending]) -> tuple[ProgramEnding, ...]:
     for tier in spending:
         spent += tier.usd + tier.reserve_usd
         if tier.pass_probability < 1:
-            endings.append(ProgramEnding(tier.tier, reached * (1 - tier.pass_probability), spent))
+            endings.append(ProgramEnding(tier.tier, reached * (1 - tier.pass_probability), spent + tier.failed_usd))
         reached *= tier.pass_probability
     return (*endings, ProgramEnding(None, reached, spent))
 

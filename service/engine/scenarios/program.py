@@ -1,7 +1,8 @@
 """A program in many trials at once: runs, overheads, risks, gates and calendar.
 
 Costs follow `engine.programs.budget`: overheads are shares of a tier's run cost; costs of no tier are divided among the tiers. A failed
-gate ends the spending. The calendar is that of the program with all gates passed, which is what a deadline is about.
+gate has its tier repeated as often as is stated, at the cost and time of the first attempt, then ends the spending. The calendar is that of
+the program with all gates passed, which is what a deadline is about.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.scenarios import DrawnOverhead, Floats, Ints, ProgramModel, RiskModel, RunModel, Singles, TierModel, Trials
+from service.domain.scenarios import DrawnOverhead, Floats, Ints, ProgramModel, RiskModel, RunModel, Singles, Trials
 from service.domain.schedule import ALWAYS_OPEN
 from service.engine.numerics.quantiles import range_quantiles
 from service.engine.scenarios.costs import usd_per_hour
+from service.engine.scenarios.gates import LEAST_UNIFORM, Flags, GateTrials, add_repeats, decide_gate, tiers_reached
 from service.engine.scenarios.phases import RunTrials
 from service.engine.scenarios.run import RUN_SCORES, SHARED_SCORES, Values, median_usd, simulate_run, uncertain_scores
 from service.engine.scheduling.activity_network import OrderedNetwork, order_network
@@ -25,10 +27,6 @@ from service.engine.scheduling.calendar import start_clock
 from service.engine.scheduling.critical_path import forward_pass, network_end
 from service.engine.scheduling.durations import add_proportional_hours
 from service.engine.training.cost import HOURS_PER_MONTH
-
-Flags = NDArray[np.bool_]
-# A score of 0 or 1 has no finite normal one.
-LEAST_UNIFORM = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class OrderedProgram:
     """A program with its network in topological order, the rows of its runs, and those of other uncertain activities (reviews).
 
     `drawn_rows`: overheads by row whose share has a value per trial. `risk_rows`: rows that take place where a risk happens, with the
-    risk's place.
+    risk's place. `repeat_rows`: rows that repeat another one, with that row, tier and number.
     """
 
     model: ProgramModel
@@ -72,14 +70,19 @@ class OrderedProgram:
     review_rows: tuple[int, ...]
     drawn_rows: tuple[tuple[int, DrawnOverhead], ...]
     risk_rows: tuple[tuple[int, int], ...]
+    repeat_rows: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TierTrials:
-    """A tier in each trial, shape (trials,): its runs [USD], the same with overheads and its share of other lines [USD], and [h]."""
+    """A tier in each trial, shape (trials,): its runs [USD], the same with overheads and its share of other lines [USD], and [h].
+
+    `repeat_usd`: cost of one repeat of it [USD].
+    """
 
     runs_usd: Floats
     usd: Floats
+    repeat_usd: Floats
     accelerator_hours: Floats
 
 
@@ -111,7 +114,11 @@ def order_program(model: ProgramModel) -> OrderedProgram:
     net = replace(net, clocks=tuple(always if activity.is_event else own for activity, own in zip(net.activities, net.clocks, strict=True)))
     rows = {activity.name: row for row, activity in enumerate(net.activities)}
     runs = tuple(rows[name] for tier in model.tiers for name in tier.activities)
-    own = (row for row, activity in enumerate(net.activities) if activity.hours.p10 < activity.hours.p90 and not activity.proportional_to)
+    own = (
+        row
+        for row, activity in enumerate(net.activities)
+        if activity.hours.p10 < activity.hours.p90 and not (activity.proportional_to or activity.repeats)
+    )
     return OrderedProgram(
         model=model,
         net=net,
@@ -119,6 +126,7 @@ def order_program(model: ProgramModel) -> OrderedProgram:
         review_rows=tuple(row for row in own if row not in runs),
         drawn_rows=tuple((rows[drawn.activity], drawn) for tier in model.tiers for drawn in tier.drawn_overheads),
         risk_rows=tuple((rows[risk.activity], place) for place, risk in enumerate(model.risks) if risk.activity is not None),
+        repeat_rows=tuple((rows[again.activity], rows[again.source], again.tier, again.number) for again in model.repeats),
     )
 
 
@@ -213,19 +221,22 @@ def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Valu
     runs = [simulate_run(run, own, values, rng, causes=causes) for run, own in scores]
     probabilities = (risk.probability if risk.field_path is None else values[risk.field_path] for risk in model.risks)
     occurred = [uniform < probability for uniform, probability in zip(_risk_draws(model, inputs.risks), probabilities, strict=True)]
-    end, delays = _simulate_calendar(program, runs, inputs.reviews, occurred, values)
+    gates = [decide_gate(tier, uniform, values) for tier, uniform in zip(model.tiers, inputs.gates, strict=True)]
+    end, delays = _simulate_calendar(program, runs, inputs.reviews, (occurred, gates), values)
     tiers = list(_simulate_tiers(model, runs, values, end))
-    passed = [_gate_passed(tier, uniform, values) for tier, uniform in zip(model.tiers, inputs.gates, strict=True)]
-    reached = _reached(passed, end.size)
+    reached = tiers_reached([gate.passed for gate in gates], end.size)
     tiers_usd = [tier.usd if loss is None else tier.usd + loss for tier, loss in zip(tiers, _losses(model, tiers, occurred), strict=True)]
+    spent = [add_repeats(usd, tier.repeat_usd, gate.repeats) for usd, tier, gate in zip(tiers_usd, tiers, gates, strict=True)]
+    whole = [add_repeats(usd, tier.repeat_usd, gate.repeats_if_passed) for usd, tier, gate in zip(tiers_usd, tiers, gates, strict=True)]
+    hours = [add_repeats(tier.accelerator_hours, tier.accelerator_hours, gate.repeats) for tier, gate in zip(tiers, gates, strict=True)]
     return Trials(
-        usd=_sum([usd * here for usd, here in zip(tiers_usd, reached[:-1], strict=True)]),
-        completed_usd=_sum(tiers_usd),
+        usd=_sum([usd * here for usd, here in zip(spent, reached[:-1], strict=True)]),
+        completed_usd=_sum(whole),
         hours=end,
-        accelerator_hours=_sum([tier.accelerator_hours * here for tier, here in zip(tiers, reached[:-1], strict=True)]),
+        accelerator_hours=_sum([used * here for used, here in zip(hours, reached[:-1], strict=True)]),
         completed=reached[-1],
         time_scores=_time_scores(model, runs, delays) if causes else {},
-        cost_scores=_cost_scores(model, runs, occurred, reached) if causes else {},
+        cost_scores=_cost_scores(model, runs, occurred, (gates, reached)) if causes else {},
     )
 
 
@@ -250,10 +261,17 @@ def _run_scores(model: ProgramModel, inputs: RandomInputs) -> Iterator[dict[str,
 
 
 def _simulate_calendar(
-    program: OrderedProgram, runs: list[RunTrials], reviews: Mapping[str, Singles], occurred: Sequence[Flags], values: Values
+    program: OrderedProgram,
+    runs: list[RunTrials],
+    reviews: Mapping[str, Singles],
+    happened: tuple[Sequence[Flags], Sequence[GateTrials]],
+    values: Values,
 ) -> tuple[Floats, dict[str, Floats]]:
-    """End of the program [h since the start], and hours beyond the median by cause: of reviews and of risks [h]."""
-    activities, trials = program.net.activities, runs[0].elapsed_hours.size
+    """End of the program [h since the start], and hours beyond the median by cause: of reviews, risks and repeats [h].
+
+    `happened`: which risks occur, and the gates.
+    """
+    (occurred, gates), activities, trials = happened, program.net.activities, runs[0].elapsed_hours.size
     hours = np.empty((len(activities), trials))
     for row, activity in enumerate(activities):
         hours[row] = activity.hours.p50
@@ -275,8 +293,19 @@ def _simulate_calendar(
             beyond += hours[row] - activities[row].hours.p50
     for row, run in zip(program.run_rows, runs, strict=True):
         hours[row] += np.maximum(run.queue_hours, 0.0)
-    delays = {name: rows for name, rows in (("reviews", beyond), ("risks", at_risk)) if np.any(rows)}
+    again = _repeat_hours(program, hours, gates)
+    delays = {name: rows for name, rows in (("reviews", beyond), ("risks", at_risk), ("repeats", again)) if np.any(rows)}
     return network_end(forward_pass(program.net, hours)), delays
+
+
+def _repeat_hours(program: OrderedProgram, hours: Floats, gates: Sequence[GateTrials]) -> Floats:
+    """Set the rows that repeat others; returns their sum in each trial [h]."""
+    whole = np.zeros(hours.shape[1])
+    for row, source, tier, number in program.repeat_rows:
+        times = gates[tier].repeats_if_passed
+        hours[row] = 0.0 if times is None else hours[source] * (times >= number)
+        whole += hours[row]
+    return whole
 
 
 def _simulate_tiers(model: ProgramModel, runs: list[RunTrials], values: Values, end_hours: Floats) -> Iterator[TierTrials]:
@@ -292,7 +321,8 @@ def _simulate_tiers(model: ProgramModel, runs: list[RunTrials], values: Values, 
             share = share + values[path]
         usd = cost * share + (tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share)
         hours = _sum([run.accelerator_hours for run in trials])
-        yield TierTrials(cost, usd, hours)
+        again_usd = cost * (share - model.reserve_share) + (tier.overhead_usd + tier.repeat_usd)
+        yield TierTrials(cost, usd, again_usd, hours)
 
 
 def _losses(model: ProgramModel, tiers: list[TierTrials], occurred: list[Flags]) -> list[Floats | None]:
@@ -308,21 +338,6 @@ def _losses(model: ProgramModel, tiers: list[TierTrials], occurred: list[Flags])
     return losses
 
 
-def _gate_passed(tier: TierModel, uniform: Singles, values: Values) -> Flags | None:
-    """Trials in which a tier's gate is passed; None for a gate that is always passed."""
-    if tier.gate_field_path is not None:
-        return uniform < values[tier.gate_field_path]
-    return None if tier.pass_probability >= 1 else uniform < tier.pass_probability
-
-
-def _reached(passed: list[Flags | None], trials: int) -> list[Flags]:
-    """Trials that reach each tier, and last those that pass all gates."""
-    reached = [np.ones(trials, dtype=bool)]
-    for gate in passed:
-        reached.append(reached[-1] if gate is None else reached[-1] & gate)
-    return reached
-
-
 def _time_scores(model: ProgramModel, runs: list[RunTrials], delays: Mapping[str, Floats]) -> dict[str, Floats]:
     scores = _combined_scores(model, runs, lambda run: 1 / run.concurrency)
     queued = [(run, trials.queue_hours) for run, trials in zip(list_runs(model), runs, strict=True)]
@@ -332,9 +347,11 @@ def _time_scores(model: ProgramModel, runs: list[RunTrials], delays: Mapping[str
     return {**scores, **delays}
 
 
-def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flags], reached: list[Flags]) -> dict[str, Floats]:
+def _cost_scores(
+    model: ProgramModel, runs: list[RunTrials], occurred: list[Flags], decided: tuple[list[GateTrials], list[Flags]]
+) -> dict[str, Floats]:
     """Score of each cause of the cost. Prices, risks and gates count as shares of the median cost, so they compare across models."""
-    scores = _combined_scores(model, runs, usd_per_hour)
+    (gates, reached), scores = decided, _combined_scores(model, runs, usd_per_hour)
     tiers_usd = [sum(median_usd(run) for run in tier.runs) for tier in model.tiers]
     total_usd = sum(tiers_usd) or 1.0  # without a price nothing is made of the scores
     prices = [
@@ -349,6 +366,9 @@ def _cost_scores(model: ProgramModel, runs: list[RunTrials], occurred: list[Flag
         scores["risks"] = _sum(risks)
     if reached[-1] is not reached[0]:
         scores["gates"] = _sum([usd / total_usd * here for usd, here in zip(tiers_usd, reached[:-1], strict=True)])
+    repeats = [usd / total_usd * gate.repeats for usd, gate in zip(tiers_usd, gates, strict=True) if gate.repeats is not None]
+    if repeats:
+        scores["repeats"] = _sum(repeats)
     return scores
 
 

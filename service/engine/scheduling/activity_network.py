@@ -67,7 +67,7 @@ def earliest_start_hours(activity: Activity, start: date) -> float:
 def median_finish_hours(net: OrderedNetwork, row: int, start_hours: float) -> float:
     """Finish of an activity that starts at `start_hours`, its queue and duration at their medians [h since the network's start]."""
     activity = net.activities[row]
-    open_hours = activity.queue_hours.p50 + activity.median_hours
+    open_hours = activity.median_queue_hours + activity.median_hours
     return float(add_open_hours(net.clocks[row], np.array([start_hours]), np.array([open_hours]))[0])
 
 

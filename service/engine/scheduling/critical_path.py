@@ -53,7 +53,7 @@ def deadline_hours(start: date, deadline: date, pointer: str = "/deadline") -> f
 
 def median_durations(net: OrderedNetwork) -> Floats:
     """Medians of durations with queues, (activities, 1) [open h]."""
-    return np.array([activity.queue_hours.p50 + activity.median_hours for activity in net.activities]).reshape(-1, 1)
+    return np.array([activity.median_queue_hours + activity.median_hours for activity in net.activities]).reshape(-1, 1)
 
 
 def forward_pass(net: OrderedNetwork, hours: Floats) -> ActivityTimes:

@@ -95,9 +95,9 @@ def sample_durations(net: OrderedNetwork, draws: DurationDraws) -> Floats:
             hours[row] = _sample_duration(activity, draws)
     add_proportional_hours(net, hours)
     for row, activity in enumerate(net.activities):
+        hours[row] += _sample_queue(activity, draws)
         if activity.probability < 1:
             hours[row] *= _occurrence_scores(activity, draws) < NormalDist().inv_cdf(max(activity.probability, MIN_PROBABILITY))
-        hours[row] += _sample_queue(activity, draws)
     return hours
 
 

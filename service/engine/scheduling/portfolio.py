@@ -166,6 +166,7 @@ def _joined(program: str, activity: Activity, first: tuple[str, ...]) -> Activit
         predecessors=tuple(member_activity(program, name) for name in activity.predecessors) or first,
         proportional_to=tuple((member_activity(program, name), factor) for name, factor in activity.proportional_to),
         occurs_with=tuple((member_activity(program, name), weight) for name, weight in activity.occurs_with),
+        repeats=member_activity(program, activity.repeats) if activity.repeats else "",
     )
 
 

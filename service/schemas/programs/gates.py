@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from marshmallow import ValidationError
+
+from service.domain.programs.program import MAX_REPEATS_ON_FAIL
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Items, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.fields import Choice, Items, NotNegative, Number, OwnField, Part, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS, MAX_NAMES, short_name, usd_amount
 from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.risks import ProgramRiskSchema
@@ -23,6 +28,21 @@ class CriteriaSchema(Schema):
     cpi_below = NotNegative(maximum=100, description="Upper bound of the cost performance index [1]")
 
 
+class RepeatsField(OwnField):
+    """How often: true is once, false never, or a number."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:  # noqa: ARG002
+        if isinstance(value, bool):
+            return int(value)
+        if type(value) is not int or not 0 <= value <= MAX_REPEATS_ON_FAIL:
+            raise ValidationError(f"must be true, false or a whole number from 0 to {MAX_REPEATS_ON_FAIL}")
+        return value
+
+    def openapi(self) -> dict[str, Any]:
+        """A boolean or a number."""
+        return {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 0, "maximum": MAX_REPEATS_ON_FAIL}]}
+
+
 class PivotGateSchema(Schema):
     """The decision after a tier of a pivot, and its evidence."""
 
@@ -35,6 +55,9 @@ class PivotGateSchema(Schema):
     continue_if = Part(CriteriaSchema, description="Criteria to continue, all of which hold; agreed up front")
     stop_if = Part(CriteriaSchema, description="Criteria to stop, all of which hold; agreed up front")
     committed_usd = usd_amount(description=COMMITTED)
+    repeat_on_fail = RepeatsField(
+        description="Whether the tier is repeated where the gate is failed, or how many times at most; left out: false, the program ends"
+    )
 
 
 class PivotTierSchema(Schema):

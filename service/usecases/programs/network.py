@@ -18,9 +18,11 @@ from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
 from service.domain.schedule import Activity, ActivityNetwork, Closure, WeeklyWindow, WorkCalendar
 from service.engine.programs.budget import calendar_hours
+from service.engine.programs.gates import repeat_probabilities
 from service.engine.scheduling.activity_network import OrderedNetwork
 from service.engine.scheduling.calendar import HOURS_PER_DAY, business_calendar, finish_day, start_clock
 from service.engine.scheduling.critical_path import forward_pass
+from service.engine.scheduling.repetition import Repetition, repeat_activities, repeat_name
 from service.engine.scheduling.resource_levelling import LevelledNetwork, level_resources
 from service.presets.programs import find_program_default
 from service.usecases.programs.defaults import take_or_default
@@ -89,6 +91,11 @@ def gate_name(tier: str) -> str:
     return f"gate: {tier}"
 
 
+def decision_name(tier: Tier) -> str:
+    """The name on the calendar of a tier's last decision: its gate, after all repeats."""
+    return repeat_name(gate_name(tier.tier), len(repeat_probabilities(tier.gate)))
+
+
 def earliest_finishes(net: OrderedNetwork) -> dict[str, date]:
     """Day on which each activity is over with every duration and queue at its p10."""
     times = forward_pass(net, np.array([[_least_hours(activity)] for activity in net.activities]))
@@ -97,7 +104,7 @@ def earliest_finishes(net: OrderedNetwork) -> dict[str, date]:
 
 def _least_hours(activity: Activity) -> float:
     """Queue and duration at their p10 [open h]; what may not take place takes no time."""
-    return activity.queue_hours.p10 + (activity.hours.p10 if activity.probability > CERTAIN_FROM else 0.0)
+    return activity.queue_hours.p10 + activity.hours.p10 if activity.probability > CERTAIN_FROM else 0.0
 
 
 def plan_reports(request: Request, start: date, finish: date, notes: AssumptionLog) -> ReportingPlan:
@@ -113,22 +120,48 @@ def _tiers(
     context: SchedulingContext,
     notes: AssumptionLog,
 ) -> Iterator[Entry]:
-    """Tier by tier the work before the runs, the runs, the work after them, and the gate that waits for all of it."""
+    """Tier by tier the work of it, and its repeats where its gate may be failed at first."""
     before: tuple[str, ...] = ()
     for index, tier in enumerate(tiers):
-        first, then = (tuple(_tier_work(context, tier, before_runs)) for before_runs in (True, False))
-        yield from _chain(first, before, context)
-        ready = (first[-1].name,) if first else before
-        for place, run in enumerate(tier.runs):
-            estimated = runs[tier.tier, run.name]
-            predecessors = _run_predecessors(request["tiers"][index]["runs"], place, tier, ready, context.groups, estimated.pointer)
-            yield _run_activity(tier, run, estimated, predecessors, context, notes), "run", tier.tier
-        done = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
-        yield from _chain(then, done, context)
-        if tier.gate is not None:
-            name, days, waits_for = gate_name(tier.tier), Range.exactly(tier.gate.sign_off_days), (then[-1].name,) if then else done
-            yield _office_activity(name, days, waits_for, context, f"/tiers/{index}/gate"), "gate", tier.tier
+        attempt = list(_tier(request, index, tier, runs, before, context, notes))
+        yield from attempt
+        for number, probability in enumerate(repeat_probabilities(tier.gate), 1):
+            yield from _repeat_tier(tier, attempt, number, probability)
         before = context.groups[tier.tier].last
+
+
+def _tier(
+    request: Request,
+    index: int,
+    tier: Tier,
+    runs: Mapping[tuple[str, str], EstimatedRun],
+    before: tuple[str, ...],
+    context: SchedulingContext,
+    notes: AssumptionLog,
+) -> Iterator[Entry]:
+    """The work before a tier's runs, the runs, the work after them, and the gate that waits for all of it."""
+    first, then = (tuple(_tier_work(context, tier, before_runs)) for before_runs in (True, False))
+    yield from _chain(first, before, context)
+    ready = (first[-1].name,) if first else before
+    for place, run in enumerate(tier.runs):
+        estimated = runs[tier.tier, run.name]
+        predecessors = _run_predecessors(request["tiers"][index]["runs"], place, tier, ready, context.groups, estimated.pointer)
+        yield _run_activity(tier, run, estimated, predecessors, context, notes), "run", tier.tier
+    done = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
+    yield from _chain(then, done, context)
+    if tier.gate is not None:
+        name, days, waits_for = gate_name(tier.tier), Range.exactly(tier.gate.sign_off_days), (then[-1].name,) if then else done
+        yield _office_activity(name, days, waits_for, context, f"/tiers/{index}/gate"), "gate", tier.tier
+
+
+def _repeat_tier(tier: Tier, attempt: Sequence[Entry], number: int, probability: float) -> Iterator[Entry]:
+    """A tier once more after its gate: runs, work and gate, without what risks and mitigations take, which are there once."""
+    gate = gate_name(tier.tier)
+    kinds = {activity.name: kind for activity, kind, _ in attempt}
+    once = {name for name, kind in kinds.items() if kind in ("risk", "mitigation")}
+    repetition = Repetition(number, repeat_name(gate, number - 1), probability, repeat_name(gate, 1))
+    for activity in repeat_activities([activity for activity, _, _ in attempt], once, repetition):
+        yield activity, "repeat", tier.tier
 
 
 def _tier_work(context: SchedulingContext, tier: Tier, before_runs: bool) -> Iterator[TimedWork]:
@@ -199,8 +232,9 @@ def _index_names(request: Request, tiers: Sequence[Tier], work: Sequence[TimedWo
     by_run: dict[str, list[str]] = defaultdict(list)
     for tier in tiers:
         runs = tuple(activity_name(tier.tier, run.name) for run in tier.runs)
-        gate = (gate_name(tier.tier),) if tier.gate else ()
-        groups |= {name: ActivityGroup.single(name) for name in (*runs, *gate)}
+        gate = (decision_name(tier),) if tier.gate else ()
+        groups |= {name: ActivityGroup.single(name) for name in runs}
+        groups |= {gate_name(tier.tier): ActivityGroup((gate_name(tier.tier),), gate)} if gate else {}
         before, then = (tuple(one.name for one in work if one.tier == tier.tier and one.before_runs is first) for first in (True, False))
         groups[tier.tier] = ActivityGroup((*before[:1], *runs), gate or then[-1:] or runs)
         for run, name in zip(tier.runs, runs, strict=True):

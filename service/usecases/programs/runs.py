@@ -263,7 +263,7 @@ def _gate(tier: Request, notes: AssumptionLog) -> TierGate | None:
         return None
     path = f"tiers.{tier['tier']}.gate"
     values = {name: take_or_default(gate, f"{path}.{name}", notes) for name in ("pass_probability", "sign_off_days")}
-    stated = {name: gate[name] for name in ("sensitivity", "specificity", "committed_usd") if name in gate}
+    stated = {name: gate[name] for name in ("sensitivity", "specificity", "committed_usd", "repeat_on_fail") if name in gate}
     go, stop = (GateCriteria(**gate[name]) if name in gate else None for name in ("continue_if", "stop_if"))
     return TierGate(gate["decides"], evidence=gate.get("evidence"), continue_if=go, stop_if=stop, **values, **stated)
 

@@ -28,7 +28,7 @@ from service.usecases.evaluation.plan import plan_evaluation
 from service.usecases.programs.defaults import take_or_default
 from service.usecases.programs.estimates import EstimateCache
 from service.usecases.programs.evaluation import evaluated_tiers
-from service.usecases.programs.network import earliest_finishes, gate_name
+from service.usecases.programs.network import decision_name, earliest_finishes
 from service.usecases.programs.pools import pool_uses
 from service.usecases.programs.resolve import ResolvedProgram, assemble_program, resolve_program, resolve_target_probability
 from service.usecases.programs.runs import merge_requests
@@ -66,7 +66,7 @@ def date_gates(resolved: ResolvedProgram, timed: NetworkSchedule) -> dict[str, G
     """Dates of the gates by tier."""
     earliest = earliest_finishes(resolved.ordered)
     finishes = {activity.name: activity.finish for activity in timed.activities}
-    names = {tier.tier: gate_name(tier.tier) for tier in resolved.program.tiers if tier.gate is not None}
+    names = {tier.tier: decision_name(tier) for tier in resolved.program.tiers if tier.gate is not None}
     return {tier: GateDates(earliest[name], finishes[name]) for tier, name in names.items()}
 
 

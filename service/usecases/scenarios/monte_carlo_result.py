@@ -39,6 +39,7 @@ CAUSE_TEXTS = {
     "reviews": "reviews, gates and milestones",
     "price": "the price",
     "risks": "the risks",
+    "repeats": "tiers repeated after failed gates",
     "gates": "how far the gates let it come",
 }
 """Causes in words; a field of the request is named by its path."""

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from datetime import date
 
 from service.context import AppContext
-from service.domain.programs.program import Program
+from service.domain.programs.program import MAX_REPEATS_ON_FAIL, Program
 from service.domain.programs.runs import RunRepetition
 from service.domain.quantities import Assumption, Range
 from service.domain.scenarios import (
     DrawnOverhead,
     ProgramModel,
     Regimes,
+    RepeatModel,
     RiskModel,
     RunModel,
     Targets,
     TierModel,
 )
 from service.engine.numerics.money import sum_usd
+from service.engine.programs.gates import tier_repeats
 from service.engine.programs.risk_register import correlation_matrix, mixing_matrix
 from service.engine.programs.risks import planned_risk
 from service.engine.scenarios.program import OrderedProgram, order_program
@@ -27,10 +29,12 @@ from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
 from service.engine.scheduling.calendar import HOURS_PER_DAY
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
+from service.engine.scheduling.repetition import repeat_name
 from service.engine.training.cost import HOURS_PER_MONTH, with_overhead
 from service.usecases.evaluation.plan import elapsed_hours
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
+from service.usecases.programs.network import gate_name
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, collect_run_warnings
 from service.usecases.programs.timed_work import activity_name, overhead_name, plan_timed_work, risk_name
@@ -122,6 +126,7 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
         accruing_usd_per_month=usd_per_month,
         risks=tuple(_risk_models(resolved.program, trial_paths)),
         risk_mixing=_risk_mixing(resolved.program),
+        repeats=tuple(_repeat_models(resolved)),
     )
     return TrialModel(
         order_program(model),
@@ -139,13 +144,23 @@ def _planned(usd: Range | None, accelerator_hours: float, hours: float) -> dict[
     return costs | {"accelerator_hours": accelerator_hours, "wall_clock_hours": hours}
 
 
+def _repeat_models(resolved: ResolvedProgram) -> Iterator[RepeatModel]:
+    """The activities that take place where a gate is failed at first."""
+    places = {repeat_name(gate_name(tier.tier), 1): index for index, tier in enumerate(resolved.program.tiers)}
+    for activity in resolved.network.activities:
+        if activity.repeats:
+            number = next(number for number in range(1, MAX_REPEATS_ON_FAIL + 1) if activity.name == repeat_name(activity.repeats, number))
+            yield RepeatModel(activity.name, activity.repeats, places[activity.occurs_with[0][0]], number)
+
+
 def _tier_models(
     context: AppContext, resolved: ResolvedProgram, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]
 ) -> Iterator[TierModel]:
     program, blocks = resolved.program, resolved.plan.tiers
     runs_usd = float(sum_usd(tier.cost_usd for tier in blocks))
     weights = [float(tier.loaded_usd) for tier in blocks]
-    for index, (tier, block) in enumerate(zip(program.tiers, blocks, strict=True)):
+    repeats = tier_repeats(program, blocks)
+    for index, (tier, block, again) in enumerate(zip(program.tiers, blocks, repeats, strict=True)):
         overheads = [overhead for overhead in program.overheads if overhead.tier in {None, tier.tier}]
         drawn = tuple(path for overhead in overheads if (path := f"overhead.{overhead.line}") in trial_paths)
         gate = f"tiers.{index}.gate.pass_probability"
@@ -160,7 +175,9 @@ def _tier_models(
             ),
             other_lines_usd=float(sum_usd(line.usd for line in program.other_lines if line.tier == tier.tier)),
             accruing_share=weights[index] / sum(weights) if sum(weights) else 1 / len(weights),
-            pass_probability=tier.pass_probability,
+            pass_probability=1.0 if tier.gate is None else tier.gate.pass_probability,
+            repeats=len(again.probabilities),
+            repeat_usd=float(again.once_usd - block.loaded_usd) if again.probabilities else 0.0,
             gate_field_path=gate if gate in trial_paths else None,
             overhead_field_paths=drawn,
             drawn_overheads=tuple(

@@ -19,6 +19,7 @@ LINE_KINDS = ("runs", "around the runs", "people", "data and storage", "reserve"
 LINE_COLOURS = dict(zip(LINE_KINDS, (COLOURS[at] for at in (0, 4, 2, 5, 3)), strict=True))
 """The same thing has the same colour in every chart."""
 RUNS, AROUND, PEOPLE, AT_RISK = "runs", "around the runs", "people and deliveries", "risks"
+ACTIVITY_GROUPS = {"run": RUNS, "risk": AT_RISK, "repeat": AT_RISK, **dict.fromkeys(("overhead", "mitigation", "evaluation"), AROUND)}
 ACTIVITY_COLOURS = {RUNS: COLOURS[0], AROUND: COLOURS[4], PEOPLE: COLOURS[2], AT_RISK: COLOURS[3]}
 MOST_BARS = 40
 WIDE = 640
@@ -120,7 +121,7 @@ def _shown(calendar: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]
 def _bar(entry: Mapping[str, Any]) -> dict[str, Any]:
     dates = entry["finish_range"]
     end = (date.fromisoformat(entry["finish"]) + timedelta(days=1)).isoformat()
-    kind = {"overhead": AROUND, "mitigation": AROUND, "evaluation": AROUND, "run": RUNS, "risk": AT_RISK}.get(entry["kind"], PEOPLE)
+    kind = ACTIVITY_GROUPS.get(entry["kind"], PEOPLE)
     moment = entry["kind"] == "gate" or (entry["start"] == entry["finish"] and kind == PEOPLE)
     return {
         "what": entry["what"],

@@ -217,9 +217,10 @@ def _gate_tree(book: Book, sheets: BudgetSheets) -> None:
     total, reached = sheets.budget.at(sheets.total_row, 1), "1"
     for row, ending in enumerate(answer["endings"], FIRST_ROW):
         gate = gates.get(ending["stopped_at"])
-        probability = f"{reached}*(1-{sheet.at(row, 2)})" if gate else reached
+        failed, passed = _outcomes(sheet.at(row, 2), gate)
+        probability = f"{reached}*{failed}" if gate else reached
         sheet.row(row, _ending_cells(sheet, row, ending, gate, (probability, total, answer["total_usd"]["p50"])))
-        reached = f"{reached}*{sheet.at(row, 2)}"
+        reached = f"{reached}*{passed}"
     last = FIRST_ROW + len(answer["endings"]) - 1
     mean = f"ROUND(SUMPRODUCT({sheet.down(FIRST_ROW, last, 4)},{sheet.down(FIRST_ROW, last, 5)}),2)"
     computed = round_cents(sum((to_decimal(ending["usd"]) * to_decimal(ending["probability"]) for ending in answer["endings"]), Decimal(0)))
@@ -234,6 +235,12 @@ def _gate_tree(book: Book, sheets: BudgetSheets) -> None:
             "the mean over the sheet Gates",
         ),
     )
+
+
+def _outcomes(passed: str, gate: Answer | None) -> tuple[str, str]:
+    """The probabilities that a gate is failed, and that it is passed, after all repeats of its tier."""
+    times = 1 + (gate.get("repeat_on_fail", 0) if gate else 0)
+    return (f"(1-{passed})", passed) if times == 1 else (f"(1-{passed})^{times}", f"(1-(1-{passed})^{times})")
 
 
 def _ending_cells(sheet: Sheet, row: int, ending: Answer, gate: Answer | None, sums: tuple[str, str, float]) -> tuple[Cell, ...]:

@@ -16,9 +16,10 @@ import pytest
 import simpy
 
 from service.domain.quantities import Range
-from service.domain.scenarios import ProgramModel, RiskModel, RunModel, TierModel
+from service.domain.scenarios import ProgramModel, RepeatModel, RiskModel, RunModel, TierModel
 from service.domain.schedule import AcceleratorPool, Activity, ActivityNetwork, PoolShare
 from service.engine.scenarios.program import draw_inputs, order_program, random_spec, simulate_program
+from service.engine.scheduling.repetition import Repetition, repeat_activities, repeat_name
 from service.engine.scheduling.resource_levelling import level_resources
 from tests.unit.engine.builders import failures, run
 from tests.unit.engine.scenario_builders import run_model
@@ -32,12 +33,14 @@ INTERVAL_HOURS, RECOVERY_HOURS = 8.0, 0.5
 
 
 def random_program(rng: np.random.Generator) -> ProgramModel:
-    """One to three tiers of one to four runs, most of them side by side on a pool too small for all, with overheads, risks and gates."""
+    """One to three tiers of one to four runs, most of them side by side on a pool too small for all, overheads, risks and gates."""
     tiers: list[TierModel] = []
     activities: list[Activity] = []
+    repeats: list[RepeatModel] = []
     risks: list[RiskModel] = []
     before: tuple[str, ...] = ()
     for place in range(rng.integers(1, 4)):
+        first = len(activities)
         names = [f"t{place}r{number}" for number in range(rng.integers(1, 5))]
         runs = [_random_run(name, rng) for name in names]
         sweep = rng.random() * 0.5 if rng.random() < 0.5 else 0.0
@@ -64,10 +67,26 @@ def random_program(rng: np.random.Generator) -> ProgramModel:
             activities.append(Activity(name, Range(low, low * 1.6, low * 4), "hours", before, probability=risks[-1].probability))
             before = (name,)
         passed = float(rng.uniform(0.4, 1.0)) if rng.random() < 0.7 else 1.0
-        tiers.append(TierModel(tuple(runs), tuple(names), sweep, 10.0, 100.0, accruing_share=0.0, pass_probability=passed))
-    first = replace(tiers[0], accruing_share=1.0)
+        times = int(rng.integers(0, 3)) if passed < 1 else 0
+        tiers.append(
+            TierModel(
+                tuple(runs), tuple(names), sweep, 10.0, 100.0, accruing_share=0.0, pass_probability=passed, repeats=times, repeat_usd=40.0
+            )
+        )
+        if times:
+            activities.append(Activity(f"t{place} gate", Range.exactly(0.0), "hours", before))
+            once = {risk.activity or "" for risk in risks}
+            attempt = activities[first:]
+            for number in range(1, times + 1):
+                again = repeat_activities(
+                    attempt, once, Repetition(number, repeat_name(f"t{place} gate", number - 1), 0.4, f"t{place} gate")
+                )
+                repeats += [RepeatModel(activity.name, activity.repeats, place, number) for activity in again]
+                activities += again
+            before = (repeat_name(f"t{place} gate", times),)
+    tiers[0] = replace(tiers[0], accruing_share=1.0)
     network = level_resources(ActivityNetwork(date(2027, 1, 4), tuple(activities)), (AcceleratorPool("p", (PoolShare(POOL),), 8),)).network
-    return ProgramModel((first, *tiers[1:]), network, 0.0, 0.05, 1000.0, 73.0, tuple(risks))
+    return ProgramModel(tuple(tiers), network, 0.0, 0.05, 1000.0, 73.0, tuple(risks), repeats=tuple(repeats))
 
 
 def _random_run(name: str, rng: np.random.Generator) -> RunModel:
@@ -99,30 +118,59 @@ class Simulation:
         self._model, self._rng = model, rng
         self._runs = {name: run for tier in model.tiers for name, run in zip(tier.activities, tier.runs, strict=True)}
         self._risks = {risk.activity: risk for risk in model.risks}
+        self._repeats = {again.activity: again for again in model.repeats}
 
     def trial(self) -> tuple[float, float, float]:
         """Hours, cost with all gates passed, and cost until a gate fails [h, USD, USD]."""
         durations = {name: self._run_hours(run) for name, run in self._runs.items()}
         happens = {name: self._rng.random() < risk.probability for name, risk in self._risks.items()}
+        gates = [self._gate(tier) for tier in self._model.tiers]
+        hours = self._all_hours(durations, happens, gates)
         clock = simpy.Environment()
         pool = simpy.Container(clock, POOL, init=POOL)
         done = {activity.name: clock.event() for activity in self._model.network.activities}
         for activity in self._model.network.activities:
-            clock.process(self._activity(clock, pool, activity, self._hours(activity, durations, happens), done))
+            clock.process(self._activity(clock, pool, activity, hours[activity.name], done))
         clock.run()
-        by_tier = list(self._costs(durations, happens, clock.now))
-        reached, spent = True, 0.0
-        for tier, usd in zip(self._model.tiers, by_tier, strict=True):
-            spent += usd if reached else 0.0
-            reached = reached and self._rng.random() < tier.pass_probability
-        return clock.now, sum(by_tier), spent
+        reached, whole, spent = True, 0.0, 0.0
+        for (usd, again), (passed, made, if_passed) in zip(self._costs(durations, happens, clock.now), gates, strict=True):
+            whole += usd + if_passed * again
+            spent += usd + made * again if reached else 0.0
+            reached = reached and passed
+        return clock.now, whole, spent
+
+    def _gate(self, tier: TierModel) -> tuple[bool, int, int]:
+        """Whether a gate is passed in the end, repeats made, and repeats of an attempt that is passed in the end."""
+        failed = self._failed(tier)
+        if failed <= tier.repeats:
+            return True, failed, failed
+        while (other := self._failed(tier)) > tier.repeats:
+            pass
+        return False, tier.repeats, other
+
+    def _failed(self, tier: TierModel) -> int:
+        """Decisions that fail before one is passed, at most one more than there are repeats."""
+        failed = 0
+        while failed <= tier.repeats and self._rng.random() >= tier.pass_probability:
+            failed += 1
+        return failed
+
+    def _all_hours(
+        self, durations: dict[str, float], happens: dict[str | None, bool], gates: list[tuple[bool, int, int]]
+    ) -> dict[str, float]:
+        """Time of every activity with its queue; a repeat takes as long as what it repeats."""
+        first = [activity for activity in self._model.network.activities if activity.name not in self._repeats]
+        hours = {activity.name: self._hours(activity, durations, happens) + self._spread(activity.queue_hours) for activity in first}
+        for name, again in self._repeats.items():
+            hours[name] = hours[again.source] if gates[again.tier][2] >= again.number else 0.0
+        return hours
 
     def _activity(self, clock: Any, pool: Any, activity: Activity, hours: float, done: dict[str, Any]) -> Iterator[Any]:
         yield clock.all_of([done[name] for name in activity.predecessors])
         if activity.pool:
             assert pool.level >= activity.accelerators, f"{activity.name} was to start without its accelerators"
             yield pool.get(activity.accelerators)
-        yield clock.timeout(hours + self._spread(activity.queue_hours))
+        yield clock.timeout(hours)
         if activity.pool:
             yield pool.put(activity.accelerators)
         done[activity.name].succeed()
@@ -162,13 +210,15 @@ class Simulation:
         while True:
             yield segment
 
-    def _costs(self, durations: dict[str, float], happens: dict[str | None, bool], end_hours: float) -> Iterator[float]:
+    def _costs(self, durations: dict[str, float], happens: dict[str | None, bool], end_hours: float) -> Iterator[tuple[float, float]]:
+        """Cost of each tier, and of a repeat of it."""
         accruing = self._model.accruing_usd + self._model.accruing_usd_per_month * end_hours / 730.0
         for place, tier in enumerate(self._model.tiers):
             runs = sum(durations[name] for name in tier.activities) * ACCELERATORS * USD_PER_HOUR
             losses = sum(risk.cost_share * runs + risk.usd for name, risk in self._risks.items() if risk.tier == place and happens[name])
             fixed = tier.overhead_usd + tier.other_lines_usd + accruing * tier.accruing_share
-            yield runs * (1 + self._model.reserve_share + tier.overhead_share) + fixed + losses
+            usd = runs * (1 + self._model.reserve_share + tier.overhead_share) + fixed + losses
+            yield usd, runs * (1 + tier.overhead_share) + tier.overhead_usd + tier.repeat_usd
 
     def _spread(self, spread: Range) -> float:
         """Log-normal on either side of the median."""
