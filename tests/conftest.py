@@ -25,15 +25,17 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
+from hypothesis.internal.conjecture import providers as hypothesis_providers
 from sqlalchemy import Engine
 
 from service.config import Settings, load_settings
 from service.prices.catalog import REFRESH_THREAD
 from service.store import Store, database, migration
 from service.store.database import make_engine
+from tests.support.patience import STORE_WAITS, patient
 
 POLL_S = 0.03
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
 RUN_FOLDER = "TEST_RUN_FOLDER"
 """Environment variable with the folder of a test run; its path is short, because those of Unix sockets are in it and must be."""
 PID_FILES = ("redis/redis.pid", "postgres/postmaster.pid")
@@ -122,6 +124,15 @@ def missing(what: str) -> None:
     pytest.skip(f"needs {what}: neither its package nor its program on the PATH was found")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def examples_independent_of_modules() -> Iterator[None]:
+    """Examples that are the same in every run hold no constants of the modules loaded so far: those depend on which tests ran before."""
+    with pytest.MonkeyPatch.context() as patch:
+        if hypothesis_settings.default is not None and hypothesis_settings.default.derandomize:
+            patch.setattr(hypothesis_providers, "_get_local_constants", hypothesis_providers.Constants)
+        yield
+
+
 READING_THREADS = {REFRESH_THREAD, "metrics-readings", "metrics-programs", "database-clock", "store-ping"}
 """Threads that hold a database connection beside the one that a test closes."""
 
@@ -160,6 +171,13 @@ def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
             thread.join(DEADLINE_S)
     for engine in list(engines):
         engine.dispose()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_store() -> Iterator[None]:
+    """A database, a Redis or a price that is answered late is no outage."""
+    with patient(STORE_WAITS):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

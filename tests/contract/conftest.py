@@ -17,12 +17,20 @@ from service.config import load_settings
 from service.store import Store
 from service.store.secret_box import SecretKeys
 from tests.conftest import new_database
+from tests.support.patience import HTTP_WAITS, patient
 
 if TYPE_CHECKING:
     from tests.contract.teams.team_books import Teams
 
 KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
 """Of stored secrets."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_answers() -> Iterator[None]:
+    """Readiness, metrics and batches wait for what is late."""
+    with patient(HTTP_WAITS):
+        yield
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

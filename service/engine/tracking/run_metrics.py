@@ -88,7 +88,7 @@ def useful_hours(history: RunHistory) -> tuple[float, float] | None:
     down_now = history.interruptions and not history.interruptions[-1].ended
     elapsed = history.elapsed(history.until if down_now else history.last_at)
     useful = float((np.diff(history.uptime(line.at_hours), prepend=line.at_hours[0]) * line.surviving_share)[1:].sum())
-    return (min(useful, elapsed), elapsed) if elapsed > 0 else None
+    return (min(max(useful, 0.0), elapsed), elapsed) if elapsed > 0 else None  # rounding leaves either bound by 1e-17
 
 
 def goodput(runs: Sequence[RunHistory]) -> float | None:

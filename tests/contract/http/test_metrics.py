@@ -29,9 +29,8 @@ BEARER = {"Authorization": f"Bearer {KEY}"}
 
 
 @pytest.fixture
-def app(url: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
+def app(url: str, settings: Settings) -> Iterator[Flask]:
     """The service with a key for metrics, on each database."""
-    monkeypatch.setattr(page, "DEADLINE_S", 30.0)
     settings.data_dir.mkdir(parents=True)
     made = create_app(replace(settings, database_url=url, metrics_key=KEY))
     with closing(made.extensions["context"].store) as store:
@@ -209,7 +208,7 @@ def test_refused_keys_are_counted_by_reason(app: Flask, client: FlaskClient) -> 
     assert rise == {"missing": 1, "invalid": 1}
 
 
-def test_a_hung_database_is_told_with_what_was_read_before(postgres_url: str, settings: Settings) -> None:
+def test_a_hung_database_is_told_with_what_was_read_before(postgres_url: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer comes; disk and counts are new, the rest is of an age that is told."""
     with closing(FreezingProxy.before(postgres_url)) as proxy:
         settings.data_dir.mkdir(parents=True)
@@ -219,6 +218,7 @@ def test_a_hung_database_is_told_with_what_was_read_before(postgres_url: str, se
             client = app.test_client()
             wait_for(lambda: "outlay_jobs_oldest_waiting_seconds" in values(client), "a first reading")
             wait_for(lambda: one(values(client), "outlay_database_up") == 1, "an answer to the ping")
+            monkeypatch.setattr(page, "DEADLINE_S", 0.1)
             proxy.freeze()
             shown = values(client, **BEARER)
             proxy.thaw()

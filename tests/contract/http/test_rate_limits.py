@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from service import cache as caches
 from service import create_app
 from service.cache import BREAKER_S, COUNTERS_DIR, FileCounter, MemoryCache, RedisCache
 from service.config import Settings
-from tests.conftest import DEADLINE_S
 from tests.contract.doors import House, house, is_problem
 from tests.integration.outages import own_redis
 
@@ -30,16 +30,9 @@ def limited(settings: Settings, redis_url: str | None) -> Iterator[House]:
         yield made
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer to answer than the service waits for Redis: it would count in memory."""
-    monkeypatch.setattr("service.cache.TIMEOUT_S", DEADLINE_S)
-
-
 @pytest.fixture(params=["memory", "redis"])
 def doors(request: pytest.FixtureRequest, settings: Settings) -> Iterator[House]:
     """One that counts in each place."""
-    request.getfixturevalue("patient")
     with limited(settings, request.getfixturevalue("redis_url") if request.param == "redis" else None) as made:
         yield made
 
@@ -91,7 +84,6 @@ def test_errors_count_and_tell_too(doors: House) -> None:
     assert allowance(doors.ask("we may read", "POST", "/v1/track/programs", json={"name": "x"}))[0] == QUOTA - 1
 
 
-@pytest.mark.usefixtures("patient")
 def test_all_processes_count_together_on_redis(settings: Settings, redis_url: str) -> None:
     """What one has let through the other counts."""
     with limited(settings, redis_url) as doors:
@@ -126,14 +118,15 @@ def test_requests_go_on_without_redis(settings: Settings, tmp_path: Path) -> Non
         assert allowance(answers[0])[0] == QUOTA - 1
 
 
-def test_a_hung_redis_costs_one_timeout(settings: Settings, tmp_path: Path) -> None:
+def test_a_hung_redis_costs_one_timeout(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in the middle of its work: asked once while the breaker is open, for counts and for the cache together."""
     with own_redis(tmp_path) as redis, limited(settings, redis.url) as doors:
         burst(doors, 1)
         cache = doors.context.cache
         assert isinstance(cache, RedisCache)
+        monkeypatch.setattr(caches, "TIMEOUT_S", 0.25)
         now = [1000.0]
-        cache._clock = lambda: now[0]
+        cache._clock, cache._client = lambda: now[0], None
         redis.hurt("paused")
         assert [answer.status_code for answer in burst(doors, 3)] == 3 * [200]
         assert cache._closed_until == now[0] + BREAKER_S

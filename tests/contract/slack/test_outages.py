@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import make_url
 
-from service import create_app
+from service import cache, create_app
 from service.config import Settings
+from service.slack import signatures
 from service.store import hang_guard, watched_connection
 from service.usecases.slack.channels import map_channel
 from tests.conftest import wait_for
@@ -25,8 +26,8 @@ __all__ = ["proxy"]
 def test_a_command_is_acknowledged_while_everything_hangs(
     settings: Settings, proxy: FreezingProxy, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched_connection, "PATIENCE_S", 0.1)
-    monkeypatch.setattr(hang_guard, "PING_S", 0.3)
+    monkeypatch.setattr(cache, "TIMEOUT_S", 0.25)
+    monkeypatch.setattr(signatures, "CACHE_WAIT_S", 0.15)
     url = make_url(postgres_url).set(host="127.0.0.1", port=proxy.port, query={}).render_as_string(hide_password=False)
     with socket.create_server(("127.0.0.1", 0)) as redis:
         hung = replace(
@@ -41,6 +42,8 @@ def test_a_command_is_acknowledged_while_everything_hangs(
         with closing(context.store), installed(app) as slack:
             context.store.migrate()
             map_channel(context, WORKSPACE, CHANNEL, "default", ["read"], None)
+            monkeypatch.setattr(watched_connection, "PATIENCE_S", 0.1)
+            monkeypatch.setattr(hang_guard, "PING_S", 0.3)
             proxy.freeze()
             body = urlencode(command_form("llama 3 8b, 1T tokens on 512 h100", slack.response_url())).encode()
             response = slack.client.post("/slack/commands", data=body, headers=headers(time.time(), body))

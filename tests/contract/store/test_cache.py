@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from service import cache as caches
 from service.cache import BREAKER_S, MEMORY_ENTRIES, Cache, MemoryCache, RedisCache, make_cache
 from service.config import load_settings
 from tests.conftest import wait_for
@@ -99,8 +100,9 @@ class TestRedisInTrouble:
         assert cache.count("a", 60) is None
         assert not cache.ping()
 
-    def test_a_hung_redis_is_asked_once(self, clock: Clock) -> None:
+    def test_a_hung_redis_is_asked_once(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server that accepts and never answers costs one timeout; until the breaker closes it is not asked again."""
+        monkeypatch.setattr(caches, "TIMEOUT_S", 0.25)
         with socket.create_server(("127.0.0.1", 0)) as hung:
             cache = RedisCache(f"redis://127.0.0.1:{hung.getsockname()[1]}", clock)
             for _ in range(100):

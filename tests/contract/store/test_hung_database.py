@@ -30,9 +30,9 @@ def store(proxy: FreezingProxy, postgres_url: str) -> Iterator[Store]:
 
 def test_statements_on_a_hung_database_are_given_up(proxy: FreezingProxy, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """They raise StoreUnavailable instead of waiting for good, and so do later ones; all works again when the database does."""
+    assert store.any_key() is False
     monkeypatch.setattr(watched_connection, "PATIENCE_S", 0.1)
     monkeypatch.setattr(hang_guard, "PING_S", 0.3)
-    assert store.any_key() is False
     proxy.freeze()
     for _ in range(3):
         with pytest.raises(StoreUnavailable):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from service import queue as queues
 from service.config import Settings
 from service.queue import JOBS_QUEUE, RUN_JOB, CeleryQueue, celery_app, publish
 from service.runtime import logs
@@ -75,8 +76,9 @@ class TestBrokerInTrouble:
         queue.flush()
         assert "job lost not sent, the sweeper will" in caplog.text
 
-    def test_a_hung_broker_holds_nobody_up(self, settings: Settings) -> None:
+    def test_a_hung_broker_holds_nobody_up(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
         """Sending returns while the broker has not even accepted the connection."""
+        monkeypatch.setattr(queues, "PING_S", 0.2)
         with socket.create_server(("127.0.0.1", 0)) as hung:
             queue = CeleryQueue(replace(settings, redis_url=f"redis://127.0.0.1:{hung.getsockname()[1]}/0"))
             assert not queue.ping()

@@ -17,8 +17,9 @@ from service.cache import MemoryCache
 from service.domain.errors import StoreUnavailable, UnknownName
 from service.domain.price_books import BookManifest, SnapshotRef
 from service.domain.prices import offer_key
+from service.prices import catalog as catalogs
 from service.prices.book import PriceBook
-from service.prices.catalog import FIRST_MAX_WAIT_S, IDLE_AFTER_S, REFRESH_INTERVAL_S, REFRESH_THREAD, PriceCatalog, make_price_book
+from service.prices.catalog import IDLE_AFTER_S, REFRESH_INTERVAL_S, REFRESH_THREAD, PriceCatalog, make_price_book
 from service.prices.freshness import FreshnessPolicy
 from service.prices.snapshots import MANIFEST_KEY, SnapshotRepository
 from service.store import ProviderState, Store, TeamPriceChanges, TeamPrices
@@ -366,8 +367,8 @@ class TestLooking:
         for _ in range(3):
             assert catalog.current is catalog.current
             assert catalog.current.disconnected
-            clock.now += FIRST_MAX_WAIT_S
-        assert waits == [FIRST_MAX_WAIT_S] * 3 + [0.0] * 6
+            clock.now += catalogs.FIRST_MAX_WAIT_S
+        assert waits == [catalogs.FIRST_MAX_WAIT_S] * 3 + [0.0] * 6
         release.set()
         assert not looked(catalog, clock).current.disconnected
 

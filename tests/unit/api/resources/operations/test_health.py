@@ -11,8 +11,17 @@ from typing import Any, NoReturn
 
 import pytest
 
+from service.api.resources.operations import health
 from service.usecases.diagnosis import DISK_FULL_BYTES
+from tests.support.patience import HTTP_WAITS, patient
 from tests.support.probe_app import build
+
+
+@pytest.fixture(autouse=True)
+def patient_readiness() -> Iterator[None]:
+    """A part that answers late is not hung."""
+    with patient(HTTP_WAITS):
+        yield
 
 
 @pytest.fixture
@@ -73,8 +82,9 @@ def test_a_service_without_any_worker_yet_is_degraded() -> None:
     assert ready(store=SimpleNamespace(ping=lambda: True, last_beat=lambda: None)).json["degraded"] == ["worker"]
 
 
-def test_hung_parts_neither_hold_the_answer_nor_pile_up(hung: SimpleNamespace) -> None:
+def test_hung_parts_neither_hold_the_answer_nor_pile_up(hung: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readiness answers while everything hangs, and asks a hung part once however often it is polled."""
+    monkeypatch.setattr(health, "DEADLINE_S", 0.2)
     client = build(store=hung, cache=hung, queue=hung).test_client()
     for _ in range(3):
         answer = client.get("/readyz")

@@ -1,0 +1,37 @@
+"""How long the service waits for its parts while tests run: on a busy machine they answer late, and a test must not see an outage.
+
+A test of a part that hangs sets the wait that it is about itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+PATIENCE_S = 120.0
+"""Longer than anything takes that is not hung [s]."""
+STORE_WAITS = (
+    "service.cache.TIMEOUT_S",
+    "service.queue.PING_S",
+    "service.prices.catalog.MAX_WAIT_S",
+    "service.prices.catalog.FIRST_MAX_WAIT_S",
+    "service.store.hang_guard.PING_S",
+    "service.store.database_clock.FIRST_WAIT_S",
+)
+HTTP_WAITS = (
+    "service.api.http.metrics.DEADLINE_S",
+    "service.api.resources.operations.health.DEADLINE_S",
+    "service.api.resources.training.estimate.BATCH_BUDGET_S",
+    "service.slack.signatures.CACHE_WAIT_S",
+)
+
+
+@contextmanager
+def patient(waits: tuple[str, ...]) -> Iterator[None]:
+    """Waits of the service, by where they stand, outlast a busy machine in the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        for wait in waits:
+            patch.setattr(wait, PATIENCE_S)
+        yield
