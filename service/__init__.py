@@ -19,7 +19,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
     from flask import Flask
 
-    from service import api
+    from service import api, web
     from service.api.http.client_address import trust_proxies
     from service.config import load_settings, secrets_of
     from service.container import build_context
@@ -32,5 +32,6 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["context"] = build_context(settings)
     traces.trace_app(app)
     api.register(app)
+    web.register(app)
     app.wsgi_app = trust_proxies(app.wsgi_app, settings.trusted_proxies)  # type: ignore[assignment, method-assign]
     return app

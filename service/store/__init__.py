@@ -39,6 +39,7 @@ from service.store.tracking.figures import DueFigures, FigureRows, StoredFigures
 from service.store.tracking.imports import ImportRows, NewImport
 from service.store.tracking.programs import TrackRows
 from service.store.tracking.projections import ProjectionRows, RollUpHour, RunLog
+from service.store.web_sessions import WebSessionRows
 
 __all__ = [
     "MAX_ATTEMPTS",
@@ -98,6 +99,7 @@ class Store(
     SecretLossRows,
     AuditRows,
     MetricRows,
+    WebSessionRows,
 ):
     """All statements. Every method is one short transaction and takes and returns domain objects; raises StoreUnavailable."""
 

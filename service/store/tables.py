@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0016"
+HEAD = "0017"
 """The newest migration, checked by `Store.check_head` without loading Alembic. A test compares it with the files."""
 
 
@@ -281,6 +281,16 @@ api_keys = Table(
     Column("last_used_at", UtcTime),
     Column("successor", String(16)),  # id of the key that a rotation made in its place
     Index("api_keys_by_team", "team", "created_at"),
+)
+
+web_sessions = Table(
+    "web_sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("key", String(16), ForeignKey("api_keys.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    Index("web_sessions_by_key", "key"),
 )
 
 idempotency_keys = Table(

@@ -128,7 +128,16 @@ class Authenticator:
             return EVERYBODY
         if token is None:
             raise AuthenticationError("This needs an API key: send it as Authorization: Bearer, followed by the key.", shown=False)
-        key = self._known(token)
+        return self._principal(self._known(token))
+
+    def admit_key(self, key_id: str) -> Principal:
+        """Principal of a key whose holder was admitted before. Raises AuthenticationError where it is not good any more."""
+        found = self._find(key_id, int(self._ticks() / KEY_CACHE_S))
+        if found is None:
+            raise AuthenticationError("This API key is not known.", shown=True)
+        return self._principal(found[0])
+
+    def _principal(self, key: Key) -> Principal:
         if reason := key.invalid_reason(self._context.clock()):
             raise AuthenticationError(f"This API key {reason}; `outlay keys create` makes another.", shown=True)
         self._note_use(key)

@@ -75,6 +75,17 @@ def team_context() -> AppContext:
     return context_for_team(app_context(), current_app.extensions["feedback"], principal())
 
 
+def authenticator() -> Authenticator:
+    """The application's authenticator."""
+    found: Authenticator = current_app.extensions["authenticator"]
+    return found
+
+
+def count_attempts(name: str, window_s: int, amount: int) -> tuple[int, float]:
+    """Count attempts under a name: the count in its window, and the window's remaining time [s]."""
+    return budgets.count(app_context(), name, window_s, amount)
+
+
 def spend(name: budgets.Budget, amount: int) -> None:
     """Count what the present request uses of its team's work budget."""
     budgets.spend(app_context(), principal(), name, amount)
@@ -110,22 +121,30 @@ def authenticate() -> None:
 
     Raises HttpError, BudgetUsedUp and StoreUnavailable.
     """
-    authenticator: Authenticator = current_app.extensions["authenticator"]
     try:
-        g.principal = authenticator.admit(_token())
+        found = authenticator().admit(_token())
     except AuthenticationError as error:
         challenge = 'Bearer error="invalid_token"' if error.shown else "Bearer"
         metrics.count(KEYS_REFUSED, "invalid" if error.shown else "missing")
         raise HttpError(401, str(error), headers={"WWW-Authenticate": challenge}) from error
-    logs.bind(key=g.principal.key, team=g.principal.team)
-    audit.act_as(Actor("http", g.principal.key, address=request.remote_addr, request=g.request_id))
-    if g.principal.key is None:
+    act_for(found)
+
+
+def act_for(found: Principal) -> None:
+    """Answer the present request on behalf of a principal: count it, check its scope and its team's work budgets.
+
+    Raises HttpError, BudgetUsedUp and StoreUnavailable.
+    """
+    g.principal = found
+    logs.bind(key=found.key, team=found.team)
+    audit.act_as(Actor("http", found.key, address=request.remote_addr, request=g.request_id))
+    if found.key is None:
         browser_guard.check(request, app_context().settings)
         return
-    _count(g.principal.key)
+    _count(found.key)
     view = _view()
     _check_scope(view)
-    budgets.admit(app_context(), g.principal, view)
+    budgets.admit(app_context(), found, view)
 
 
 def _token() -> str | None:

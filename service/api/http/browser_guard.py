@@ -29,7 +29,13 @@ def check(request: Request, settings: Settings) -> None:
         raise HttpError(
             421, f"This service without API keys is not called {name[:100]!r}: address it as localhost, or name it in OUTLAY_ALLOWED_HOSTS."
         )
-    if request.method not in SAFE_METHODS and not _is_from_own_page(request):
+    if request.method not in SAFE_METHODS:
+        check_origin(request)
+
+
+def check_origin(request: Request) -> None:
+    """Raises HttpError 403 for a request that another site's page asks for."""
+    if not _is_from_own_page(request):
         raise HttpError(403, "A page of another site may not change anything here; send the request from elsewhere than a browser.")
 
 

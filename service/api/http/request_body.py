@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from flask import Flask, current_app, g, request
 
@@ -20,6 +21,8 @@ MAX_BODY_S = 30.0
 READ_STEP_BYTES = 64 * 1024
 MAX_DRAIN_BYTES = 64 * MIB
 DRAIN_S = 2.0
+FORM = "application/x-www-form-urlencoded"
+MOST_FORM_FIELDS = 300
 
 _View = TypeVar("_View", bound=Callable[..., Any])
 _NO_CODING = {"Accept-Encoding": "identity"}
@@ -54,6 +57,19 @@ def read_json() -> Any:
     if body:
         _check_content_type()
     return strict_json.parse(body)
+
+
+def read_form() -> dict[str, str]:
+    """The fields of the form that the present request sends, the last of each name. Raises HttpError (400, 408, 415)."""
+    if "form" not in g:
+        if request.mimetype != FORM:
+            raise HttpError(415, f"Send the form as {FORM}.")
+        try:
+            g.form = dict(parse_qsl(read_body().decode(), keep_blank_values=True, max_num_fields=MOST_FORM_FIELDS))
+        except ValueError as error:
+            raise HttpError(400, "The form cannot be read.") from error
+    found: dict[str, str] = g.form
+    return found
 
 
 def read_body() -> bytes:

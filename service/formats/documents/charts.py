@@ -21,6 +21,7 @@ MORE_COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255"
 # Sizes of equal loss are shown up to this multiple of the lowest cost: costs diverge near the least size that reaches a loss.
 SHOWN_COSTS = 30.0
 INK, GREY = "#222222", "#8a8a8a"
+DARK_INK, LIGHT_LINES, DARK_LINES = "#e6e9ed", "#ececec", "#3a424c"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH, HEIGHT = 420, 260
 # Curves in the order of the legend.
@@ -34,6 +35,25 @@ BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(da
 def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as SVG; external addresses are not allowed."""
     return str(vl_convert.vegalite_to_svg(_drawable(_styled(chart).to_dict()), allowed_base_urls=[])) + "\n"
+
+
+def themed_svg(chart: alt.TopLevelMixin, *, dark: bool) -> str:
+    """The chart as SVG for a page: without a background, with ink that shows on a light or a dark one."""
+    ink, lines = (DARK_INK, DARK_LINES) if dark else (INK, LIGHT_LINES)
+    text = {"labelFont": FONT, "titleFont": FONT, "labelColor": ink, "titleColor": ink, "titleFontWeight": "normal"}
+    specification = chart.configure(
+        aria=False,
+        background="transparent",
+        font=FONT,
+        padding=4,
+        axis={**text, "gridColor": lines, "domainColor": GREY, "tickColor": GREY},
+        legend=text,
+        title={"font": FONT, "anchor": "start", "color": ink, "fontSize": 14},
+        rule={"color": ink},
+        text={"color": ink},
+        view={"stroke": None},
+    ).to_dict()
+    return str(vl_convert.vegalite_to_svg(_drawable(specification), allowed_base_urls=[])) + "\n"
 
 
 def png(chart: alt.TopLevelMixin) -> bytes:

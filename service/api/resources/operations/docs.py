@@ -7,9 +7,8 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from flask import Response, current_app, redirect, request
+from flask import Response, current_app, request
 from werkzeug.exceptions import NotFound
-from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http import openapi
 from service.api.http.blueprint import JSON, Blueprint
@@ -35,13 +34,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 ASSET_AGE_S = 3600
 
 blueprint = Blueprint("docs", __name__, description="This description")
-
-
-@blueprint.route("/")
-@blueprint.response(302, content_type="text/html", schema={"type": "string"})
-def open_docs() -> BaseResponse:
-    """The way to this description as a page"""
-    return redirect("/docs")
 
 
 @blueprint.route("/openapi.json")

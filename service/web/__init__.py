@@ -1,0 +1,29 @@
+"""Web pages: the same use cases as over HTTP, rendered on the server. A page works without scripts and is better with them.
+
+To add a page: write its module with views on `blueprint` (see service.web.blueprint), name it in PAGES, and put its template into the
+folder of its subject.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+PAGES: tuple[str, ...] = (
+    "service.web.pages.assets",
+    "service.web.pages.home",
+    "service.web.pages.estimate",
+    "service.web.pages.sign_in",
+)
+
+
+def register(app: Flask) -> None:
+    """Register the pages on `app`, after the HTTP interface."""
+    from service.web.blueprint import blueprint
+
+    for name in PAGES:
+        import_module(name)
+    app.register_blueprint(blueprint)

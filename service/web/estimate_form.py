@@ -1,0 +1,135 @@
+"""The form of an estimate: its fields, what they say as a request, and which assumptions it can change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import Schema
+
+from service.schemas.fields import Choice, Part
+from service.schemas.training.request import EstimateRequestSchema
+from service.web.forms import Fields, request_of
+
+REQUEST = EstimateRequestSchema()
+MODEL = "model"
+"""One field for a preset's name and for a size."""
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of the form. `hint`: an example of what it takes; `choices`: all that it takes; `known`: id of the list of known names."""
+
+    name: str
+    label: str
+    hint: str = ""
+    unit: str = ""
+    kind: str = "text"
+    choices: tuple[str, ...] = ()
+    known: str = ""
+
+
+def _choices(path: str) -> tuple[str, ...]:
+    field = _field_at(path)
+    return tuple(field.names) if isinstance(field, Choice) else ()
+
+
+def _field_at(path: str) -> Any:
+    """The request's field at a dotted path; None where there is none."""
+    schema: Schema | None = REQUEST
+    field: Any = None
+    for part in path.split("."):
+        field = schema.fields.get(part) if schema is not None else None
+        schema = field.schema if isinstance(field, Part) else None
+    return field
+
+
+MAIN_FIELDS = (
+    FormField(MODEL, "Model", "llama-3-70b, or a size: 70B", known="models"),
+    FormField("data.tokens", "Training tokens", "15T"),
+    FormField("hardware.accelerator", "Accelerator", "H100", known="accelerators"),
+    FormField("hardware.count", "How many", "2048"),
+    FormField("price.usd_per_accelerator_hour", "Your price", "left out: list prices", "USD per accelerator-hour"),
+    FormField("schedule.start", "Starts", kind="date"),
+    FormField("schedule.deadline", "Needed by", kind="date"),
+)
+MORE_FIELDS = (
+    FormField("training.method", "Method", choices=_choices("training.method")),
+    FormField("training.precision", "Precision", choices=_choices("training.precision")),
+    FormField("training.seq_len", "Sequence length", "8192", "tokens"),
+    FormField("training.global_batch_tokens", "Global batch", "4M", "tokens"),
+    FormField("price.provider", "Provider", "any"),
+    FormField("price.region", "Region", "any"),
+    FormField("price.pricing", "Pricing", choices=("on_demand", "spot", "reserved_1y", "reserved_3y")),
+    FormField("personnel.usd_per_hour", "People", "90", "USD per hour"),
+    FormField("overhead.evaluation", "Evaluation", "0.05", "share of compute"),
+    FormField("overhead.debugging", "Debugging", "0.05", "share of compute"),
+    FormField("overhead.reruns", "Reruns", "0.05", "share of compute"),
+)
+NAMED = frozenset(field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)) | {"model.preset", "model.params"}
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Something that was assumed. `section`: the part of the request; `name`: the field that states it, empty where the form cannot."""
+
+    section: str
+    label: str
+    value: str
+    source: str
+    name: str
+
+
+def estimate_request(fields: Fields) -> dict[str, Any]:
+    """The request that the form's fields say."""
+    stated = {name: value for name, value in fields.items() if name != MODEL}
+    if model := fields.get(MODEL, ""):
+        stated["model.params" if model[0].isdigit() else "model.preset"] = model
+    return request_of(stated)
+
+
+def form_fields(fields: Fields) -> dict[str, str]:
+    """The fields as the form shows them: a model's name or size in one field."""
+    shown = dict(fields)
+    for name in ("model.preset", "model.params"):
+        if name in shown and MODEL not in shown:
+            shown[MODEL] = shown.pop(name)
+    return shown
+
+
+def other_fields(fields: Fields) -> dict[str, str]:
+    """Stated fields that have no place of their own in the form."""
+    return {name: value for name, value in fields.items() if name not in NAMED}
+
+
+def assumptions_of(answer: Answer) -> Iterator[Assumption]:
+    """The answer's assumptions; those that are a single value can be changed."""
+    for entry in answer["assumptions"]:
+        path, value = str(entry["field"]), entry["value"]
+        changeable = not isinstance(value, (dict, list)) and value is not None and _is_single(path)
+        section, _, below = path.partition(".")
+        yield Assumption(section.replace("_", " "), label_of(below), _shown(value), str(entry["source"]), path if changeable else "")
+
+
+def label_of(path: str) -> str:
+    """A field's path as words: `training.seq_len` is "training: seq len"."""
+    above, _, last = path.rpartition(".")
+    words = last.replace("_", " ")
+    return f"{above.replace('_', ' ').replace('.', ', ')}: {words}" if above else words
+
+
+def _is_single(path: str) -> bool:
+    field = _field_at(path)
+    return field is not None and not isinstance(field, Part)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)

@@ -1,0 +1,77 @@
+"""Forms: what a page sent, and fields by dotted names as the request of an endpoint, such as `hardware.count=512`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from service.schemas.base import pointers
+from service.schemas.fields import Schema
+
+Fields = Mapping[str, str]
+_NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|-?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+
+
+def filled(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The fields that are not blank, without spaces around them."""
+    return {name: value.strip() for name, value in fields if value.strip()}
+
+
+def request_of(fields: Fields) -> dict[str, Any]:
+    """The request as JSON that fields by dotted names say. A part that is a number is a place in a list."""
+    made: dict[str, Any] = {}
+    for name, text in fields.items():
+        *above, last = name.split(".")
+        node = made
+        for part in above:
+            below = node.setdefault(part, {})
+            node = below if isinstance(below, dict) else node.setdefault(part, {})
+        node[last] = value_of(text)
+    return {name: _with_lists(value) for name, value in made.items()}
+
+
+def value_of(text: str) -> Any:
+    """The JSON value that a person means: a number, with commas between thousands or not, true or false, else the text itself."""
+    if text in ("true", "false"):
+        return text == "true"
+    if not _NUMBER.fullmatch(text):
+        return text
+    plain = text.replace(",", "")
+    return int(plain) if plain.lstrip("-").isdigit() else float(plain)
+
+
+def _with_lists(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    below = {name: _with_lists(each) for name, each in value.items()}
+    if below and all(name.isdigit() for name in below):
+        return [below[name] for name in sorted(below, key=int)]
+    return below
+
+
+def fields_of(body: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """The fields by dotted names that say a request; what is null is left out."""
+    made: dict[str, str] = {}
+    for name, value in body.items():
+        path = f"{above}{name}"
+        if isinstance(value, Mapping):
+            made |= fields_of(value, f"{path}.")
+        elif isinstance(value, list):
+            made |= fields_of({str(at): each for at, each in enumerate(value)}, f"{path}.")
+        elif value is not None:
+            made[path] = str(value).lower() if isinstance(value, bool) else str(value)
+    return made
+
+
+def field_errors(messages: Any, schema: Schema) -> dict[str, str]:
+    """What is wrong, by the dotted name of its field, from a schema's messages."""
+    return by_field(pointers(messages, schema))
+
+
+def by_field(errors: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What is wrong, by the dotted name of its field, from entries with pointers."""
+    found: dict[str, str] = {}
+    for entry in errors:
+        found.setdefault(str(entry["pointer"]).removeprefix("/").replace("/", "."), str(entry["message"]))
+    return found

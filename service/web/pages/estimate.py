@@ -1,0 +1,191 @@
+"""/estimate: what a training run takes, how long, what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, redirect, request, url_for
+from marshmallow import ValidationError
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from service.api.http.auth import app_context, needs, principal, spend, team_context
+from service.api.http.blueprint import json_response
+from service.api.http.budgets import uses
+from service.domain.errors import DomainError
+from service.schemas.training.presenters import answered
+from service.usecases.prices.known_names import find_accelerators, find_models
+from service.usecases.results.keep import Question, keep
+from service.web.blueprint import blueprint
+from service.web.estimate_form import (
+    MAIN_FIELDS,
+    MORE_FIELDS,
+    REQUEST,
+    assumptions_of,
+    estimate_request,
+    form_fields,
+    label_of,
+    other_fields,
+)
+from service.web.forms import by_field, field_errors, fields_of, filled
+from service.web.rendering import page, query_string
+
+CHARTS = ("cost", "memory")
+LEVERS = "levers"
+OPEN_SECTIONS = ("hardware", "training")
+"""Parts of the request whose assumptions are shown at once; the others open."""
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the form says, its answer, or what is wrong with it by field. Nothing is answered where nothing is asked."""
+
+    fields: Mapping[str, str]
+    request: Body
+    answer: Body | None = None
+    errors: Mapping[str, str] | None = None
+
+
+@blueprint.get("/estimate")
+@uses("estimates")
+def show_estimate() -> Response:
+    """The form, and with its fields the estimate"""
+    asked = _asked()
+    if request.args.get("format") == "json" and asked.answer is not None:
+        return json_response(asked.answer)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors else HTTPStatus.OK
+    return page("estimate/page.html", status, **_content(asked))
+
+
+@blueprint.get("/estimate/levers")
+@uses("estimates", costly=True)
+def show_levers() -> Response:
+    """Single changes worth making, as a part of the page"""
+    asked = _asked(levers=True)
+    if asked.answer is None:
+        raise NotFound
+    return page("estimate/levers.html", levers=_levers(asked))
+
+
+@blueprint.get("/estimate/<chart>.svg")
+@uses("estimates")
+def show_estimate_chart(chart: str) -> Response:
+    """A chart of the estimate"""
+    asked = _asked()
+    if asked.answer is None or chart not in CHARTS:
+        raise NotFound
+    from service.formats.documents.results.estimate_charts import draw
+
+    drawn = draw(chart, asked.answer, dark=request.args.get("theme") == "dark")
+    response = Response(drawn, content_type="image/svg+xml")
+    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    response.add_etag()
+    response.make_conditional(request)
+    return response
+
+
+@blueprint.post("/estimate/keep")
+@needs("write")
+@uses("estimates")
+def keep_estimate() -> BaseResponse:
+    """Keep the estimate, and open the page that can be shared"""
+    asked = _read(filled(request.args.items()))
+    if asked.errors or not asked.request:
+        return redirect(f"{url_for('web.show_estimate')}?{query_string(asked.fields)}", HTTPStatus.SEE_OTHER)
+    loaded = REQUEST.load(asked.request)
+    question = Question("estimate", asked.request, lambda context: answered(context, loaded))
+    kept = keep(app_context(), team_context(), principal(), question)
+    return redirect(f"/r/{kept.row.id}", HTTPStatus.SEE_OTHER)
+
+
+def _asked(*, levers: bool = False) -> Asked:
+    """The present request's fields and their answer."""
+    fields = filled((name, value) for name, value in request.args.items() if name not in ("format", "theme"))
+    asked = _read(fields)
+    if asked.errors or not fields:
+        return asked
+    wanted = asked.request | ({LEVERS: True} if levers else {})
+    spend("estimates", 1)
+    try:
+        return Asked(fields, asked.request, answered(team_context(), REQUEST.load(wanted)))
+    except DomainError as error:
+        return Asked(fields, asked.request, errors=by_field([{"pointer": error.pointer, "message": error.message}]))
+
+
+def _read(fields: Mapping[str, str]) -> Asked:
+    """The request that the fields say, or what is wrong with them."""
+    body = estimate_request(fields)
+    try:
+        if fields:
+            REQUEST.load(body)
+    except ValidationError as error:
+        return Asked(fields, body, errors=field_errors(error.messages, REQUEST))
+    return Asked(fields, body)
+
+
+def _content(asked: Asked) -> Body:
+    fields = form_fields(asked.fields)
+    named = {field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)}
+    errors = {_shown_name(name): message for name, message in (asked.errors or {}).items()}
+    content: Body = {
+        "fields": fields,
+        "main_fields": MAIN_FIELDS,
+        "more_fields": MORE_FIELDS,
+        "more_open": any(field.name in fields or field.name in errors for field in MORE_FIELDS),
+        "other_fields": {name: (label_of(name), value) for name, value in other_fields(fields).items() if name != LEVERS},
+        "errors": errors,
+        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
+        "answer": asked.answer,
+        "models": [preset.name for preset in find_models({})],
+        "accelerators": [accelerator.name for accelerator in find_accelerators({})],
+        "query": query_string(asked.fields),
+    }
+    return content if asked.answer is None else content | _answer_content(asked, asked.answer)
+
+
+def _answer_content(asked: Asked, answer: Body) -> Body:
+    assumptions = list(assumptions_of(answer))
+    sections = dict.fromkeys(entry.section for entry in assumptions if entry.name)
+    return {
+        "assumptions": assumptions,
+        "changeable": {section: [entry for entry in assumptions if entry.name and entry.section == section] for section in sections},
+        "open_sections": OPEN_SECTIONS,
+        "levers": _levers(asked) if answer.get("levers") is not None else None,
+        "layout": _layout(answer["throughput"]["parallelism"]),
+        "charts": [name for name in CHARTS if name != "cost" or answer["cost"]["total_usd"]],
+        "request_json": json.dumps(asked.request, indent=2),
+        "request_line": json.dumps(asked.request),
+        "settings": [f"--set {name}={value}" for name, value in fields_of(asked.request).items()],
+    }
+
+
+def _shown_name(name: str) -> str:
+    """The form's field of an error's."""
+    return "model" if name in ("model", "model.preset", "model.params") else "data.tokens" if name == "data" else name
+
+
+def _levers(asked: Asked) -> list[Body]:
+    """Each lever with the query that the page has with it."""
+    assert asked.answer is not None
+    return [lever | {"query": query_string(_changed(asked.fields, lever["change"]))} for lever in asked.answer["levers"] or ()]
+
+
+def _changed(fields: Mapping[str, str], change: Body) -> dict[str, str]:
+    """The form's fields with a lever's change, whose own model takes the place of the form's."""
+    stated = fields_of(change)
+    kept = dict(fields)
+    if any(name.startswith("model.") for name in stated):
+        kept = {name: value for name, value in kept.items() if name != "model" and not name.startswith("model.")}
+    return {name: value for name, value in (kept | stated).items() if name != LEVERS}
+
+
+def _layout(parallelism: Body) -> list[tuple[str, str]]:
+    """The layout's axes that are more than one, and its other choices, in words."""
+    axes = [(name, value) for name, value in parallelism.items() if isinstance(value, int) and value > 1 and name != "zero_stage"]
+    words = [(name.replace("_", " "), f"{value:,}") for name, value in axes]
+    return [*words, ("ZeRO stage", str(parallelism["zero_stage"])), ("recomputation", str(parallelism["activation_recompute"]))]

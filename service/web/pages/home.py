@@ -1,0 +1,71 @@
+"""/: ask in words, what was asked lately, what is tracked, and how fresh the prices are."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, request
+
+from service.api.http.auth import principal, spend, team_context
+from service.api.http.budgets import uses
+from service.domain.ask import EXAMPLES
+from service.domain.errors import InvalidRequest
+from service.domain.results import ResultFilter
+from service.schemas.ask import LONGEST_QUESTION, ask_body
+from service.usecases.prices.providers import Condition, list_providers
+from service.usecases.results.keep import list_results
+from service.usecases.tracking.programs import list_programs
+from service.web.blueprint import blueprint
+from service.web.forms import fields_of
+from service.web.rendering import page, query_string
+
+MOST_LISTED = 8
+PAGES = {"estimate": "/estimate"}
+"""Pages that take the request of a question, by its kind."""
+FRESH: Condition = "ok"
+NOT_ASKED: tuple[Condition, ...] = ("not_configured", "off")
+"""States of sources that nobody expects prices of."""
+
+
+@blueprint.get("/")
+@uses("estimates")
+def show_home() -> Response:
+    """The first page; with `text` the question's answer"""
+    text = request.args.get("text", "").strip()[:LONGEST_QUESTION]
+    found, error = _ask(text) if text else (None, "")
+    content = {"text": text, "found": found, "error": error, "examples": EXAMPLES, "longest": LONGEST_QUESTION}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
+    return page("home.html", status, **content, **({} if text else _overview()), overview=not text)
+
+
+def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
+    """What a question is read as with its answer and the page that takes it, or why nothing of it is understood."""
+    spend("estimates", 1)
+    try:
+        body = ask_body(team_context(), principal(), text, with_answer=True)
+    except InvalidRequest as error:
+        return None, error.message
+    understood = body["understood"]
+    where = PAGES.get(understood["kind"])
+    address = None if where is None else f"{where}?{query_string(fields_of(understood['request']))}"
+    return body | {"address": address, "usd": _usd(body["answer"])}, ""
+
+
+def _usd(answer: dict[str, Any] | None) -> dict[str, float] | None:
+    """The range of the answer's cost, where it is of one estimate."""
+    cost = (answer or {}).get("cost")
+    found: dict[str, float] | None = cost.get("total_usd") if isinstance(cost, dict) else None
+    return found
+
+
+def _overview() -> dict[str, Any]:
+    context, who = team_context(), principal()
+    states = [entry.state for entry in list_providers(context)]
+    return {
+        "results": list_results(context, who, ResultFilter(), 0, MOST_LISTED),
+        "programs": list_programs(context, who, None, 0, MOST_LISTED),
+        "fresh_sources": states.count(FRESH),
+        "sources": sum(state not in NOT_ASKED for state in states),
+        "snapshot": context.book().name,
+    }

@@ -1,0 +1,59 @@
+"""Templates and what they all may use: figures in words, addresses of assets, the present session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, request
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from service.api.http import sessions
+from service.domain.quantities import Range
+from service.formats import headline
+from service.web.assets import asset_address
+
+HTML = "text/html; charset=utf-8"
+Answer = Mapping[str, Any]
+SECTIONS = (("/", "Home"), ("/estimate", "Estimate"))
+"""The pages that every page leads to: address and name."""
+
+
+def page(template: str, status: int = 200, **content: Any) -> Response:
+    """A page as response. All text of `content` is escaped."""
+    session = {"form_token": sessions.form_token(), "signed_in": bool(sessions.form_token())}
+    text = environment().get_template(template).render(**content, **session, sections=SECTIONS, path=request.path)
+    return Response(text, status, content_type=HTML)
+
+
+def query_string(fields: Mapping[str, str]) -> str:
+    """Fields as the query of an address."""
+    return urlencode(fields)
+
+
+@cache
+def environment() -> Environment:
+    """The templates' environment."""
+    made = Environment(
+        loader=PackageLoader("service.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.globals |= {"asset": asset_address, "token_field": sessions.TOKEN_FIELD}
+    made.filters |= {
+        "money": headline.money,
+        "count": headline.count,
+        "duration": headline.duration,
+        "short_name": headline.short_name,
+        "money_range": lambda usd: headline.money_range(_range(usd)),
+        "duration_range": lambda hours: headline.duration_range(_range(hours)),
+        "share": lambda value: f"{value:.0%}",
+        "query": query_string,
+        "day": headline.day,
+        "words": lambda path: path.replace("_", " ").replace(".", ": "),
+    }
+    return made
+
+
+def _range(quantity: Answer) -> Range:
+    return Range(*(float(quantity[point]) for point in ("p10", "p50", "p90")))

@@ -1,0 +1,100 @@
+// What pages do better with scripts: forms that answer as one types, parts that come later, one key to ask. All of it works without.
+
+const TYPING_MS = 500;
+
+/** The address of a form's answer: its fields that are not blank. */
+function addressOf(form) {
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === "string" && value.trim()) fields.append(name, value.trim());
+  }
+  const query = fields.toString();
+  return form.action.split("?")[0] + (query ? `?${query}` : "");
+}
+
+async function fetchPage(address, signal) {
+  const response = await fetch(address, { headers: { Accept: "text/html" }, credentials: "same-origin", signal });
+  if (response.redirected && new URL(response.url).pathname === "/sign-in") location.assign(response.url);
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+/** Put what is wrong with each field beside it, as the answered page has it. */
+function showErrors(form, answered) {
+  for (const field of form.querySelectorAll(".field")) {
+    const input = field.querySelector("input, select");
+    const found = answered.getElementById(input.id)?.closest(".field");
+    const error = found?.querySelector(".error");
+    field.classList.toggle("wrong", Boolean(error));
+    field.querySelector(".error")?.remove();
+    input.toggleAttribute("aria-invalid", Boolean(error));
+    if (error) field.append(error);
+  }
+}
+
+/** A form whose answer follows what is typed. */
+function follow(form) {
+  const result = document.getElementById(form.dataset.live);
+  let timer = 0;
+  let running = new AbortController();
+
+  async function answer() {
+    clearTimeout(timer);
+    running.abort();
+    running = new AbortController();
+    const address = addressOf(form);
+    result.setAttribute("aria-busy", "true");
+    try {
+      const answered = await fetchPage(address, running.signal);
+      const found = answered.getElementById(result.id);
+      if (!found) return location.assign(address);
+      const focused = document.activeElement?.form === form && result.contains(document.activeElement) ? document.activeElement.name : "";
+      result.replaceChildren(...found.childNodes);
+      if (focused) result.querySelector(`[name="${CSS.escape(focused)}"]`)?.focus();
+      showErrors(form, answered);
+      document.title = answered.title;
+      history.replaceState(null, "", address);
+      enhance(result);
+    } catch (error) {
+      if (error.name !== "AbortError") location.assign(address);
+      return;
+    }
+    result.removeAttribute("aria-busy");
+  }
+
+  document.addEventListener("change", (event) => { if (event.target.form === form) answer(); });
+  document.addEventListener("input", (event) => {
+    if (event.target.form !== form) return;
+    clearTimeout(timer);
+    timer = setTimeout(answer, TYPING_MS);
+  });
+  form.addEventListener("submit", (event) => { event.preventDefault(); answer(); });
+}
+
+/** A part of the page that is asked for when it comes into view. */
+function fill(part) {
+  new IntersectionObserver(async (entries, observer) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    part.setAttribute("aria-busy", "true");
+    try {
+      const found = await fetchPage(part.dataset.fragment);
+      part.replaceChildren(...found.body.childNodes);
+    } finally {
+      part.removeAttribute("aria-busy");
+    }
+  }).observe(part);
+}
+
+function enhance(root) {
+  for (const part of root.querySelectorAll("[data-fragment]")) fill(part);
+}
+
+for (const form of document.querySelectorAll("form[data-live]")) follow(form);
+enhance(document);
+
+document.addEventListener("keydown", (event) => {
+  const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (!target || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName)) return;
+  event.preventDefault();
+  target.focus();
+});

@@ -1,0 +1,1 @@
+"""Web pages in the system's Chromium."""

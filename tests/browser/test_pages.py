@@ -1,0 +1,156 @@
+"""Pages in Chromium, without API keys: at two widths, light and dark, with scripts and without, and what axe finds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from service.config import to_env
+from service.container import build_context
+from tests.conftest import DEADLINE_S, wait_for
+from tests.integration.test_nginx import running
+from tests.integration.test_serve import ROOT, spaced_in, status
+
+RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
+PAGES = ("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/estimate", f"/estimate?{RUN}", "/sign-in")
+SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class View:
+    """A tab of a browser, with all that its console said and every address that it asked for."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def open(self, address: str) -> None:
+        """Open a page of the service, until nothing is under way."""
+        self.page.goto(address)
+        self.page.wait_for_load_state("networkidle")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the service without keys is."""
+    folder = tmp_path_factory.mktemp("pages")
+    settings = spaced_in(folder)
+    settings.data_dir.mkdir()
+    with closing(build_context(settings).store) as store:
+        store.migrate()
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
+    with running(command, folder, {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}):
+        wait_for(lambda: status(settings, "/readyz") == 200, "the service")
+        yield f"http://127.0.0.1:{settings.port}"
+
+
+@contextmanager
+def view(browser: Browser, *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Iterator[View]:
+    """A tab in a browser of its own."""
+    with ExitStack() as stack:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light", java_script_enabled=scripts
+        )
+        stack.callback(context.close)
+        context.set_default_timeout(1000 * DEADLINE_S)
+        made = View(context.new_page())
+        made.page.on("console", lambda message: made.said.append(message.text) if message.type in ("error", "warning") else None)
+        made.page.on("pageerror", lambda error: made.said.append(str(error)))
+        made.page.on("request", lambda request: made.asked.append(request.url))
+        yield made
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+def test_every_page_is_quiet_accessible_and_of_one_host(service: str, browser: Browser, width: int, scheme: str) -> None:
+    """The console says nothing, axe finds nothing serious, no other host is asked, and nothing is wider than the screen."""
+    for path in PAGES:
+        with view(browser, width=width, scheme=scheme) as seen:
+            seen.open(service + path)
+            found = [each for each in Axe().run(seen.page).response["violations"] if each["impact"] in SERIOUS]
+            assert found == [], path
+            assert seen.said == [], path
+            assert [address for address in seen.asked if not address.startswith(service)] == [], path
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_a_question_leads_to_its_estimate(service: str, browser: Browser) -> None:
+    """By keyboard alone: `/`, the question, Enter; then the button."""
+    with view(browser) as seen:
+        seen.open(service)
+        seen.page.locator("h2").first.click()
+        seen.page.keyboard.press("/")
+        seen.page.keyboard.type("llama 3 8b, 1T tokens on 256 h100")
+        seen.page.keyboard.press("Enter")
+        seen.page.get_by_role("link", name="Open the whole estimate").click()
+        assert seen.page.locator(".sentence").inner_text().startswith("About $")
+        assert seen.page.locator('[name="hardware.count"]').input_value() == "256"
+
+
+def test_the_answer_follows_what_is_typed(service: str, browser: Browser) -> None:
+    """Without another page: an assumption is changed, a mistake is shown beside its field and corrected; the address goes with it."""
+    with view(browser) as seen:
+        seen.open(f"{service}/estimate?{RUN}")
+        page, before = seen.page, seen.page.locator(".sentence").inner_text()
+        page.evaluate("window.same = true")
+        page.locator('[name="training.precision"][form]').fill("fp8")
+        page.wait_for_function("before => document.querySelector('.sentence').innerText !== before", arg=before)
+        assert "training.precision=fp8" in page.url
+        page.locator('[name="hardware.count"]').fill("lots")
+        page.locator('[id="e-hardware.count"]').wait_for()
+        page.locator('[name="hardware.count"]').fill("512")
+        page.locator('[id="e-hardware.count"]').wait_for(state="detached")
+        page.wait_for_function("document.querySelector('.sentence')?.innerText.includes('on 512')")
+        assert page.evaluate("window.same")
+        shared = page.url
+        with view(browser) as other:
+            other.open(shared)
+            assert other.page.locator(".sentence").inner_text() == page.locator(".sentence").inner_text()
+
+
+def test_changes_worth_making_come_when_they_are_looked_at(service: str, browser: Browser) -> None:
+    """And lead to the estimate with them."""
+    with view(browser) as seen:
+        seen.open(f"{service}/estimate?{RUN}")
+        seen.page.locator("[data-fragment]").scroll_into_view_if_needed()
+        seen.page.get_by_role("link", name="with it").first.click()
+        assert seen.page.locator(".sentence").inner_text().startswith("About $")
+
+
+def test_pictures_are_drawn(service: str, browser: Browser) -> None:
+    """Each with its figures as a table behind it."""
+    with view(browser) as seen:
+        seen.open(f"{service}/estimate?{RUN}")
+        for figure in seen.page.locator("figure").all():
+            figure.scroll_into_view_if_needed()
+            seen.page.wait_for_function("image => image.complete", arg=figure.locator("img").element_handle())
+            assert figure.locator("img").evaluate("image => image.naturalWidth") > 0
+            assert figure.locator("table tbody tr").count() > 1
+
+
+def test_without_scripts_it_is_read_and_sent(service: str, browser: Browser) -> None:
+    """A question, its form with a mistake, the correction, an assumption, and a kept page."""
+    with view(browser, scripts=False) as seen:
+        page = seen.page
+        page.goto(service)
+        page.locator('[name="text"]').fill("llama 3 8b, 1T tokens on 256 h100")
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_role("link", name="Open the whole estimate").click()
+        page.locator('[name="hardware.count"]').fill("lots")
+        page.get_by_role("button", name="Estimate", exact=True).click()
+        assert page.locator('[id="e-hardware.count"]').inner_text()
+        page.locator('[name="hardware.count"]').fill("512")
+        page.get_by_role("button", name="Estimate", exact=True).click()
+        assert "on 512 H100" in page.locator(".sentence").inner_text()
+        page.locator('[name="training.seq_len"][form]').fill("4096")
+        page.get_by_role("button", name="Estimate", exact=True).click()
+        assert "training.seq_len=4096" in page.url
+        page.get_by_role("button", name="Keep this estimate").click()
+        assert "/r/" in page.url
+        assert "Kept at" in page.locator("body").inner_text()

@@ -1,0 +1,1 @@
+"""Web pages without a browser."""

@@ -1,0 +1,144 @@
+"""/estimate: the form, its answer, and what of it can be changed and shared."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.contract.web.visitor import text_of, words_of
+
+RUN = {"model": "llama-3-8b", "data.tokens": "1T", "hardware.accelerator": "H100", "hardware.count": "256"}
+REQUEST = {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": 256}}
+
+
+def shown(client: FlaskClient, fields: dict[str, str]) -> Any:
+    """The page with the form filled in so."""
+    return client.get("/estimate?" + urlencode(fields))
+
+
+def test_the_page_says_what_the_api_answers(client: FlaskClient) -> None:
+    """Sentence, price with its source, snapshot and engine."""
+    answer = client.post("/v1/estimate", json=REQUEST).get_json()
+    text = words_of(shown(client, RUN))
+    for part in (answer["summary"]["text"], answer["price"]["source"], answer["price_snapshot"], answer["engine_version"]):
+        assert part in text
+    assert client.get("/estimate?" + urlencode(RUN | {"format": "json"})).get_json() == answer
+
+
+@pytest.mark.parametrize(
+    ("fields", "change"),
+    [
+        ({"model": "70B"}, {"model": {"params": "70B"}}),
+        ({"training.precision": "fp8"}, {"training": {"precision": "fp8"}}),
+        ({"price.usd_per_accelerator_hour": "2.25"}, {"price": {"usd_per_accelerator_hour": 2.25}}),
+        ({"hardware.count": "1,024"}, {"hardware": {"accelerator": "H100", "count": 1024}}),
+        ({"training.flash_attention": "false"}, {"training": {"flash_attention": False}}),
+        (
+            {"schedule.start": "2027-01-04", "schedule.deadline": "2027-06-30"},
+            {"schedule": {"start": "2027-01-04", "deadline": "2027-06-30"}},
+        ),
+        ({"training.seq_len": " ", "price.provider": ""}, {}),
+    ],
+)
+def test_a_field_is_the_requests(client: FlaskClient, fields: dict[str, str], change: dict[str, Any]) -> None:
+    """By its dotted name; blank fields are not stated."""
+    asked = client.get("/estimate?" + urlencode(RUN | fields | {"format": "json"})).get_json()
+    assert asked == client.post("/v1/estimate", json=REQUEST | change).get_json()
+
+
+def test_what_is_wrong_stands_beside_its_field(client: FlaskClient) -> None:
+    """With what would be right; what was typed stays."""
+    page = shown(client, RUN | {"hardware.count": "lots", "hardware.accelerator": "H1000"})
+    assert page.status_code == 422
+    text = text_of(page)
+    assert 'value="lots"' in text
+    assert re.search(r'id="f-hardware\.count"[^>]*aria-invalid="true" aria-describedby="e-hardware\.count"', text)
+    assert re.search(r'<p class="error" id="e-hardware\.count">[^<]+</p>', text)
+    unknown = text_of(shown(client, RUN | {"hardware.accelerator": "H1000"}))
+    assert re.search(r'<p class="error" id="e-hardware\.accelerator">[^<]*H1000', unknown)
+    assert "unknown field" in words_of(shown(client, RUN | {"training.colour": "blue"}))
+
+
+def test_an_assumption_can_be_stated(client: FlaskClient) -> None:
+    """Its field is there, empty, with the assumed value as a hint; stated, it is no assumption any more."""
+    assumed = text_of(shown(client, RUN))
+    assert '<input form="estimate" name="training.seq_len" placeholder="8192"' in assumed
+    stated = text_of(shown(client, RUN | {"failures.restart_minutes": "30"}))
+    assert '<input form="estimate" name="failures.restart_minutes" value="30">' in stated
+    assert 'name="failures.restart_minutes" placeholder' not in stated
+
+
+def test_each_assumption_that_is_a_field_takes_its_own_value(client: FlaskClient) -> None:
+    """Every field that the page offers is one of the request: stating what was assumed is no error."""
+    for name, value in re.findall(r'form="estimate" name="([a-z_.]+)" placeholder="([^"]*)"', text_of(shown(client, RUN))):
+        if name == "energy.region":  # where the offer is sold: of some offers no place is known
+            continue
+        typed = {"yes": "true", "no": "false"}.get(value, unescape(value))
+        stated = {**RUN, name: typed} if name != "model.preset" else RUN
+        assert shown(client, stated).status_code == 200, (name, value)
+
+
+def test_levers_come_by_themselves_or_with_the_page(client: FlaskClient) -> None:
+    """Each leads to the page with its change, and that page says what the lever has promised."""
+    part = text_of(client.get("/estimate/levers?" + urlencode(RUN)))
+    whole = text_of(shown(client, RUN | {"levers": "true"}))
+    links = re.findall(r'href="(/estimate\?[^"]+)">with it', part)
+    assert links
+    assert links == re.findall(r'href="(/estimate\?[^"]+)">with it', whole)
+    levers = client.post("/v1/estimate", json=REQUEST | {"levers": True}).get_json()["levers"]
+    for link, lever in zip(links, levers, strict=True):
+        answer = client.get(unescape(link) + "&format=json").get_json()
+        assert answer["cost"]["total_usd"]["p50"] == pytest.approx(lever["total_usd"], abs=0.01)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("chart", ["cost", "memory"])
+def test_a_chart_is_a_picture_with_an_address(client: FlaskClient, chart: str, theme: str) -> None:
+    """With a table behind it on the page."""
+    address = f"/estimate/{chart}.svg?" + urlencode(RUN | {"theme": theme})
+    drawn = client.get(address)
+    assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
+    assert drawn.get_data(as_text=True).startswith("<svg")
+    assert client.get(address, headers={"If-None-Match": drawn.headers["ETag"]}).status_code == 304
+
+
+def test_what_nobody_sells_has_a_time_and_no_cost(client: FlaskClient) -> None:
+    """The page says what to state, and draws no cost."""
+    page = shown(client, RUN | {"hardware.accelerator": "Ascend-910C"})
+    assert page.status_code == 200
+    assert "cost.svg" not in text_of(page)
+    assert "No price is known: state yours." in words_of(page)
+
+
+def test_a_command_of_the_page_asks_the_same(client: FlaskClient) -> None:
+    """curl's body is the request; the command line's settings are its fields."""
+    text = unescape(text_of(shown(client, RUN)))
+    body = re.search(r"-d '(\{.*?\})'", text)
+    assert body is not None
+    assert json.loads(body[1]) == REQUEST
+    assert "--set hardware.count=256" in text
+
+
+HOSTILE = "<script>alert(1)</script>\"'&\u202e" + 200 * "x"
+
+
+@pytest.mark.parametrize("name", ["model", "hardware.accelerator", "price.provider", "energy.region", "training.colour", HOSTILE])
+def test_what_is_typed_is_text(client: FlaskClient, name: str) -> None:
+    """Never markup, wherever it is shown again."""
+    text = text_of(shown(client, RUN | {name: HOSTILE}))
+    assert "<script>alert" not in text
+    assert "default-src 'none'" in shown(client, RUN).headers["Content-Security-Policy"]
+    assert "unsafe" not in shown(client, RUN).headers["Content-Security-Policy"]
+
+
+def test_nothing_asked_is_a_form_with_an_example_that_runs(client: FlaskClient) -> None:
+    """Examples lead to answers."""
+    links = re.findall(r'href="(/estimate\?[^"]+)"', text_of(client.get("/estimate")))
+    assert links
+    assert [client.get(unescape(link)).status_code for link in links] == len(links) * [200]

@@ -1,0 +1,75 @@
+"""/: one box for a question, what is kept and tracked, and how fresh the prices are."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.domain.ask import EXAMPLES
+from tests.contract.web.visitor import text_of, words_of
+
+LARGEST_BYTES = 150_000
+
+
+def ask(client: FlaskClient, text: str) -> object:
+    """The first page with a question."""
+    return client.get("/?" + urlencode({"text": text}))
+
+
+def test_a_question_is_answered_where_it_was_asked(client: FlaskClient) -> None:
+    """With what was read, the sentence, and the way to the whole estimate, which says the same."""
+    page = ask(client, EXAMPLES[0])
+    answer = client.post("/v1/ask", json={"text": EXAMPLES[0], "answer": True}).get_json()
+    assert answer["understood"]["echo"] in words_of(page)
+    assert answer["summary"]["text"] in words_of(page)
+    link = re.search(r'href="(/estimate\?[^"]+)"', text_of(page))
+    assert link is not None
+    assert answer["summary"]["text"] in words_of(client.get(unescape(link[1])))
+
+
+@pytest.mark.parametrize("example", EXAMPLES[:-1])
+def test_every_example_is_answered(client: FlaskClient, example: str) -> None:
+    """All but the status of a program that is not there."""
+    assert client.post("/v1/ask", json={"text": example, "answer": True}).get_json()["summary"]["text"] in words_of(ask(client, example))
+
+
+def test_a_doubt_is_asked_back_with_links(client: FlaskClient) -> None:
+    """Each puts the name in the place of the words that were doubtful."""
+    text = text_of(ask(client, "llama 70b 1T tokens on 64 h100"))
+    links = [unescape(link) for link in re.findall(r'<li><a href="(/\?text=[^"]+)"', text)]
+    assert "/?text=llama-3-70b+1T+tokens+on+64+h100" in links
+    assert "About $" in words_of(client.get("/?text=llama-3-70b+1T+tokens+on+64+h100"))
+
+
+def test_what_is_not_understood_is_said_with_examples(client: FlaskClient) -> None:
+    """And what was typed stays in the box."""
+    page = ask(client, '"blah" <b>')
+    assert page.status_code == 422  # type: ignore[attr-defined]
+    assert EXAMPLES[0] in words_of(page)
+    assert 'value="&#34;blah&#34; &lt;b&gt;"' in text_of(page)
+
+
+def test_an_empty_service_says_what_to_do_first(client: FlaskClient) -> None:
+    """And which prices count."""
+    text = words_of(client.get("/"))
+    assert "Estimate a run" in text
+    assert client.get("/v1/offers?limit=1").get_json()["price_snapshot"] in text
+
+
+def test_pages_load_little_and_from_here_alone(client: FlaskClient) -> None:
+    """The first view with its style and scripts is below 150 kB compressed; addresses change with the content and are kept for ever."""
+    page = client.get("/")
+    loaded = re.findall(r'(?:href|src)="(/assets/[^"]+)"', text_of(page))
+    assert len(loaded) == 3
+    answers = [client.get(address, headers={"Accept-Encoding": "gzip"}) for address in loaded]
+    assert sum(len(answer.data) for answer in answers) + len(gzip.compress(page.data)) < LARGEST_BYTES
+    for answer in answers:
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert client.get(answer.request.full_path, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert not re.findall(r'(?:href|src)="(?![/#])', text_of(page))
+    assert client.get("/assets/secrets.key").status_code == 404
