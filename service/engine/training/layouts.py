@@ -82,7 +82,7 @@ class Layouts:
 
     def row(self, index: int) -> dict[str, int]:
         """One layout as plain numbers, by column name."""
-        return {field.name: int(getattr(self, field.name)[index]) for field in fields(self)}
+        return {name: int(getattr(self, name)[index]) for name in Layouts.__slots__}
 
     def named(self, index: int) -> dict[str, int | str]:
         """One layout in the contract's names."""

@@ -25,14 +25,15 @@ def summarise_program(plan: ProgramPlan, schedule: ProgramSchedule, estimates: M
     """
     days, done = days_from(schedule.start, schedule.finish), _finish_text(schedule)
     runs = ((tier.tier, block) for tier in plan.tiers for block in tier.runs)
-    tier, name = max(runs, key=lambda pair: pair[1].cost_usd if plan.priced else pair[1].use.accelerator_hours.p50)
+    priced = plan.priced
+    tier, name = max(runs, key=lambda pair: pair[1].cost_usd if priced else pair[1].use.accelerator_hours.p50)
     dearest = estimates[tier, name.run.name].summary
     return Summary(
         text=f"{plan.name}: about {money_range(plan.total_usd)} and done by {done}."
-        if plan.priced
+        if priced
         else f"{plan.name}: done by {done}; {STATE_PRICE}.",
-        p50_usd=plan.total_usd.p50 if plan.priced else None,
-        p80_usd=percentile(plan.total_usd, KEPT_WITH) if plan.priced else None,
+        p50_usd=plan.total_usd.p50 if priced else None,
+        p80_usd=percentile(plan.total_usd, KEPT_WITH) if priced else None,
         p50_finish_days=days.p50,
         p80_finish_days=percentile(days, KEPT_WITH),
         bound=dearest.bound,

@@ -56,7 +56,7 @@ class TimedLayouts:
 
 def has_several_meshes(layouts: Layouts) -> bool:
     """Whether the layouts divide the machine in more than one way."""
-    return len(layouts) > 1 and not _family(layouts, MESH, 0).all()
+    return len(layouts) > 1 and not _family(_table(layouts, MESH), 0).all()
 
 
 def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cluster) -> tuple[Alternative, ...]:
@@ -89,10 +89,11 @@ def alternatives(timed: TimedLayouts, best: int, training: Training, cluster: Cl
 
 def _best_of_others(timed: TimedLayouts, best: int) -> list[int]:
     """Fastest layouts that fit, of each other mesh; or each other micro-batch, ZeRO stage and recomputation where there is one mesh."""
-    columns = MESH if has_several_meshes(timed.layouts) else SCHEDULE
+    meshes = _table(timed.layouts, MESH)
+    kinds = _table(timed.layouts, SCHEDULE) if _family(meshes, 0).all() else meshes
     left, others, taken = np.where(timed.fits, timed.rate, 0.0), list[int](), best
     while len(others) < FITTING_ALTERNATIVES:
-        left[_family(timed.layouts, columns, taken)] = 0.0
+        left[_family(kinds, taken)] = 0.0
         taken = int(np.argmax(left))
         if not left[taken]:
             break
@@ -100,12 +101,14 @@ def _best_of_others(timed: TimedLayouts, best: int) -> list[int]:
     return others
 
 
-def _family(layouts: Layouts, columns: Sequence[str], index: int) -> NDArray[np.bool_]:
-    """Layouts that are the same as one of them in these columns."""
-    same = np.ones(len(layouts), dtype=np.bool_)
-    for name in columns:
-        column = getattr(layouts, name)
-        same &= column == column[index]
+def _table(layouts: Layouts, columns: Sequence[str]) -> NDArray[np.int64]:
+    """These columns of the layouts, as rows."""
+    return np.array([getattr(layouts, name) for name in columns])
+
+
+def _family(table: NDArray[np.int64], index: int) -> NDArray[np.bool_]:
+    """Layouts that are the same as one of them in all rows."""
+    same: NDArray[np.bool_] = (table == table[:, index, np.newaxis]).all(axis=0)
     return same
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ from service.engine.training.step.step_time import StepTime, slowed, step_time, 
 
 # Sizes of a transformer that no formula branches on.
 SIZES = ("layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ffn_hidden_size", "vocab_size")
+_STRUCTURE = attrgetter(*(field.name for field in fields(Transformer) if field.name not in (*SIZES, "params", "active_params")))
+_TRAINED = attrgetter(*(field.name for field in fields(Training) if field.name != "global_batch"))
+_MACHINE = attrgetter(*(field.name for field in fields(Cluster) if field.name != "count"))
 # Larger columns leave the processor's caches.
 LAYOUTS_AT_ONCE = 8000
 
@@ -83,18 +87,16 @@ def choose_together(questions: Iterable[Question]) -> dict[Question, LayoutChoic
 def _alike(questions: Iterable[Question]) -> Iterator[list[Shape]]:
     """Shapes that differ in their sizes alone."""
     groups: dict[Hashable, list[Shape]] = {}
-    no_sizes: dict[str, Any] = dict.fromkeys(SIZES, 0)
     for model, training, cluster, utilisation in questions:
         if not isinstance(model, Transformer) or training.method in (*TUNED, "rl"):
             continue
-        structure = replace(model, **no_sizes, params=None, active_params=None)
         try:
             check_axes(model, training)
             layouts = base_layouts(model, training, cluster.count)
         except InvalidRequest:
             continue
         if has_several_meshes(layouts):
-            key = structure, replace(training, global_batch=0), replace(cluster, count=0), utilisation
+            key = _STRUCTURE(model), _TRAINED(training), _MACHINE(cluster), utilisation
             groups.setdefault(key, []).append(Shape(model, training, cluster, utilisation, layouts))
     yield from groups.values()
 
