@@ -5,8 +5,9 @@ from __future__ import annotations
 from service.domain.scaling.optimum import OptimumTraining
 from service.schemas.base import range_schema
 from service.schemas.derive import derive
+from service.schemas.training.answer import EstimateAnswerSchema
 from service.usecases.scaling.optimum import OptimalAnswer
 
 OptimalRangeSchema = range_schema("OptimalRange", maximum=1e100)
 derive(OptimumTraining, ranges=OptimalRangeSchema)
-OptimalAnswerSchema = derive(OptimalAnswer, ranges=OptimalRangeSchema)
+OptimalAnswerSchema = derive(OptimalAnswer, ranges=OptimalRangeSchema, parts={"estimate": EstimateAnswerSchema})
