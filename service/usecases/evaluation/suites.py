@@ -32,6 +32,8 @@ FORMATS = ("bf16", "fp16")
 """What models are evaluated in: as they are trained."""
 MAX_TIMED = 2000
 """Suites times runs of a program."""
+MAX_REMEMBERED = 16
+"""Programs whose evaluations are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,20 @@ def time_suites(judged: Sequence[tuple[Suite, EvaluatedRun]], around: Surroundin
     evaluations = {
         index: SampleEvaluation(setup, judged[index][0].samples, counts[index]) for index, setup in enumerate(setups) if setup is not None
     }
-    seconds = dict(zip(evaluations, evaluation_seconds(list(evaluations.values())), strict=True))
+    found = dict(zip(evaluations, _timed(tuple(evaluations.values())), strict=True))
     return [
-        _on_run(suite, run, accelerators, setup, seconds.get(index), around)
-        for index, ((suite, run), accelerators, setup) in enumerate(zip(judged, counts, setups, strict=True))
+        _on_run(suite, run, accelerators, found.get(index), around)
+        for index, ((suite, run), accelerators) in enumerate(zip(judged, counts, strict=True))
     ]
+
+
+@functools.lru_cache(maxsize=MAX_REMEMBERED)
+def _timed(evaluations: tuple[SampleEvaluation, ...]) -> tuple[tuple[Range, float] | None, ...]:
+    """Seconds and FLOPs of each, None where no replica fits; a program's alternatives in tokens and repeats ask for the same."""
+    return tuple(
+        None if seconds is None else (seconds, each.samples * sample_flops(each.setup))
+        for each, seconds in zip(evaluations, evaluation_seconds(evaluations), strict=True)
+    )
 
 
 def _accelerators(suite: Suite, run: EvaluatedRun) -> int:
@@ -135,14 +146,9 @@ def _accelerators(suite: Suite, run: EvaluatedRun) -> int:
     return cluster.count if suite.blocking else suite.accelerators or min(cluster.count, cluster.accelerators_per_node)
 
 
-def _on_run(
-    suite: Suite, run: EvaluatedRun, accelerators: int, setup: ServingSetup | None, found: Range | None, around: Surroundings
-) -> SuiteOnRun:
-    """An evaluation by the seconds of its samples in a serving engine, or by the training job's speed where none are found."""
-    if setup is None or found is None:
-        seconds, flops = _by_training_speed(suite, run, accelerators)
-    else:
-        seconds, flops = found, suite.samples * sample_flops(setup)
+def _on_run(suite: Suite, run: EvaluatedRun, accelerators: int, found: tuple[Range, float] | None, around: Surroundings) -> SuiteOnRun:
+    """An evaluation by the seconds and FLOPs of its samples in a serving engine, or by the training job's speed where none serves it."""
+    seconds, flops = _by_training_speed(suite, run, accelerators) if found is None else found
     hours = seconds.scaled(1 / SECONDS_PER_HOUR / around.busy_share)
     return SuiteOnRun(Range(*(around.start_hours + value for value in (hours.p10, hours.p50, hours.p90))), accelerators, flops)
 
