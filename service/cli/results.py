@@ -130,11 +130,14 @@ def show_result(result_id: str, *, format_: str, record: bool, out: Path | None,
 def _show_here(team: str, result_id: str, format_: str | None) -> bytes:
     """A result in a format, or its signed record where None."""
     from service.formats.documents.results.render import render
+    from service.schemas.results.older_results import completed
     from service.usecases.results.keep import find_result, signed_record
 
     with _existing_database(team) as (context, who):
         found = find_result(context, who, result_id)
-        return signed_record(found).encode() if format_ is None else render(found, format_)
+        if format_ is None:
+            return signed_record(found).encode()
+        return render(found if format_ == "json" else completed(found), format_)
 
 
 @results.command("delete")

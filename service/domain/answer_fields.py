@@ -13,6 +13,19 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 
+class Older(Enum):
+    """What a field is in an answer that was kept before the field was there."""
+
+    REQUIRED = "it was always there, or has the default of its dataclass"
+
+
+@dataclass(frozen=True, slots=True)
+class SameAs:
+    """The value of another member of the same object."""
+
+    member: str
+
+
 @dataclass(frozen=True, slots=True)
 class Doc:
     """The meaning of a field in a few words, its unit ("1" for a share or a ratio), and the bounds that its values keep to.
@@ -20,7 +33,8 @@ class Doc:
     `maximum`, `minimum` and `max_length` of a list are those of its entries. `choices` are all texts that it may be, where its type does
     not say so. A field that is `optional` has the default None, and is left out of the JSON where it is None. One that is `nullable` has
     a value in the dataclass, and may be null in an answer that a presenter makes of it. `name` is the member's name in the JSON where it is
-    a word that Python reserves.
+    a word that Python reserves. `older` is what an answer stands for that was kept before the field was there; left out, that is the
+    dataclass's default, and without one the field has always been there.
     """
 
     text: str
@@ -35,6 +49,7 @@ class Doc:
     optional: bool = False
     nullable: bool = False
     name: str = ""
+    older: Any = Older.REQUIRED
 
     @property
     def description(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from types import MappingProxyType, NoneType, UnionType
@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from marshmallow.fields import Field
 
-from service.domain.answer_fields import HIDDEN, MERGED, Doc, annotated_fields
+from service.domain.answer_fields import HIDDEN, MERGED, Doc, Older, annotated_fields
 from service.domain.quantities import Range
 from service.schemas.base import RangeSchema, make_schema
 from service.schemas.fields import (
@@ -31,6 +31,7 @@ from service.schemas.fields import (
     Schema,
     Text,
 )
+from service.schemas.older import OLDER
 
 MAX_ITEMS = 10_000
 NOT_DOCUMENTED = Doc("")
@@ -74,11 +75,13 @@ def derive(
     if kind in _derived:
         raise ValueError(f"{kind.__name__} has a schema already; derive it before the answers that hold it")
     members: dict[str, Field[Any]] = {}
-    for field, hint, doc in (*_members(kind), *(_members(more) if more else ())):
+    for field, hint, doc, older in (*_members(kind), *(_members(more) if more else ())):
         known = replace(doc, **limits.get(field, EMPTY))
         made = _field(hint, known, ranges, parts.get(field), required=not doc.optional)
         if doc.text:
             made.metadata = {"description": doc.description}
+        if older is not Older.REQUIRED and not doc.optional:
+            made.metadata = {**made.metadata, OLDER: older}
         if doc.name or field in TAKEN_NAMES:
             made.data_key = doc.name or field
         members[f"{field}_" if field in TAKEN_NAMES else field] = made
@@ -88,13 +91,16 @@ def derive(
     return schema
 
 
-def _members(kind: type) -> Iterator[tuple[str, Any, Doc]]:
-    """Name, type and documentation of each member of the JSON object."""
+def _members(kind: type) -> Iterator[tuple[str, Any, Doc, Any]]:
+    """Name, type and documentation of each member of the JSON object, and its value in an answer that was kept before it was there."""
+    defaults = {field.name: field.default for field in fields(kind)}
     for name, (hint, marks) in annotated_fields(kind).items():
         if MERGED in marks:
             yield from _members(hint)
         elif HIDDEN not in marks:
-            yield name, hint, next((mark for mark in marks if isinstance(mark, Doc)), NOT_DOCUMENTED)
+            doc = next((mark for mark in marks if isinstance(mark, Doc)), NOT_DOCUMENTED)
+            default = Older.REQUIRED if defaults[name] is MISSING else defaults[name]
+            yield name, hint, doc, default if doc.older is Older.REQUIRED else doc.older
 
 
 def _field(hint: Any, doc: Doc, ranges: type[Schema], part: type[Schema] | None = None, **options: Any) -> Field[Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Annotated
 
-from service.domain.answer_fields import HIDDEN, MERGED, Doc, share
+from service.domain.answer_fields import HIDDEN, MERGED, Doc, SameAs, share
 from service.domain.programs.information import GateInformation
 from service.domain.programs.outcome import Outcome, OutcomeValue
 from service.domain.programs.program import MidpointGate, Reserves, Risk, TierGate
@@ -35,11 +35,15 @@ class OutcomeBlock:
     flops_per_point: Annotated[
         float, Doc("Arithmetic of the planned runs over the points; 0: nothing is to be improved", "FLOP per point", maximum=1e40)
     ]
-    values: Annotated[tuple[OutcomeValue, ...], Doc("What reaching the targets is worth, part by part", max_items=30)]
-    value_usd: Annotated[float | None, Doc("What reaching all targets is worth; null: not stated", "USD", minimum=-1e40, maximum=1e40)]
+    values: Annotated[tuple[OutcomeValue, ...], Doc("What reaching the targets is worth, part by part", max_items=30, older=())]
+    value_usd: Annotated[
+        float | None, Doc("What reaching all targets is worth; null: not stated", "USD", minimum=-1e40, maximum=1e40, older=None)
+    ]
     expected_net_usd: Annotated[
         float | None,
-        Doc("Value times the probability that every gate is passed, less the expected cost", "USD", minimum=-1e40, maximum=1e40),
+        Doc(
+            "Value times the probability that every gate is passed, less the expected cost", "USD", minimum=-1e40, maximum=1e40, older=None
+        ),
     ]
 
 
@@ -136,8 +140,10 @@ class RiskBlock:
     """A risk with its loss where it happens, and its expected loss, as they are planned with: after its state and a mitigation taken."""
 
     risk: Annotated[Risk, MERGED]
-    planned_probability: Annotated[float, share("Probability that is planned with")]
-    planned_cost_share: Annotated[float, share("Part of what the tier's runs cost that is planned with")]
+    planned_probability: Annotated[float, replace(share("Probability that is planned with"), older=SameAs("probability"))]
+    planned_cost_share: Annotated[
+        float, replace(share("Part of what the tier's runs cost that is planned with"), older=SameAs("cost_share_of_tier"))
+    ]
     loss_usd: Annotated[Decimal, Doc("Cost where it happens", "USD", nullable=True)]
     expected_loss_usd: Annotated[Decimal, Doc("Cost times probability", "USD", nullable=True)]
     effect: Annotated[MitigationEffect | None, Doc("What the mitigation avoids and costs; null: none is stated", nullable=True)] = None

@@ -99,7 +99,7 @@ class ProgramSchedule:
     deadline: Annotated[date | None, Doc("Deadline; null: none is stated")]
     critical_path: Annotated[tuple[str, ...], Doc("Names of the activities that decide the end, in their order", max_length=1000)]
     calendar: Annotated[tuple[CalendarEntry, ...], Doc("Runs, work around them, risks, gates and milestones in time")]
-    pools: Annotated[tuple[PoolUse, ...], Doc("Accelerators that runs share, and who waits for whom", max_items=100)]
+    pools: Annotated[tuple[PoolUse, ...], Doc("Accelerators that runs share, and who waits for whom", max_items=100, older=())]
     finish: Annotated[FinishDates, Doc("Day on which everything is done")]
     deadline_probability: Annotated[
         float | None, share("Probability that it ends by the end of the deadline's day; null without a deadline")

@@ -57,9 +57,13 @@ class SpendChoice:
     loss_avoided_per_usd: Annotated[float, Doc("Expected loss that the next dollar avoids", "USD per USD")]
     usd_returned_per_usd: Annotated[
         float | None,
-        Doc("Expected loss avoided by the next dollar and its gain at the stated price; null: the gain has no price", "USD per USD"),
+        Doc(
+            "Expected loss avoided by the next dollar and its gain at the stated price; null: the gain has no price",
+            "USD per USD",
+            older=None,
+        ),
     ]
-    pays: Annotated[bool | None, Doc("Whether the next dollar returns more than a dollar; null: not known, `missing` says why")]
+    pays: Annotated[bool | None, Doc("Whether the next dollar returns more than a dollar; null: not known, `missing` says why", older=None)]
     unit: Annotated[str, Doc("Unit of the gain")]
     basis: Annotated[str, Doc("How it is computed", max_length=5000)]
     allocated_usd: Annotated[float | None, Doc("What it is given of the stated budget; null: no budget is stated", "USD")]
@@ -74,8 +78,10 @@ class SpendChoices:
     """
 
     choices: Annotated[tuple[SpendChoice, ...], Doc("Spend choices, those that are funded first first", max_items=20)]
-    usd_per_gain: Annotated[float | None, Doc("Price of a unit of gain; null: none is known", "USD per unit of the gain", maximum=1e40)]
-    missing: Annotated[tuple[str, ...], Doc("What a comparison in dollars lacks", max_items=20, max_length=1000)]
+    usd_per_gain: Annotated[
+        float | None, Doc("Price of a unit of gain; null: none is known", "USD per unit of the gain", maximum=1e40, older=None)
+    ]
+    missing: Annotated[tuple[str, ...], Doc("What a comparison in dollars lacks", max_items=20, max_length=1000, older=())]
     budget_usd: Annotated[float | None, Doc("Budget that is divided; null: none is stated", "USD")]
     gain: Annotated[float | None, Doc("Gain of the division; null: no budget is stated", "unit of the gain")]
     loss_avoided_usd: Annotated[float | None, Doc("Expected loss that the division avoids; null: no budget is stated", "USD")]

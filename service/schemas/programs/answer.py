@@ -6,6 +6,7 @@ from service.domain.programs import branches, outcome, plan, program, risks, sch
 from service.domain.programs.tiers import TIERS
 from service.schemas.derive import derive
 from service.schemas.fields import Count, Number, Part, Text
+from service.schemas.older import OLDER
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.programs.runs import MAX_RUNS
 from service.schemas.serving import ServingAnswerSchema  # noqa: F401  (describes the options of serving first)
@@ -45,6 +46,7 @@ DECISION = Part(
     allow_none=True,
     description="Continue, pivot and stop with their figures; null: a price is not known",
 )
+DECISION.metadata = {**DECISION.metadata, OLDER: None}
 derive(plan.GateBlock, "GateAnswer", more=schedule.GateDates, extra={"decision": DECISION})
 derive(plan.TierBlock, "TierAnswer", ranges=ProgramRangeSchema, limits={"runs": {"max_items": MAX_RUNS}})
 derive(program.Reserves, "ReservesAnswer")

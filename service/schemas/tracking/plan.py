@@ -1,4 +1,4 @@
-"""A plan to track a program against: a program's request, planned here, or the answer that the service gave before."""
+"""A plan to track a program against: a program's request, planned here, or the answer that the service gave before, however old."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from service.context import AppContext
 from service.domain.errors import DomainError, UnpricedAccelerator
 from service.schemas.base import pointers
+from service.schemas.older import complete_older
 from service.schemas.programs.answer import ProgramAnswerSchema
 from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramRequestSchema
@@ -20,8 +21,8 @@ MARK = "total_usd"
 
 def plan_errors(given: Mapping[str, Any], at: str) -> list[dict[str, Any]]:
     """What is wrong with a plan, as `{"pointer", "message"}` entries; none where it is valid. `at`: the pointer to the plan."""
-    schema = ANSWER if MARK in given else REQUEST
-    return [entry | {"pointer": f"{at}{entry['pointer']}"} for entry in pointers(schema.validate(given), schema)]
+    schema, whole = (ANSWER, complete_older(ANSWER, given)) if MARK in given else (REQUEST, given)
+    return [entry | {"pointer": f"{at}{entry['pointer']}"} for entry in pointers(schema.validate(whole), schema)]
 
 
 def plan_of(context: AppContext, given: Mapping[str, Any], at: str) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def plan_of(context: AppContext, given: Mapping[str, Any], at: str) -> dict[str,
 
     Raises DomainError where the request cannot be planned, or its budget is not known.
     """
-    answer = given if MARK in given else _planned(context, given, at)
+    answer = complete_older(ANSWER, given) if MARK in given else _planned(context, given, at)
     if answer[MARK] is None:
         raise UnpricedAccelerator(UNPRICED_BUDGET, at)
     return {"request": None if MARK in given else given, "answer": answer}

@@ -60,9 +60,11 @@ class ProgramAnswer:
     midpoint: Annotated[MidpointDate | None, HIDDEN]
     burn_plan: Annotated[tuple[BurnWeek, ...], Doc("Planned spend by week; adds up to the budget to the cent", max_items=MAX_WEEKS)]
     reporting: Annotated[ReportingPlan, Doc("How often the program reports")]
-    risk_register: Annotated[RiskRegister | None, Doc("What all risks cost together; null: none are listed, or a price is not known")]
+    risk_register: Annotated[
+        RiskRegister | None, Doc("What all risks cost together; null: none are listed, or a price is not known", older=None)
+    ]
     tokens: Annotated[ProgramTokens | None, Doc("The program's data; null: none is stated")]
-    evaluation: Annotated[EvaluationPlan | None, Doc("How the program evaluates; null: it states no suite and no check")]
+    evaluation: Annotated[EvaluationPlan | None, Doc("How the program evaluates; null: it states no suite and no check", older=None)]
     spend_choices: Annotated[SpendChoices | None, Doc("Where money does most; null: none are stated")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]

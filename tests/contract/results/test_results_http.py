@@ -36,6 +36,7 @@ from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.schemas.results.kinds import KINDS
 from tests.contract.doors import is_problem
+from tests.contract.older_answers import without_newer_fields
 from workers import tasks
 
 Body = dict[str, Any]
@@ -206,6 +207,19 @@ class TestFormats:
         assert "&lt;b&gt;A &amp; B&lt;/b&gt;" in page
         if "pdf" not in WRITERS[kind]:
             assert "json, html" in is_problem(client.get(f"{address}?format=pdf"), 406)["detail"]
+
+    def test_a_plan_kept_before_fields_were_there_has_its_documents(self, client: FlaskClient, tracking_app: Flask) -> None:
+        """In every format and on its page; its JSON stays as it was kept."""
+        whole, context = kept(client, {"kind": "program", "request": PROGRAM}), tracking_app.extensions["context"]
+        detail = context.store.result("default", whole["id"], context.clock())
+        old = json.dumps(without_newer_fields(whole["answer"]), separators=(",", ":")).encode()
+        made = context.store.create_result(replace(detail, row=replace(detail.row, id=f"{uuid.uuid4()}"), answer_json=old))
+        for name in WRITERS["program"]:
+            answer = client.get(f"{URL}/{made.row.id}?format={name}")
+            assert answer.status_code == 200, name
+            assert answer.data.startswith(MARKS[name]), name
+        assert client.get(f"/r/{made.row.id}").status_code == 200
+        assert client.get(f"/r/{made.row.id}?format=json").data == old
 
     def test_a_title_that_nobody_stated_is_the_whole_summary_once(self, client: FlaskClient) -> None:
         """However long; a stated one stands above it."""

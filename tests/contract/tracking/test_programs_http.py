@@ -14,6 +14,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from tests.contract.older_answers import without_newer_fields
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 AT = "2026-02-01T00:00:00Z"
 PROGRAM = {"name": "7B", "budget_usd": 250000, "planned_tokens": "1T", "start": "2026-01-04", "deadline": "2026-06-30"}
@@ -194,6 +196,31 @@ class TestPrograms:
         for zero in ("tokens", "usd", "accelerator_hours"):
             answer = client.post(f"/v1/track/programs/{program['id']}/runs", json={"name": "x", "planned": {zero: 0}})
             assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, f"/planned/{zero}")
+
+    def test_an_answer_kept_before_fields_were_there_is_a_plan_too(self, client: FlaskClient) -> None:
+        """Each field that it lacks stands for its default: the program is that of the whole answer."""
+        request = json.loads((EXAMPLES / "program-1b-64.json").read_text())
+        answer = client.post("/v1/estimate/program", json=request).get_json()
+        older = without_newer_fields(answer)
+        assert len(json.dumps(older)) < len(json.dumps(answer)) - 1000
+        found, whole = (made(client, "/v1/track/programs", {"name": "1B", "plan": plan}) for plan in (older, answer))
+        changing = {"id", "created_at", "updated_at"}
+        assert {name: value for name, value in found.items() if name not in changing | {"midpoint_gate", "outcome"}} == {
+            name: value for name, value in whole.items() if name not in changing | {"midpoint_gate", "outcome"}
+        }
+        for name in ("at_usd", "at_spend_share", "date", "continue_if", "stop_if", "committed_usd"):
+            assert found["midpoint_gate"][name] == whole["midpoint_gate"][name]
+        statuses = [client.get(f"/v1/track/programs/{program['id']}/status").get_json() for program in (found, whole)]
+        assert statuses[0]["forecast"] == statuses[1]["forecast"]
+        assert statuses[0]["reserve"] == statuses[1]["reserve"]
+
+    def test_an_answer_that_lacks_what_was_always_there_is_refused(self, client: FlaskClient) -> None:
+        """The burn plan and a run's tokens have no default."""
+        answer = client.post("/v1/estimate/program", json=json.loads((EXAMPLES / "program-1b-64.json").read_text())).get_json()
+        del answer["burn_plan"], answer["tiers"][0]["runs"][0]["tokens"]
+        told = client.post("/v1/track/programs", json={"name": "1B", "plan": answer})
+        assert told.status_code == 422
+        assert {error["pointer"] for error in told.get_json()["errors"]} == {"/plan/burn_plan", "/plan/tiers/0/runs/0/tokens"}
 
     def test_a_plan_without_a_budget_says_what_to_state(self, client: FlaskClient) -> None:
         """Request or answer: nobody sells its accelerator, and spend is held against the budget."""

@@ -13,6 +13,7 @@ from service.api.resources.results.results import DOCUMENTS, ResultFormatSchema,
 from service.domain.results import ResultDetail
 from service.formats.documents.results.render import MEDIA_TYPES, formats_of
 from service.schemas.fields import Choice, Text
+from service.schemas.results.older_results import completed
 from service.schemas.results.results import JwkSetSchema
 from service.usecases.results.keep import find_result
 from service.usecases.results.links import open_link
@@ -71,6 +72,6 @@ def _page(found: ResultDetail, token: str | None) -> Response:
     opened = {"token": token} if token else {}
     names = (name for name in formats_of(found.row.kind) if name != "html")
     downloads = {name: f"?{urlencode({'format': name, **opened})}" for name in names}
-    response = Response(write_page(found, downloads), content_type=MEDIA_TYPES["html"])
+    response = Response(write_page(completed(found), downloads), content_type=MEDIA_TYPES["html"])
     response.headers["Content-Security-Policy"] = page_policy()
     return response

@@ -18,6 +18,7 @@ from service.domain.results import ResultDetail, ResultFilter
 from service.formats.documents.results.render import MEDIA_TYPES, formats_of, render
 from service.schemas.fields import Choice, Schema
 from service.schemas.paging import page_schema
+from service.schemas.results.older_results import completed
 from service.schemas.results.presenters import entry_body, result_body
 from service.schemas.results.results import KeepRequestSchema, ResultEntrySchema, ResultQuerySchema, ResultSchema
 from service.serialization import to_json
@@ -129,7 +130,7 @@ def _whole_result(kept: ResultDetail) -> Response:
 
 def result_document(kept: ResultDetail, wanted: str) -> Response:
     """The answer in the wanted format. Raises UnavailableFormat."""
-    response = Response(render(kept, wanted), content_type=MEDIA_TYPES[wanted])
+    response = Response(render(kept if wanted == "json" else completed(kept), wanted), content_type=MEDIA_TYPES[wanted])
     if wanted == "html":
         response.headers["Content-Security-Policy"] = page_policy()
     return response
