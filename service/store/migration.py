@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def alembic_config() -> Config:
     return config
 
 
+@cache
 def revisions() -> tuple[str, ...]:
     """Names of all migrations of this release, oldest first."""
     script = ScriptDirectory.from_config(alembic_config())
@@ -62,6 +64,8 @@ def migrate_to(engine: Engine, revision: str) -> None:
             raise LookupError(
                 f"the database has revision {current}, which this release does not know: take it back with the release it is of"
             )
+        if current == revision:
+            return
         config.attributes["connection"] = connection
         is_later = current is not None and known.index(current) > known.index(revision)
         (command.downgrade if is_later else command.upgrade)(config, revision)
