@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from service.domain.training.model import Experts, LatentAttention, StateSpace, Transformer
 from service.domain.training.run import AuxiliaryModels, Axes, Training
+from service.engine.training.search import layout_search
 from service.engine.training.search.layout_search import LayoutChoice, Question, choose_layout, is_remembered, search_layout
 from service.engine.training.search.several_shapes import choose_together, search_ahead
 from service.engine.training.step.step_time import StepTime
@@ -114,3 +115,12 @@ def test_a_layout_searched_ahead_is_the_one_that_is_chosen() -> None:
     for question in questions:
         assert isinstance(question[0], Transformer)
         assert_alike(choose_layout(*question), search_layout(*question))
+
+
+def test_the_oldest_choices_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions: list[Question] = [(llama(layers, 4096, 32, 32, 11008, 31_998), training(), cluster(8), SHARES) for layers in (24, 26, 28)]
+    choice = search_layout(*questions[0])
+    monkeypatch.setattr(layout_search, "MOST_REMEMBERED", 2)
+    for question in questions:
+        layout_search.remember({question: choice})
+    assert [is_remembered(question) for question in questions] == [False, True, True]
