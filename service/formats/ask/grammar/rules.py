@@ -114,7 +114,7 @@ RULES: tuple[Rule, ...] = (
     _rule("t?m", quantities.money),
     _rule("tn", quantities.bare_price),
     _rule("n(?=S)", quantities.price_of_term),
-    _rule("[,r]t?n", quantities.bare_rate),
+    _rule("[,r][t=]?n", quantities.bare_rate),
     _rule("z?I[t=]?p|z?pI", attributes.chance),
     _rule("t?p", attributes.share),
     # dates

@@ -219,7 +219,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
     said = (f"{PRICING_WORDS[quote['pricing']] if terms else ''} at {_usd(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes)
     yield ", ".join(text.strip() for text in said)
-    yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS[pricing])
+    yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
     yield f"cost of capital {_percent(request['cost_of_capital'])}" if "cost_of_capital" in request else ""

@@ -17,6 +17,7 @@ MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
 LIKELY_USD = (5_000, 100_000)
 """What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
+MONTHS_PER_YEAR = 12
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
@@ -155,7 +156,11 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
         if slot.note:
             draft.note("rent.quotes", slot.value, slot.note)
         pricing = str((beside or pricings)[0].value) if pricings else PRICING_OF_YEARS.get(years.years if years else 0.0, "on_demand")
-        if not pricings:
+        months = None
+        if not pricings and years and any(other.value == "reserved" for other in draft.slots.all if other.name == "pricing"):
+            pricing, months = "reserved", round(years.years * MONTHS_PER_YEAR)
+            draft.note(f"rent.quotes.{at - 1}.term_months", months, "reserved as long as it is used")
+        elif not pricings:
             draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
-        quotes.append({"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": slot.value})
+        quotes.append({"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": slot.value, **stated(term_months=months)})
     return quotes
