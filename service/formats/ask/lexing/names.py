@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
+from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
 from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon
@@ -169,7 +170,7 @@ def _is_meant(tokens: Sequence[Token], at: int, end: int, name: Name) -> bool:
         if word.text == "us":
             return (word.written.isupper() and lower_case) or at == 0 or tokens[at - 1].text not in BEFORE_PRONOUN
         placed = at > 0 and tokens[at - 1].text in ("in", "or", "and", ",", "/") and lower_case
-        return word.written.isupper() and (word.text not in load_lexicon().words or placed)
+        return word.written.isupper() and word.text not in DATE_WORDS and (word.text not in load_lexicon().words or placed)
     if name.kind == "R" and word.text.isalpha():
         return len(word.text) > LONGEST_CODE
     return not (name.kind == "M" and word.text in load_lexicon().words)

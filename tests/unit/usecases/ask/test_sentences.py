@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import string
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,15 @@ def test_a_word_more_is_never_dropped_in_silence(text: str, vocabulary: Vocabula
 )
 def test_a_number_more_is_asked_back(text: str, vocabulary: Vocabulary) -> None:
     assert not read(f"{text.rstrip('?')}; 47.3", vocabulary).answerable
+
+
+@pytest.mark.parametrize("change", [str.upper, "hi, {} thanks!".format])
+def test_capitals_and_greetings_never_change_a_request(change: Callable[[str], str], vocabulary: Vocabulary) -> None:
+    for row in ROWS:
+        found = parse(change(row["text"]), vocabulary, TODAY) if row["kind"] and not row["asked_back"] else None
+        if found and found.answerable:
+            expected = spelt_out(row["request"], vocabulary)
+            assert json.dumps(found.understood.request).casefold() == json.dumps(expected).casefold(), change(row["text"])
 
 
 NONSENSE = st.text(string.ascii_lowercase, min_size=4, max_size=12).map(lambda word: f"zq{word}qz")
