@@ -27,6 +27,8 @@ from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
 from service.formats.ask.requests.draft import Draft
 from service.formats.ask.requests.echo import echo
 
+MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
+
 
 def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     """The request that a sentence is read as, with all that is not understood; None where nothing of it is."""
@@ -39,7 +41,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(sentence, with_program(sentence, _without_vendors(pieces), vocabulary))
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
-    slots = [slot for slot in slots if not (slot.implied and slot.name == "count" and _is_asked(tokens, slot))]
+    slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
     slots = _single_ones(tokens, _plain_reserved(slots))
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
@@ -49,7 +51,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         slots,
         model_known=any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left),
     )
-    slots = _sums_of_runs(slots)
+    slots = _started(_sums_of_runs(slots), pieces)
     slots, of_ranges = both_ends(sentence, slots, ranges)
     slots = with_ways(sentence, slots, ranges)
     slots = [_dated(slot, today) for slot in slots]
@@ -98,6 +100,15 @@ def _sums_of_runs(slots: Sequence[Slot]) -> list[Slot]:
     return [replace(slot, name="budget_usd", note="read as the budget") if slot.name == "capex_of_all" else slot for slot in slots]
 
 
+def _started(slots: Sequence[Slot], pieces: Sequence[Piece]) -> list[Slot]:
+    """The slots with the one day as the start, where a word of starting stands anywhere before it: kick off 7B on 1 December."""
+    words = [piece.first for piece in pieces if piece.kind == "a" and piece.value == "start"]
+    days = [slot for slot in slots if slot.name == "date"]
+    if len(days) != 1 or not words or words[0] > days[0].first or any(slot.name == "start" for slot in slots):
+        return list(slots)
+    return [replace(slot, name="start", note=slot.note or "read as the start") if slot is days[0] else slot for slot in slots]
+
+
 def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
     """What is left out: of kinds of pricing as it is, of providers all the others, where none are named."""
     excluded = [slot for slot in without if slot.name == "without_provider"]
@@ -113,8 +124,9 @@ def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary:
 
 
 def _is_asked(tokens: Sequence[Token], slot: Slot) -> bool:
-    """Whether the number is what is asked for: how many p5.48xlarge."""
-    return slot.first > 0 and tokens[slot.first - 1].text == "many"
+    """Whether the number is what is asked for, and what is said is that of a machine: how many p5.48xlarge, how many nodes of 8 H100."""
+    before = [token.text for token in tokens[: slot.first] if token.text not in ("of", "with", "x")]
+    return before[-1:] == ["many"] or (before[-2:-1] == ["many"] and before[-1] in MACHINES)
 
 
 def _single_ones(tokens: Sequence[Token], slots: list[Slot]) -> list[Slot]:

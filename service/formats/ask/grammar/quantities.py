@@ -238,7 +238,7 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
 
 
 def listed_count(pieces: Pieces) -> Iterator[Slot]:
-    """7B, 1T, 64, H100: the number before a comma."""
+    """7B, 1T, 64, H100 or H100, 64: the number beside a comma."""
     for slot in accelerators([pieces[0], pieces[-1]]):
         yield replace(slot, note="read as the number of accelerators") if slot.name == "count" else slot
 
@@ -328,7 +328,7 @@ def _counts(pieces: Pieces) -> list[Slot] | None:
         figure = piece.value
         if figure.value.denominator != 1 or figure.scale >= 10**6 or figure.value < 1:
             return None
-        crossed = any(other.kind in "x=" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1
+        crossed = any(other.kind in "x=" or other.value == "counts" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1
         listed = figure.several and (crossed or figure.value >= MOST_COUNT)
         note = _comma_note(figure) if figure.several and not listed else ""
         found += [Slot("count", int(value), *_span(pieces), note=note) for value in (figure.several if listed else (figure.value,))]

@@ -101,6 +101,7 @@ RULES: tuple[Rule, ...] = (
     _rule("A[x=]n(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*,n(?![TQVsefhHEKNxA])", quantities.accelerators_and_list),
     _rule("n,A(?![,gxn])", quantities.listed_count),
+    _rule("A,n(?=$|,)", quantities.listed_count),
     _rule("A(?:,A)*g=?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),
     _rule("n(?:,n)*x?g", quantities.counts),

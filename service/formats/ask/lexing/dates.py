@@ -44,7 +44,7 @@ DATE_WORDS = frozenset(
 )
 _MOST_DAYS_APART = 12 * 366
 """Within twelve years each day of a month was each day of the week, the 31st of months too [days]."""
-_CALENDAR_UNITS = ("week", "month", "quarter", "year")
+CALENDAR_UNITS = ("week", "month", "quarter", "year")
 LEAST_YEAR, MOST_YEAR = 2000, 2100
 SPAN = "days"
 """Unit of a period from one day to another."""
@@ -296,12 +296,12 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
         return at + len(feast.split()), _cut(_next_of(today, _FEASTS[feast]), "start")
     if first in _END_CODES:
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
-    if first in _CALENDAR_UNITS and second == "end":
+    if first in CALENDAR_UNITS and second == "end":
         return at + 2, _cut(_period_of(today, _UNIT_OF[first], 0), "end")
-    if first in (*_NEXT, "this", "current") and second in _CALENDAR_UNITS:
+    if first in (*_NEXT, "this", "current") and second in CALENDAR_UNITS:
         return at + 2, _period_of(today, _UNIT_OF[second], int(first in _NEXT))
     after_edge = at > 0 and tokens[at - 1].text in ("of", "the")
-    return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in _CALENDAR_UNITS else None
+    return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in CALENDAR_UNITS else None
 
 
 def _next_of(today: date, day: tuple[int, int]) -> CalendarPeriod:

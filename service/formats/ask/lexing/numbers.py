@@ -35,6 +35,7 @@ _FOREIGN = frozenset(
 NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, "hundred", "percent", "pct", "point"})
 SMALL_NUMBERS = frozenset(_SMALL)
 """Numbers that no slip is taken for: even is not seven."""
+_WITH_SMALL_NUMBERS = frozenset({"rank", "r", "tp", "pp", "ep", "zero", "stage", "batch", "epochs", "n", "count", "gpus", "nodes"})
 _PER = frozenset({"/", "per"})
 _DIGITS = re.compile(r"\d")
 MOST_DIGITS = 30
@@ -147,8 +148,19 @@ def _has_decimal_comma(tokens: Sequence[Token], at: int) -> bool:
     whole, decimals, after = tokens[at].text, tokens[at + 2].text, tokens[at + 3].text if at + 3 < len(tokens) else ""
     if not (whole.isdigit() and decimals.isdigit() and len(decimals) <= MOST_DECIMALS):
         return False
+    plain = len(decimals) == 1 or (len(whole) == 1 and not decimals.endswith("0"))  # of rank 16,10M they are two numbers
     money = (at > 0 and tokens[at - 1].text == "$") or after in _DOLLARS or after in _PER
-    return _SCALE_OF.get(after, 0) > 1000 or whole == "0" or (money and len(decimals) == MOST_DECIMALS)
+    return (
+        (plain and not _is_attribute(tokens, at) and _SCALE_OF.get(after, 0) > 1000)
+        or whole == "0"
+        or (money and len(decimals) == MOST_DECIMALS)
+    )
+
+
+def _is_attribute(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the word before a number has it for its own, as `rank` has."""
+    before = at - 1 - (at > 0 and tokens[at - 1].text in ("=", ":"))
+    return before >= 0 and tokens[before].text in _WITH_SMALL_NUMBERS
 
 
 def _names_part(tokens: Sequence[Token], at: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 from service.formats.ask.lexing.dates import (
+    CALENDAR_UNITS,
     MONTHS,
     SPAN,
     CalendarPeriod,
@@ -27,7 +28,8 @@ def read_span(tokens: Sequence[Token], at: int, today: date) -> Found | None:
     days = _read_days_of_month(tokens, at, today)
     if days is not None:
         return days
-    found = read_period(tokens, at, today)
+    of_name = tokens[at].text in CALENDAR_UNITS and at + 2 < len(tokens) and tokens[at + 1].text == "of"  # the month of February
+    found = read_period(tokens, at + 2 * of_name, today)
     return None if found is None else _with_its_end(tokens, found, today)
 
 
