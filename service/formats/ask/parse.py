@@ -20,7 +20,7 @@ from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import Duration, add_months
 from service.formats.ask.lexing.names import Doubtful
-from service.formats.ask.lexing.pieces import FILLER, correct_words, read_pieces
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Sentence, Token, normalise, tokenise
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary
 from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
@@ -105,6 +105,8 @@ def _started(slots: Sequence[Slot], pieces: Sequence[Piece]) -> list[Slot]:
     words = [piece.first for piece in pieces if piece.kind == "a" and piece.value == "start"]
     days = [slot for slot in slots if slot.name == "date"]
     if len(days) != 1 or not words or words[0] > days[0].first or any(slot.name == "start" for slot in slots):
+        return list(slots)
+    if any(piece.kind == UNKNOWN and words[0] < piece.first < days[0].first for piece in pieces):  # launch of the product
         return list(slots)
     return [replace(slot, name="start", note=slot.note or "read as the start") if slot is days[0] else slot for slot in slots]
 

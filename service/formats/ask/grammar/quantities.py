@@ -239,8 +239,10 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
 
 def listed_count(pieces: Pieces) -> Iterator[Slot]:
     """7B, 1T, 64, H100 or H100, 64: the number beside a comma."""
-    for slot in accelerators([pieces[0], pieces[-1]]):
-        yield replace(slot, note="read as the number of accelerators") if slot.name == "count" else slot
+    number, named = sorted((pieces[0], pieces[-1]), key=lambda piece: piece.kind, reverse=True)
+    for slot in _counts([number]) or ():
+        yield replace(slot, note="read as the number of accelerators")
+        yield from _accelerator_slots([named])
 
 
 def accelerators_and_list(pieces: Pieces) -> Iterator[Slot]:

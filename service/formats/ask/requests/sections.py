@@ -18,7 +18,7 @@ from service.formats.ask.requests.echo import PRICING_WORDS
 HOURS_PER_DAY = 24
 NODES_OF = re.compile(r" nodes of (\d+)")
 """How a number of nodes is noted."""
-MOST_BESIDE_NODES_USD = 10
+MOST_BESIDE_NODES_USD = 6
 """Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
 AXES = ("tensor", "pipeline", "expert")
 RESERVED = ("reserved_1y", "reserved_3y")
