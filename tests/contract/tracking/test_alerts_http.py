@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from service.api.resources.programs import EXAMPLE
 from service.domain.tracking.alerts import RULE_FIELDS
 from service.usecases.tracking import alerts as usecase
 from service.usecases.tracking.alerts import evaluate_program
@@ -252,3 +253,21 @@ class TestAlerts:
         (alert,) = alerts(client, program)
         assert (alert["deliveries"][0]["state"], alert["deliveries"][0]["last_error"]) == ("failed", "the rule was ended")
         assert alert["deliveries"][0]["due_at"] is None
+
+
+def test_a_plans_guardrails_are_watched(client: FlaskClient, tracking_app: Flask) -> None:
+    """Of its request and of its answer: told when it is broken, once for as long as it is."""
+    outcome = {**EXAMPLE["outcome"], "guardrails": [{"metric": "safety", "floor": 0.9}]}
+    request = {**EXAMPLE, "outcome": outcome}
+    for plan in (request, client.post("/v1/estimate/program", json=request).get_json()):
+        program = client.post("/v1/track/programs", json={"name": "guarded", "plan": plan}).get_json()
+        assert program["guardrails"] == [{"metric": "safety", "floor": 0.9}]
+        create(client, program, of_kind("guardrail"))
+        run = client.post(f"/v1/track/programs/{program['id']}/runs", json={"name": "main", "tier": "production"}).get_json()["id"]
+        for day, (value, told) in enumerate([(0.95, 0), (0.88, 1), (0.87, 0)], start=1):
+            evaluation = {"id": f"{day}", "type": "evaluation", "at": f"2026-02-{day:02}T00:00:00Z", "metric": "safety", "value": value}
+            answer = client.post(f"/v1/track/runs/{run}/events", json={"events": [evaluation]}).get_json()
+            assert answer["accepted"] == 1, answer
+            assert judged(tracking_app, program) == told, (day, value)
+        (alert,) = alerts(client, program)
+        assert "safety of run main is 0.88, below its guardrail, 0.9" in alert["text"]
