@@ -89,12 +89,19 @@ def _run(run: RunStatus) -> str:
 
 
 def program_gate(chat: Conversation, program: ProgramRecord) -> Message:
-    """What the half-spend gate recommends."""
-    found = program_status(chat.context, program).status.gate
+    """What the half-spend gate recommends, the ways on from it, and what gates of tiers recommend that are due."""
+    status = program_status(chat.context, program).status
+    found = status.gate
     when = "is due" if found.due else "is not due" + ("" if found.due_usd is None else f" before {money(found.due_usd)} are spent")
     decided = f" It was decided: {found.decided}." if found.decided else ""
     lines = [f"{program.body['name']}: the half-spend gate {when}; {found.recommendation} is recommended.{decided}"]
-    return text_message("\n".join([*lines, *(f"• {reason}" for reason in found.reasons)]))
+    ways = [] if found.decision is None else [f"• {branch.statement}" for branch in found.decision.branches]
+    due = [
+        f"The gate {gate.tier} is due; {gate.recommendation or 'nothing'} is recommended: {'; '.join(gate.reasons)}"
+        for gate in status.tier_gates
+        if gate.due
+    ]
+    return text_message("\n".join([*lines, *(f"• {reason}" for reason in found.reasons), *ways, *due]))
 
 
 def _watch(chat: Conversation, shares: tuple[float, ...], program: ProgramRecord) -> Message:

@@ -64,6 +64,7 @@ def _summary(body: Entry) -> list[tuple[str, str]]:
         ("forecast", f"{spread(forecast['cost_usd'], figure) if forecast['cost_usd'] else NONE} USD, finish {_finish(forecast)}"),
         ("why", body["cost_drivers"]["headline"] if body["cost_drivers"] else NONE),
         ("gate", f"{'due' if gate['due'] else 'decided' if gate['decided'] else 'not due'}: {'; '.join(gate['reasons'])}"),
+        *((f"gate {each['tier']}", f"due: {'; '.join(each['reasons'])}") for each in body["tier_gates"] if each["due"]),
         ("interruptions", _failures(body["interruptions"])),
         ("prices, engine", f"{body['price_snapshot'] or NONE}, {body['engine_version']}"),
     ]

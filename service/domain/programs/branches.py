@@ -10,6 +10,8 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 
 BranchName = Literal["continue", "pivot", "stop"]
+MIDPOINT = "midpoint"
+"""The midpoint gate beside those named by tiers."""
 
 
 @dataclass(frozen=True, slots=True)

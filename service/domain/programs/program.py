@@ -44,7 +44,7 @@ class TierGate:
     continue_if: Annotated[GateCriteria | None, Doc("Criteria to continue, all of which hold; null: none are stated")] = None
     stop_if: Annotated[GateCriteria | None, Doc("Criteria to stop, all of which hold; null: none are stated")] = None
     committed_usd: Annotated[Decimal, Doc("Still to be paid where the program stops here", "USD")] = Decimal(0)
-    repeat_on_fail: Annotated[int, Doc("Times that the tier is repeated at most where the gate is failed", maximum=MAX_REPEATS_ON_FAIL)] = 0
+    repeat_on_fail: Annotated[int, Doc("Repeats of the tier at most, where the gate is failed", "count", maximum=MAX_REPEATS_ON_FAIL)] = 0
 
 
 @dataclass(frozen=True, slots=True)

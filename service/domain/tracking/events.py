@@ -12,6 +12,7 @@ from service.domain.programs.program import MidpointGate
 from service.domain.programs.risks import RiskState
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
+from service.domain.tracking.gates import PlannedGate
 from service.domain.tracking.risks import PlannedRisk
 from service.domain.training.estimate import FinishDates
 
@@ -178,7 +179,7 @@ class ProgramBaseline:
     `reserve_share` of the budget is the reserve, `around_share` is planned for people, storage and overheads around the runs.
     `original_tokens` is the scope of the first plan, to compare with `planned_tokens`. `closed`: neither the program nor its runs continue.
     `runs` and `finish` are the runs and the calendar's end of the program's plan; empty and None where it has none. `guardrails` are
-    metrics that must keep a floor.
+    metrics that must keep a floor. `gates`: those of the plan, the midpoint gate's too, with their ways on.
     """
 
     name: str
@@ -198,3 +199,4 @@ class ProgramBaseline:
     finish: FinishDates | None = None
     guardrails: tuple[Guardrail, ...] = ()
     risks: tuple[PlannedRisk, ...] = ()
+    gates: tuple[PlannedGate, ...] = ()

@@ -12,9 +12,11 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from service.domain.answer_fields import Doc, share
-from service.domain.programs.tiers import TierName
+from service.domain.programs.branches import GateDecision
+from service.domain.programs.tiers import TIERS, TierName
 from service.domain.quantities import Range
 from service.domain.tracking.events import Recommendation, Verdict
+from service.domain.tracking.gates import TierGateStatus
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
 from service.domain.tracking.risks import ReserveStatus, TrackedRisk
 from service.domain.training.estimate import FinishDates
@@ -173,6 +175,7 @@ class GateStatus:
     pivot_to: Annotated[str | None, Doc("What to do instead of continuing; null: not stated", max_length=1000)] = None
     decided: Annotated[Verdict | None, Doc("Decision event that closes the gate; null: none")] = None
     decided_at: Annotated[datetime | None, Doc("When it was decided; null: not yet")] = None
+    decision: Annotated[GateDecision | None, Doc("Ways on with actual figures; null: decided, or the plan has none")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +294,7 @@ class ProgramStatus:
     drift: Annotated[tuple[Drift, ...], Doc("Lasting changes of rates")]
     interruptions: Annotated[InterruptionSummary, Doc("Interruptions against the failure budget")]
     gate: Annotated[GateStatus, Doc("The half-spend gate")]
+    tier_gates: Annotated[tuple[TierGateStatus, ...], Doc("Gates of the plan's tiers", max_items=len(TIERS))]
     risks: Annotated[tuple[TrackedRisk, ...], Doc("The plan's risks and those that notes name", max_items=1000)]
     reserve: Annotated[ReserveStatus | None, Doc("What risks leave of the reserve; null where neither a plan nor a risk is known")]
     cost_drivers: Annotated[CostDrivers | None, Doc("Cost at completion against the plan; null without a plan")]

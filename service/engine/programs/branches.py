@@ -148,7 +148,7 @@ def stop_figures(day: FinishDates, committed_usd: float) -> BranchFigures:
     return BranchFigures(Range.exactly(committed_usd), committed_usd, day, 0.0, 0.0)
 
 
-def describe_branch(branch: BranchName, figures: BranchFigures, program: str | None = None) -> GateBranch:
+def describe_branch(branch: BranchName, figures: BranchFigures, program: str | None = None, cost_missing: str = STATE_PRICE) -> GateBranch:
     """A branch with its expected value, what is missing for it, and a sentence.
 
     Parameters
@@ -159,10 +159,12 @@ def describe_branch(branch: BranchName, figures: BranchFigures, program: str | N
         Its figures.
     program : str, optional
         Name of the program that a pivot goes on with.
+    cost_missing : str
+        What to say where the cost is not known.
     """
     chance, value, cost = figures.outcome_probability, figures.value_usd, figures.expected_cost_usd
     net = None if chance is None or value is None or cost is None else round(chance * value - cost, 2)
-    missing = tuple(text for text, known in ((STATE_PRICE, cost), (STATE_CHANCE, chance), (STATE_WORTH, value)) if known is None)
+    missing = tuple(text for text, known in ((cost_missing, cost), (STATE_CHANCE, chance), (STATE_WORTH, value)) if known is None)
     whole = GateBranch(branch, program, figures.cost_usd, cost, figures.finish, chance, net, missing, "")
     return replace(whole, statement=_sentence(whole))
 

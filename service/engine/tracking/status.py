@@ -11,12 +11,13 @@ from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
 from service.domain.tracking.risks import ReserveStatus
 from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
+from service.engine.tracking.branches import GateActuals
 from service.engine.tracking.change_point import DriftRules
 from service.engine.tracking.cost import burn_rate, cost_run, spend
 from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date
 from service.engine.tracking.earned_value import earned_value, run_earned_value
 from service.engine.tracking.forecast import ForecastRules
-from service.engine.tracking.gate import GateInputs, GateRules, assess_gate
+from service.engine.tracking.gate import GateInputs, GateRules, assess_gate, assess_tier_gates
 from service.engine.tracking.history import RunHistory
 from service.engine.tracking.loss_monitor import LossRules, losses
 from service.engine.tracking.outlook import (
@@ -98,7 +99,8 @@ def status(
     risk_usd = 0.0 if is_complete(baseline, found, now) else forecast_change_usd(reserve)
     completion = with_risks(program_forecast(baseline, found, forecasts, now), () if baseline.closed else risks, risk_usd)
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
-    gate, gate_warnings = assess_gate(baseline, GateInputs(spent, earned, evaluations, decisions), rules.gate)
+    inputs = GateInputs(spent, earned, evaluations, decisions, GateActuals(spent.usd, completion, now))
+    gate, gate_warnings = assess_gate(baseline, inputs, rules.gate)
     missed = _deadline_missed(baseline, found, now)
     return ProgramStatus(
         name=baseline.name,
@@ -113,6 +115,7 @@ def status(
         drift=tuple(chain(*(block.drift for block in blocks))),
         interruptions=interruptions(all_runs),
         gate=gate,
+        tier_gates=assess_tier_gates(baseline, inputs, _tiers_over(baseline, found)),
         risks=risks,
         reserve=reserve,
         cost_drivers=drivers_at_completion(
@@ -202,6 +205,13 @@ def _breached(guardrail: GuardrailStatus) -> str:
 def _overdrawn(reserve: ReserveStatus | None) -> Iterator[str]:
     if reserve is not None and reserve.left_usd < 0:
         yield f"risks that occurred cost {-reserve.left_usd:,.0f} USD more than the reserve of {reserve.planned_usd:,.0f} USD holds"
+
+
+def _tiers_over(baseline: ProgramBaseline, found: Sequence[RunTarget]) -> frozenset[str]:
+    """Tiers of which every planned run is tracked, and done or closed."""
+    over = {(target.run.baseline.tier, target.run.baseline.name) for target in found if target.is_over}
+    waiting = {run.tier for run in baseline.runs if (run.tier, run.name) not in over}
+    return frozenset(run.tier for run in baseline.runs if run.tier and run.tier not in waiting)
 
 
 def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now: datetime) -> bool | None:

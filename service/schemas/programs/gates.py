@@ -56,7 +56,7 @@ class PivotGateSchema(Schema):
     stop_if = Part(CriteriaSchema, description="Criteria to stop, all of which hold; agreed up front")
     committed_usd = usd_amount(description=COMMITTED)
     repeat_on_fail = RepeatsField(
-        description="Whether the tier is repeated where the gate is failed, or how many times at most; left out: false, the program ends"
+        description="Whether the tier is repeated where the gate is failed, or how many times at most; left out: false [count]"
     )
 
 

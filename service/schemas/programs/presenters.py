@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from service.domain.programs.branches import MIDPOINT
 from service.domain.programs.plan import GateBlock, MidpointBlock, RunBlock, TierBlock
 from service.schemas.programs.unpriced import without_budget
 from service.serialization import to_builtins
-from service.usecases.programs.branches import MIDPOINT
 from service.usecases.programs.plan import ProgramAnswer
 from service.usecases.training.estimate import EstimateAnswer
 

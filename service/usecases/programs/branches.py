@@ -7,7 +7,7 @@ from datetime import date
 from itertools import accumulate
 from typing import Any
 
-from service.domain.programs.branches import GateDecision
+from service.domain.programs.branches import MIDPOINT, GateDecision
 from service.domain.programs.program import GateCriteria
 from service.domain.programs.schedule import GateDates, MidpointDate
 from service.domain.training.estimate import FinishDates
@@ -19,7 +19,6 @@ from service.usecases.programs.pivots import INHERITED, pivot_figures, stated_ga
 from service.usecases.programs.resolve import ResolvedProgram
 from service.usecases.resolution.assumption_log import AssumptionLog
 
-MIDPOINT = "midpoint"
 Criteria = tuple[GateCriteria | None, GateCriteria | None]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +16,7 @@ from service.domain.tracking.risks import PlannedRisk
 from service.domain.training.estimate import FinishDates
 from service.engine.scheduling.calendar import next_working_day
 from service.presets.programs import find_program_default
+from service.usecases.tracking.gates import gates_of_plan, move_day, move_range, planned_gate, shift_gate
 
 Body = Mapping[str, Any]
 STATED_FIELDS = ("name", "budget_usd", "planned_tokens", "start", "deadline")
@@ -36,7 +37,8 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "total_usd": answer["total_usd"],
         **_shares(answer),
         "price_snapshot": answer["price_snapshot"],
-        "midpoint_gate": answer["midpoint_gate"],
+        "midpoint_gate": answer["midpoint_gate"] and {name: value for name, value in answer["midpoint_gate"].items() if name != "decision"},
+        "gates": list(gates_of_plan(answer, request)),
         "holidays": asked.get("holidays", []),
         "outcome": answer["outcome"],
         "risks": [_risk_of_plan(risk) for risk in answer["risks"]],
@@ -52,19 +54,12 @@ def shift_plan(planned: Body, start: str | None) -> dict[str, Any]:
         return dict(planned)
     days = date.fromisoformat(start) - date.fromisoformat(planned["start"])
     runs = [
-        {**run, **{name: _move(run[name], days) for name in ("start", "finish")}, "finish_range": _move_range(run["finish_range"], days)}
+        {**run, **{name: move_day(run[name], days) for name in ("start", "finish")}, "finish_range": move_range(run["finish_range"], days)}
         for run in planned["runs"]
     ]
-    weeks = [{**week, "week": _move(week["week"], days)} for week in planned["weeks"]]
-    return {**planned, "runs": runs, "weeks": weeks, "finish": _move_range(planned["finish"], days)}
-
-
-def _move_range(finish: Body | None, days: timedelta) -> dict[str, str | None] | None:
-    return None if finish is None else {name: _move(day, days) for name, day in finish.items()}
-
-
-def _move(day: str | None, days: timedelta) -> str | None:
-    return None if day is None else (date.fromisoformat(day) + days).isoformat()
+    weeks = [{**week, "week": move_day(week["week"], days)} for week in planned["weeks"]]
+    gates = [shift_gate(gate, days) for gate in planned.get("gates", ())]
+    return {**planned, "runs": runs, "weeks": weeks, "finish": move_range(planned["finish"], days), "gates": gates}
 
 
 def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
@@ -160,6 +155,7 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         finish=_finish_dates(finish),
         guardrails=tuple(Guardrail(one["metric"], one["floor"]) for one in body.get("guardrails") or ()),
         risks=tuple(PlannedRisk(**risk) for risk in body.get("risks", ())),
+        gates=tuple(planned_gate(gate) for gate in body.get("gates", ())),
     )
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Sheet, new_book
+from service.formats.documents.program.branch_sections import gate_decisions
 from service.formats.documents.program.evaluation_sections import how, needed
 from service.formats.documents.program.workbook_budget import write_budget
 from service.formats.documents.program.workbook_worth import write_branches, write_gate_worth, write_mitigations
@@ -44,7 +45,7 @@ def write(answer: Answer) -> bytes:
     write_budget(book, answer)
     write_mitigations(book, answer)
     write_gate_worth(book, answer)
-    write_branches(book, answer)
+    write_branches(book, list(gate_decisions(answer)))
     if answer["evaluation"]:
         _evaluation(book, answer["evaluation"])
     _calendar(book, answer)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Column
-from service.formats.documents.program.branch_sections import branch_name, gate_decisions
+from service.formats.documents.program.branch_sections import branch_name
 
 Answer = Mapping[str, Any]
 MITIGATION_COLUMNS = (
@@ -33,9 +33,8 @@ BRANCH_COLUMNS = (
 )
 
 
-def write_branches(book: Book, answer: Answer) -> None:
+def write_branches(book: Book, decisions: Sequence[tuple[str, Answer]]) -> None:
     """A sheet of continue, pivot and stop at each gate, and of what is recommended there."""
-    decisions = list(gate_decisions(answer))
     if not decisions:
         return
     caption = "What is spent by the gate is in no other column. It does not follow changes."

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.formats.documents.csv_table import write_csv
+from service.formats.documents.program.branch_sections import branch_name
+from service.formats.documents.report.gate_sections import open_decisions
 
 COLUMNS = ("section", "run", "name", "value", "p10", "p90", "unit", "date", "text")
 SPEND = ("usd", "accelerator_hours", "tokens", "remaining_usd", "share_of_budget")
@@ -34,14 +36,28 @@ def _headline(report: Report) -> Iterable[Row]:
     yield from ({"section": "program", "name": name, "date": report["program"][name]} for name in ("start", "deadline"))
 
 
+def _gates(report: Report) -> Iterable[Row]:
+    """The gates, and the ways on from those that are undecided."""
+    status = report["status"]
+    gate = status["gate"]
+    row = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_date"]}
+    yield {"section": "gate", **row, "text": "; ".join(gate["reasons"])}
+    for tier in status["tier_gates"]:
+        name = tier["decided"] or tier["recommendation"] or "not_due"
+        yield {"section": "gate", "run": tier["tier"], "name": name, "text": "; ".join(tier["reasons"])}
+    for gate_name, decision in open_decisions(status):
+        for branch in decision["branches"]:
+            cost = (branch["cost_usd"] or {}).get("p50")
+            named = {"section": "branch", "run": gate_name, "name": branch_name(branch), "value": cost, "unit": "USD"}
+            yield named | {"date": (branch["finish"] or {}).get("p50"), "text": branch["statement"]}
+
+
 def _program(report: Report) -> Iterable[Row]:
     status = report["status"]
     yield from _standing(status, "")
     for part in (status["cost_drivers"] or {"parts": ()})["parts"]:
         yield {"section": "why", "name": part["cause"], "value": part["usd"], "unit": "USD"}
-    gate = status["gate"]
-    row = {"name": gate["recommendation"], "value": gate["due_usd"], "unit": "USD", "date": report["gate_date"]}
-    yield {"section": "gate", **row, "text": "; ".join(gate["reasons"])}
+    yield from _gates(report)
     for entry in status["drift"]:
         change = {
             "name": entry["quantity"],

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from service.formats.documents.program.branch_sections import branch_table
+from service.formats.documents.report.gate_sections import open_decisions, tier_gate_sentences
 from service.formats.documents.report.quality import quality_section
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text
@@ -94,7 +96,12 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
         DocumentSection("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
         DocumentSection("forecast", "Forecast", tables=(_forecast(report),)),
         DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
-        DocumentSection("gate", "Half-spend gate", listed=tuple(_gate(status["gate"], report["gate_date"]))),
+        DocumentSection(
+            "gate",
+            "Gates",
+            (*_gate(status["gate"], report["gate_date"]), *tier_gate_sentences(status)),
+            (branch_table(open_decisions(status)),),
+        ),
         DocumentSection("risks", "Risks and reserve", _reserve(status["reserve"], status["risks"]), (_risks(status["risks"]),)),
         DocumentSection("drift", "Drift", listed=tuple(_drift(status["drift"]))),
         quality_section(status),
@@ -197,7 +204,7 @@ def _why(why: Report | None) -> tuple[tuple[str, ...], tuple[DocumentTable, ...]
 
 
 def _gate(gate: Report, on: str | None) -> Iterable[str]:
-    yield f"{_gate_word(gate).capitalize()}." + (f" Expected on {on}." if on and not gate["due"] and not gate["decided"] else "")
+    yield f"Half-spend gate {_gate_word(gate)}." + (f" Expected on {on}." if on and not gate["due"] and not gate["decided"] else "")
     yield from gate["reasons"]
     if gate["metric"] is not None:
         yield f"The newest evaluation is {gate['metric']:.4g}."

@@ -7,6 +7,8 @@ from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet, new_book
+from service.formats.documents.program.workbook_worth import write_branches
+from service.formats.documents.report.gate_sections import open_decisions
 from service.formats.documents.report.sections import HEALTH_TITLES, find_budget, subtitle, title
 from service.formats.documents.text import text
 
@@ -55,6 +57,7 @@ def write(report: Report) -> bytes:
     _summary(summary, report, spent)
     _curves(book, report)
     _quality(book, report)
+    write_branches(book, open_decisions(report["status"]))
     _events(book, report)
     _notes(book, report)
     return book.finished()
