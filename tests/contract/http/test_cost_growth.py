@@ -90,11 +90,9 @@ def test_cpu_grows_no_faster_than_the_entries(client: FlaskClient, path: str, ma
 def hours_of_one_run(count: int) -> list[list[Body]]:
     """Events of a run, one an hour for so many hours; every tenth goes back by five."""
     at = [(BEGUN + timedelta(hours=hour)).isoformat() for hour in range(count)]
-    step = [
-        {"id": f"p{n}", "type": "progress", "at": at[n], "step": n + 1, "tokens_done": (n + 1) * 1e6, "loss": 2.5} for n in range(count)
-    ]
+    done = [{"id": f"p{n}", "type": "progress", "at": at[n], "step": n + 1, "tokens_done": (n + 1) * 1e6} for n in range(count)]
     back = [{"id": f"b{n}", "type": "rollback", "at": at[n], "to_step": n - 4, "tokens_done": (n - 4) * 1e6} for n in range(9, count, 10)]
-    return [sorted([*step, *back], key=lambda event: str(event["at"]))]
+    return [sorted([*done, *back], key=lambda event: str(event["at"]))]
 
 
 def many_runs(count: int) -> list[list[Body]]:
