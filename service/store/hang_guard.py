@@ -16,12 +16,17 @@ PATIENCE_S = 1.0
 """A statement may wait this long before it is asked whether the database answers at all [s]."""
 PING_S = 3.0
 """What a ping may take then [s]: far more than on a machine whose processors are all busy."""
+PROBE_S = 1.0
+"""What a ping may take of a database that did not answer before [s]: one thread waits for it, the others are refused meanwhile."""
 REMEMBER_S = 1.0
 """How long a ping's outcome holds for all threads [s]."""
 
 
 class HangGuard:
-    """Whether the database answers, asked at most once a second."""
+    """Whether the database answers, asked at most once a second.
+
+    A circuit breaker: once a ping was not answered, statements are refused until one is, and one thread at a time tries.
+    """
 
     def __init__(self, ping: Callable[[float], bool], clock: Callable[[], float] = time.monotonic) -> None:
         self._ping = ping
@@ -31,14 +36,24 @@ class HangGuard:
         self._answers = True
 
     def check(self) -> None:
-        """Raises StoreUnavailable where the last ping, of less than a second ago, was not answered."""
-        if not self._answers and self._clock() - self._asked_at < REMEMBER_S:
+        """Raises StoreUnavailable where the last ping was not answered; after a second the first thread pings again."""
+        if self._answers:
+            return
+        if self._clock() - self._asked_at >= REMEMBER_S and self._lock.acquire(blocking=False):
+            try:
+                self._ask(PROBE_S)
+            finally:
+                self._lock.release()
+        if not self._answers:
             raise StoreUnavailable("the database does not answer")
 
     def answers(self) -> bool:
         """Whether the database answers a ping; another thread's ping is waited for."""
         with self._lock:
             if self._clock() - self._asked_at >= REMEMBER_S:
-                self._answers = self._ping(PING_S)
-                self._asked_at = self._clock()
+                self._ask(PING_S)
             return self._answers
+
+    def _ask(self, timeout_s: float) -> None:
+        self._answers = self._ping(timeout_s)
+        self._asked_at = self._clock()

@@ -31,7 +31,7 @@ Start = Callable[..., "Server"]
 class Server:
     """A gunicorn process on a loopback port of its own."""
 
-    def __init__(self, folder: Path, workers: int, threads: int, drain_s: float) -> None:
+    def __init__(self, folder: Path, workers: int, threads: int, drain_s: float, wait_s: float) -> None:
         self.port = free_port()
         self.folder = folder
         metrics = folder / "metrics"
@@ -41,7 +41,7 @@ class Server:
         self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.http.gunicorn_worker.ProblemWorker"]
         self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
         self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}", f"--config={folder / 'hooks.py'}"]
-        (folder / "hooks.py").write_text(f"def post_fork(server, worker):\n    worker.drain_s = {drain_s}\n")
+        (folder / "hooks.py").write_text(f"def post_fork(server, worker):\n    worker.drain_s, worker.wait_s = {drain_s}, {wait_s}\n")
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -105,8 +105,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers and stops them at the end."""
     servers: list[Server] = []
 
-    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0) -> Server:
-        servers.append(Server(tmp_path, workers, threads, drain_s))
+    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0, wait_s: float = PATIENCE_S) -> Server:
+        servers.append(Server(tmp_path, workers, threads, drain_s, wait_s))
         return servers[-1]
 
     yield begin
@@ -207,6 +207,23 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators_and_slack(sta
         is_problem(server.send(head("POST", "/slack/commands", "Content-Length: 2", "Expect: 100-continue"), b"{}"), 503)
         release.write_text("go")
         assert [answer_on(connection)[0] for connection in held] == [200] * len(held)
+
+
+def test_a_request_that_waits_too_long_for_a_thread_is_refused(start: Start) -> None:
+    """With a 503 and Retry-After, though there is a place in the queue and no thread gets free; what comes later is served."""
+    server = start(workers=1, threads=1, wait_s=0.2)
+    release = server.folder / "release"
+    for pipe in (server.folder / "entered", release):
+        os.mkfifo(pipe)
+    with server.connect() as holding:
+        holding.sendall(head("GET", "/v1/probe/hold"))
+        assert (server.folder / "entered").read_text() == "here"
+        refusal = server.send(head("GET", "/v1/probe/items"))
+        is_problem(refusal, 503)
+        assert refusal[1]["Retry-After"] == "1"
+        release.write_text("go")
+        assert answer_on(holding)[0] == 200
+    assert server.get("/v1/probe/items")[0] == 200
 
 
 def test_clients_that_keep_answered_connections_open_hold_nobody_up(start: Start) -> None:

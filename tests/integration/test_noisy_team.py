@@ -8,7 +8,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,14 +30,16 @@ ESTIMATE_P90_S, HEALTH_P99_S = 1.0, 0.25
 """What issue 21 and docs/reliability.md promise."""
 
 
-def ask(port: int, method: str, path: str, token: str = "", body: Any = None) -> tuple[int, Any, float]:
-    """Status, body and time of an answer [s]."""
+def ask(port: int, method: str, path: str, token: str = "", body: Any = None) -> tuple[int, Any, float, Mapping[str, str]]:
+    """Status, body and time of an answer [s], and its headers."""
     began_s = time.monotonic()
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         connection.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = connection.getresponse()
-        return answer.status, json.loads(answer.read()), time.monotonic() - began_s
+        content = answer.read()
+        read = json.loads(content) if "json" in answer.headers["Content-Type"] else content
+        return answer.status, read, time.monotonic() - began_s, dict(answer.headers)
 
 
 @contextmanager
@@ -79,7 +81,7 @@ def test_costly_batches_of_one_team_do_not_slow_the_others(tmp_path: Path) -> No
     done: list[int] = []
 
     def flood() -> None:
-        code, body, _ = ask(settings.port, "POST", "/v1/estimate/batch", noisy, BATCH)
+        code, body, *_ = ask(settings.port, "POST", "/v1/estimate/batch", noisy, BATCH)
         done.append(code)
         if code == 429:
             refused.append(body.get("budget", {}).get("name", body["type"]))
@@ -93,7 +95,7 @@ def test_costly_batches_of_one_team_do_not_slow_the_others(tmp_path: Path) -> No
         with several(NOISY_CLIENTS, flood):
             until_s = time.monotonic() + MEASURED_S
             while time.monotonic() < until_s:
-                code, _, took_s = ask(settings.port, "POST", "/v1/estimate", quiet, RUN)
+                code, _, took_s, _ = ask(settings.port, "POST", "/v1/estimate", quiet, RUN)
                 assert code == 200
                 estimates.append(took_s)
                 health += [ask(settings.port, "GET", "/healthz")[2] for _ in range(3)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -65,6 +66,16 @@ class FairQueue(Generic[Item]):
             self._waiting[client] = waiting  # at the end: the others are first next time
         self._running[client] += 1
         return client, item
+
+    def drop(self, is_late: Callable[[Item], bool]) -> list[Item]:
+        """Items that are too late no longer wait; of each client those that came first."""
+        dropped = []
+        for client, waiting in list(self._waiting.items()):
+            while waiting and is_late(waiting[0]):
+                dropped.append(waiting.popleft())
+            if not waiting:
+                del self._waiting[client]
+        return dropped
 
     def done(self, client: str) -> None:
         """One of the client's items no longer runs."""

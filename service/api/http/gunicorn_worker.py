@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 import selectors
 import socket
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -48,11 +49,19 @@ They wait neither for the database nor for a client: a request of which more is 
 """
 QUEUED_PER_THREAD = 32
 """Requests that may wait for each thread; more are refused, for their answers would come too late to be of use. Clients take turns."""
+WAIT_S = 5.0
+"""How long a request waits for a thread [s]: then it is refused too, as costly requests are fewer than there are places."""
 RETRY_AFTER_S = 1
 MAX_SHARE_PER_ADDRESS = 0.5
 """Part of a worker's connections that one address may hold in the midst of sending requests."""
 LEAVE_TO_OTHERS_S = 0.002
 """A worker whose threads are all busy waits this long before it accepts, so that an idle worker accepts instead."""
+SWITCH_S = 0.0001
+"""How long a thread computes before the interpreter lets another one run [s], 5 ms by default.
+
+The main thread gives the interpreter up at each of the several system calls of a connection, and waits for it behind all threads that
+compute: by default it then accepts and refuses fewer connections than a client can open, and health waits with them in the kernel.
+"""
 STOP_S = 2.0
 """How long a stopping worker waits for a connection's first byte [s], as gunicorn does for kept-alive ones."""
 LINGER_S = 2.0
@@ -64,7 +73,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
     """ThreadWorker that gives a request to a thread once all of it has arrived, and refuses what it cannot serve in time.
 
     All methods but `handle` and `handle_error` run in the worker's main thread. `drain_s`: how long connections are still taken after
-    SIGTERM [s].
+    SIGTERM [s]; `wait_s`: how long a request waits for a thread [s].
     """
 
     alive: bool
@@ -73,6 +82,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.drain_s = 0.0
+        self.wait_s = WAIT_S
         self._stops_at_s: float | None = None
         self._lingering: dict[Any, float] = {}
         self._arriving: set[ArrivingRequest] = set()
@@ -81,6 +91,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def init_process(self) -> None:
         """Create the threads that paths have of their own, and run."""
+        sys.setswitchinterval(SWITCH_S)
         metrics.set_gauge(THREADS, self.cfg.threads)
         self._own_threads = {path: ThreadPoolExecutor(max_workers=1) for path in OWN_THREAD_PATHS}
         super().init_process()
@@ -119,9 +130,10 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._read(arriving)
 
     def murder_pending(self) -> None:
-        """Give up requests that arrive too slowly; gunicorn calls it every second."""
+        """Give up requests that arrive too slowly, or have waited too long; gunicorn calls it every second."""
         super().murder_pending()
         self._stop_accepting_when_drained()
+        self._serve_next()
         now_s = time.monotonic()
         for connection in [connection for connection, until_s in self._lingering.items() if now_s > until_s]:
             self._end(connection)
@@ -191,7 +203,10 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             self._refuse(connection, 503)
 
     def _serve_next(self) -> None:
-        """Start requests that wait, as long as there are threads for them."""
+        """Refuse requests that have waited too long, and start others, as long as there are threads for them."""
+        latest_s = time.monotonic() - self.wait_s
+        for connection in self._queue.drop(lambda waiting: waiting.arrived_s < latest_s):
+            self._refuse(connection, 503)
         while taken := self._queue.take():
             client, connection = taken
             self._start(self.tpool, connection, partial(self._finish, client))

@@ -39,6 +39,17 @@ def test_a_client_fills_half_of_the_places() -> None:
     assert queue.offer("third", 0) is False
 
 
+def test_items_that_are_late_leave_their_places() -> None:
+    """Of every client; the rest keep their order."""
+    queue: FairQueue[int] = FairQueue(1, 8)
+    for client, number in (("a", 1), ("a", 5), ("b", 2), ("c", 6)):
+        queue.offer(client, number)
+    assert queue.drop(lambda number: number < 5) == [1, 2]
+    assert queue.waiting == 2
+    assert queue.take() == ("a", 5)
+    assert queue.drop(lambda number: number < 7) == [6]
+
+
 @given(st.integers(1, 5), st.integers(1, 8), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
 def test_whatever_is_accepted_is_served_once(threads: int, places: int, steps: list[tuple[str, bool]]) -> None:
     """Never more at a time than there are threads; in the order in which a client sent them."""

@@ -1,0 +1,72 @@
+"""Pages that name tests for their claims: each exists, and each fault test stands on the page of promises."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RELIABILITY = "docs/reliability.md"
+PAGES = (RELIABILITY, "docs/threat-model.md")
+NAMED = re.compile(r"`(tests/[\w/]+\.py(?:::[\w:]+)?)`")
+"""A test with its file, or a file for all of its tests."""
+ROW = re.compile(r"^\| (?!fault |---)(.+) \|$", re.MULTILINE)
+
+
+def named_on(page: str) -> list[str]:
+    """Tests and files that a page names."""
+    return NAMED.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def defined_in(file: Path) -> Iterator[tuple[str, ast.AST]]:
+    """A file's tests, with their class."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.Assign):  # of a state machine
+            yield from ((target.id, node) for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}::{below.name}", below) for below in node.body if isinstance(below, ast.FunctionDef))
+
+
+def is_soak(test: ast.AST) -> bool:
+    """Whether a test is marked as a long fault test by itself."""
+    return any("pytest.mark.soak" in ast.unparse(decorator) for decorator in getattr(test, "decorator_list", ()))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_named_test_exists(page: str) -> None:
+    """A test that is renamed is renamed on the page too."""
+    named = named_on(page)
+    assert len(named) > len(PAGES)
+    files = {name: ROOT / name.partition("::")[0] for name in named}
+    assert [name for name, file in files.items() if not file.is_file()] == []
+    tests = {name: name.partition("::")[2] for name in named if "::" in name}
+    assert [name for name, test in tests.items() if test not in dict(defined_in(files[name]))] == []
+
+
+def test_every_promise_has_its_fault_its_measure_and_a_test() -> None:
+    """Four cells a row, and none empty."""
+    rows = ROW.findall((ROOT / RELIABILITY).read_text(encoding="utf-8"))
+    assert len(rows) > len(PAGES)
+    for row in rows:
+        cells = row.split(" | ")
+        assert len(cells) == len(("fault", "what happens", "measured", "tests")), row
+        assert all(cells), row
+        assert NAMED.search(cells[-1]), row
+
+
+def test_every_long_fault_test_holds_a_promise() -> None:
+    """A new one comes with its row."""
+    named = set(named_on(RELIABILITY))
+    missing = []
+    for file in sorted((ROOT / "tests" / "integration").glob("test_*.py")):
+        place = str(file.relative_to(ROOT))
+        whole = any(name == "pytestmark" and "mark.soak" in ast.unparse(node) for name, node in defined_in(file))
+        tests = [name for name, node in defined_in(file) if name.startswith("test_") and (whole or is_soak(node))]
+        missing += [f"{place}::{name}" for name in tests if not {place, f"{place}::{name}"} & named]
+    assert missing == []
