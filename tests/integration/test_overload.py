@@ -204,9 +204,9 @@ def mixture(settings: Settings, key: str) -> Act:
             ("/v1/estimate/program", PROGRAM),
             (f"/v1/track/runs/{run}/events", {"events": [event]}),
             (f"/v1/track/programs/{program}/status", None),
-            ("/metrics", None),
+            ("/v1/accelerators", None),
         )[number % 6]
-        return outcome(port, "GET" if body is None else "POST", path, "" if path == "/metrics" else key, body)
+        return outcome(port, "GET" if body is None else "POST", path, key, body)
 
     return act
 
