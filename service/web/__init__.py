@@ -16,6 +16,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.assets",
     "service.web.pages.home",
     "service.web.pages.estimate",
+    "service.web.pages.compare",
     "service.web.pages.sign_in",
 )
 

@@ -6,44 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import Schema
-
-from service.schemas.fields import Choice, Part
+from service.schemas.fields import Part
 from service.schemas.training.request import EstimateRequestSchema
-from service.web.forms import Fields, request_of
+from service.web.forms import Fields, FormField, choices_at, field_at, label_of, request_of, with_model
 
 REQUEST = EstimateRequestSchema()
 MODEL = "model"
 """One field for a preset's name and for a size."""
 Answer = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class FormField:
-    """A field of the form. `hint`: an example of what it takes; `choices`: all that it takes; `known`: id of the list of known names."""
-
-    name: str
-    label: str
-    hint: str = ""
-    unit: str = ""
-    kind: str = "text"
-    choices: tuple[str, ...] = ()
-    known: str = ""
-
-
-def _choices(path: str) -> tuple[str, ...]:
-    field = _field_at(path)
-    return tuple(field.names) if isinstance(field, Choice) else ()
-
-
-def _field_at(path: str) -> Any:
-    """The request's field at a dotted path; None where there is none."""
-    schema: Schema | None = REQUEST
-    field: Any = None
-    for part in path.split("."):
-        field = schema.fields.get(part) if schema is not None else None
-        schema = field.schema if isinstance(field, Part) else None
-    return field
 
 
 MAIN_FIELDS = (
@@ -56,8 +26,8 @@ MAIN_FIELDS = (
     FormField("schedule.deadline", "Needed by", kind="date"),
 )
 MORE_FIELDS = (
-    FormField("training.method", "Method", choices=_choices("training.method")),
-    FormField("training.precision", "Precision", choices=_choices("training.precision")),
+    FormField("training.method", "Method", choices=choices_at(REQUEST, "training.method")),
+    FormField("training.precision", "Precision", choices=choices_at(REQUEST, "training.precision")),
     FormField("training.seq_len", "Sequence length", "8192", "tokens"),
     FormField("training.global_batch_tokens", "Global batch", "4M", "tokens"),
     FormField("price.provider", "Provider", "any"),
@@ -84,10 +54,7 @@ class Assumption:
 
 def estimate_request(fields: Fields) -> dict[str, Any]:
     """The request that the form's fields say."""
-    stated = {name: value for name, value in fields.items() if name != MODEL}
-    if model := fields.get(MODEL, ""):
-        stated["model.params" if model[0].isdigit() else "model.preset"] = model
-    return request_of(stated)
+    return request_of(with_model(fields, MODEL, ""))
 
 
 def form_fields(fields: Fields) -> dict[str, str]:
@@ -113,15 +80,8 @@ def assumptions_of(answer: Answer) -> Iterator[Assumption]:
         yield Assumption(section.replace("_", " "), label_of(below), _shown(value), str(entry["source"]), path if changeable else "")
 
 
-def label_of(path: str) -> str:
-    """A field's path as words: `training.seq_len` is "training: seq len"."""
-    above, _, last = path.rpartition(".")
-    words = last.replace("_", " ")
-    return f"{above.replace('_', ' ').replace('.', ', ')}: {words}" if above else words
-
-
 def _is_single(path: str) -> bool:
-    field = _field_at(path)
+    field = field_at(REQUEST, path)
     return field is not None and not isinstance(field, Part)
 
 

@@ -4,13 +4,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from marshmallow import Schema as MarshmallowSchema
+
 from service.schemas.base import pointers
-from service.schemas.fields import Schema
+from service.schemas.fields import Choice, Part, Schema
 
 Fields = Mapping[str, str]
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|-?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of a form. `hint`: an example of what it takes; `choices`: all that it takes; `known`: id of the list of known names."""
+
+    name: str
+    label: str
+    hint: str = ""
+    unit: str = ""
+    kind: str = "text"
+    choices: tuple[str, ...] = ()
+    known: str = ""
+
+
+def field_at(schema: Schema, path: str) -> Any:
+    """A request's field at a dotted path; None where there is none."""
+    below: MarshmallowSchema | None = schema
+    field: Any = None
+    for part in path.split("."):
+        field = below.fields.get(part) if below is not None else None
+        below = field.schema if isinstance(field, Part) else None
+    return field
+
+
+def choices_at(schema: Schema, path: str) -> tuple[str, ...]:
+    """All names that the field at a path takes; none where it takes others."""
+    field = field_at(schema, path)
+    return field.names if isinstance(field, Choice) else ()
+
+
+def label_of(path: str) -> str:
+    """A field's path as words: `training.seq_len` is "training: seq len"."""
+    above, _, last = path.rpartition(".")
+    words = last.replace("_", " ")
+    return f"{above.replace('_', ' ').replace('.', ', ')}: {words}" if above else words
+
+
+def with_model(fields: Fields, name: str, above: str) -> dict[str, str]:
+    """The fields with that of a model, its size or a preset's name, as the one that the request has."""
+    stated = {other: value for other, value in fields.items() if other != name}
+    if model := fields.get(name, ""):
+        stated[f"{above}model.{'params' if model[0].isdigit() else 'preset'}"] = model
+    return stated
 
 
 def filled(fields: Iterable[tuple[str, str]]) -> dict[str, str]:

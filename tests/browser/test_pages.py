@@ -19,7 +19,11 @@ from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
 
 RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
-PAGES = ("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/estimate", f"/estimate?{RUN}", "/sign-in")
+COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64,128&limit=10"
+PAGES = (
+    *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
+    *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}"),
+)
 SERIOUS = ("serious", "critical")
 
 

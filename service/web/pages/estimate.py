@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
-from flask import Response, redirect, request, url_for
-from marshmallow import ValidationError
+from flask import Response, request
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
-from service.api.http.auth import app_context, needs, principal, spend, team_context
+from service.api.http.auth import needs
 from service.api.http.blueprint import json_response
 from service.api.http.budgets import uses
-from service.domain.errors import DomainError
 from service.schemas.training.presenters import answered
 from service.usecases.prices.known_names import find_accelerators, find_models
-from service.usecases.results.keep import Question, keep
+from service.web.asking import Asked, Body, ask, keep_asked, present_fields, read_fields
 from service.web.blueprint import blueprint
 from service.web.estimate_form import (
     MAIN_FIELDS,
@@ -28,27 +24,15 @@ from service.web.estimate_form import (
     assumptions_of,
     estimate_request,
     form_fields,
-    label_of,
     other_fields,
 )
-from service.web.forms import by_field, field_errors, fields_of, filled
+from service.web.forms import fields_of, label_of
 from service.web.rendering import page, query_string
 
 CHARTS = ("cost", "memory")
 LEVERS = "levers"
 OPEN_SECTIONS = ("hardware", "training")
 """Parts of the request whose assumptions are shown at once; the others open."""
-Body = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the form says, its answer, or what is wrong with it by field. Nothing is answered where nothing is asked."""
-
-    fields: Mapping[str, str]
-    request: Body
-    answer: Body | None = None
-    errors: Mapping[str, str] | None = None
 
 
 @blueprint.get("/estimate")
@@ -79,14 +63,10 @@ def show_estimate_chart(chart: str) -> Response:
     asked = _asked()
     if asked.answer is None or chart not in CHARTS:
         raise NotFound
-    from service.formats.documents.results.estimate_charts import draw
+    from service.formats.documents.results.estimate_charts import CHARTS as DRAWN
+    from service.web.charts import chart_response
 
-    drawn = draw(chart, asked.answer, dark=request.args.get("theme") == "dark")
-    response = Response(drawn, content_type="image/svg+xml")
-    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    response.add_etag()
-    response.make_conditional(request)
-    return response
+    return chart_response(DRAWN[chart](asked.answer))
 
 
 @blueprint.post("/estimate/keep")
@@ -94,44 +74,23 @@ def show_estimate_chart(chart: str) -> Response:
 @uses("estimates")
 def keep_estimate() -> BaseResponse:
     """Keep the estimate, and open the page that can be shared"""
-    asked = _read(filled(request.args.items()))
-    if asked.errors or not asked.request:
-        return redirect(f"{url_for('web.show_estimate')}?{query_string(asked.fields)}", HTTPStatus.SEE_OTHER)
-    loaded = REQUEST.load(asked.request)
-    question = Question("estimate", asked.request, lambda context: answered(context, loaded))
-    kept = keep(app_context(), team_context(), principal(), question)
-    return redirect(f"/r/{kept.row.id}", HTTPStatus.SEE_OTHER)
+    return keep_asked("estimate", _read(levers=False), REQUEST, answered, "web.show_estimate")
 
 
 def _asked(*, levers: bool = False) -> Asked:
     """The present request's fields and their answer."""
-    fields = filled((name, value) for name, value in request.args.items() if name not in ("format", "theme"))
-    asked = _read(fields)
-    if asked.errors or not fields:
-        return asked
-    wanted = asked.request | ({LEVERS: True} if levers else {})
-    spend("estimates", 1)
-    try:
-        return Asked(fields, asked.request, answered(team_context(), REQUEST.load(wanted)))
-    except DomainError as error:
-        return Asked(fields, asked.request, errors=by_field([{"pointer": error.pointer, "message": error.message}]))
+    return ask(_read(levers=levers), REQUEST, answered)
 
 
-def _read(fields: Mapping[str, str]) -> Asked:
-    """The request that the fields say, or what is wrong with them."""
-    body = estimate_request(fields)
-    try:
-        if fields:
-            REQUEST.load(body)
-    except ValidationError as error:
-        return Asked(fields, body, errors=field_errors(error.messages, REQUEST))
-    return Asked(fields, body)
+def _read(*, levers: bool) -> Asked:
+    fields = present_fields()
+    return read_fields(fields, estimate_request(fields) | ({LEVERS: True} if levers else {}), REQUEST)
 
 
 def _content(asked: Asked) -> Body:
     fields = form_fields(asked.fields)
     named = {field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)}
-    errors = {_shown_name(name): message for name, message in (asked.errors or {}).items()}
+    errors = {_shown_name(name): message for name, message in asked.errors.items()}
     content: Body = {
         "fields": fields,
         "main_fields": MAIN_FIELDS,

@@ -18,6 +18,7 @@ from service.web.blueprint import OPEN_TO_ALL
 from tests.contract.doors import House, house, key_id
 from tests.contract.web.visitor import Visitor, text_of, words_of
 
+COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64&limit=5"
 ESTIMATE = "model=7B&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
 
 
@@ -95,10 +96,11 @@ def test_a_session_may_do_what_its_key_may(visitor: Visitor) -> None:
     assert "scope write" in words_of(refused)
 
 
-def test_a_kept_estimate_opens_for_its_team_alone(doors: House, visitor: Visitor) -> None:
+@pytest.mark.parametrize("address", [f"/estimate/keep?{ESTIMATE}", f"/compare/keep?{COMPARISON}"])
+def test_a_kept_answer_opens_for_its_team_alone(doors: House, visitor: Visitor, address: str) -> None:
     """Another team is told that there is no such result."""
     visitor.sign_in("ours")
-    kept = visitor.send(f"/estimate/keep?{ESTIMATE}", {"csrf_token": visitor.form_token()})
+    kept = visitor.send(address, {"csrf_token": visitor.form_token()})
     assert kept.status_code == 303
     assert visitor.open(kept.headers["Location"]).status_code == 200
     other = Visitor(doors)

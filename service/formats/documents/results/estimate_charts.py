@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, data, themed_svg, titled
+from service.formats.documents.charts import COLOURS, GREY, data, titled
 from service.formats.headline import money
 
 Answer = Mapping[str, Any]
@@ -15,11 +15,6 @@ WIDTH, ROW_HEIGHT, BAR_HEIGHT = 460, 26, 34
 LINE_COLOURS = {"compute": COLOURS[0], "spares": COLOURS[0], "personnel": COLOURS[2], "reserve": COLOURS[3]}
 """As every chart of costs: compute blue, people green, reserve purple; what is around the run is orange."""
 AROUND = COLOURS[4]
-
-
-def draw(name: str, answer: Answer, *, dark: bool) -> str:
-    """The chart of a name, `cost` or `memory`, as SVG."""
-    return themed_svg({"cost": cost_chart, "memory": memory_chart}[name](answer), dark=dark)
 
 
 def cost_chart(answer: Answer) -> alt.TopLevelMixin:
@@ -59,3 +54,7 @@ def memory_chart(answer: Answer) -> alt.TopLevelMixin:
 
 def _share(part: float, whole: float) -> str:
     return f"{part / whole:.0%}" if whole else "all"
+
+
+CHARTS = {"cost": cost_chart, "memory": memory_chart}
+"""By the name in its address."""

@@ -1,0 +1,90 @@
+"""What a page's form asks: its fields, the request they say, and the answer or what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any
+
+from flask import redirect, request, url_for
+from marshmallow import ValidationError
+from werkzeug.wrappers import Response as BaseResponse
+
+from service.api.http.auth import app_context, principal, spend, team_context
+from service.domain.errors import DomainError
+from service.schemas.fields import Schema
+from service.serialization import to_json
+from service.usecases.results.keep import Question, keep
+from service.web.forms import Fields, by_field, field_errors, filled
+from service.web.rendering import query_string
+
+PAGE_FIELDS = ("format", "theme", "sort", "pin")
+"""Fields of an address that say how the page looks, and nothing of the request."""
+KEPT_S = 60.0
+"""How long an answer is at hand for the parts of its page [s]: pictures, other orders, files."""
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The filled fields of a form and the request they say. Nothing is answered where nothing is asked, or where something is wrong."""
+
+    fields: Fields
+    request: Body
+    answer: Body | None = None
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+def present_fields() -> dict[str, str]:
+    """The filled fields of the present request's address, without those that say how the page looks."""
+    return filled((name, value) for name, value in request.args.items() if name not in PAGE_FIELDS)
+
+
+def read_fields(fields: Fields, body: Body, schema: Schema) -> Asked:
+    """The request that fields say, checked. Fields that say nothing are no error."""
+    try:
+        if fields:
+            schema.load(body)
+    except ValidationError as error:
+        return Asked(fields, body, errors=field_errors(error.messages, schema))
+    return Asked(fields, body)
+
+
+def ask(asked: Asked, schema: Schema, answer: Callable[[Any, Body], Body]) -> Asked:
+    """The request answered; `answer` takes the team's context and the loaded request. Raises BudgetUsedUp."""
+    if asked.errors or not asked.fields:
+        return asked
+    try:
+        return Asked(asked.fields, asked.request, _at_hand(asked.request, lambda: answer(team_context(), schema.load(asked.request))))
+    except DomainError as error:
+        if not error.pointer:
+            raise
+        return Asked(asked.fields, asked.request, errors=by_field([{"pointer": error.pointer, "message": error.message}]))
+
+
+def _at_hand(body: Body, answer: Callable[[], Body]) -> Body:
+    """An answer that is a minute old at most: the page asks for it once and its parts again."""
+    context = team_context()
+    who = f"{principal().team} {context.book().name} {request.path.partition('/')[2].partition('/')[0]}"
+    key = f"page:{sha256(f'{who} {to_json(body)}'.encode()).hexdigest()}"
+    kept = context.cache.get(key)
+    if kept is not None:
+        found: Body = json.loads(kept)
+        return found
+    spend("estimates", 1)
+    made = answer()
+    context.cache.set(key, to_json(made).encode(), KEPT_S)
+    return made
+
+
+def keep_asked(kind: str, asked: Asked, schema: Schema, answer: Callable[[Any, Body], Body], form: str) -> BaseResponse:
+    """Keep the answer, and lead to the page that can be shared; back to the form's endpoint where something is wrong."""
+    if asked.errors or not asked.fields:
+        return redirect(f"{url_for(form)}?{query_string(asked.fields)}", HTTPStatus.SEE_OTHER)
+    loaded = schema.load(asked.request)
+    question = Question(kind, asked.request, lambda context: answer(context, loaded))
+    kept = keep(app_context(), team_context(), principal(), question)
+    return redirect(f"/r/{kept.row.id}", HTTPStatus.SEE_OTHER)

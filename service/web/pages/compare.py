@@ -1,0 +1,148 @@
+"""/compare: a run on every matching offer, as a table and as cost against time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, request
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from service.api.http.auth import needs
+from service.api.http.blueprint import json_response
+from service.api.http.budgets import uses
+from service.context import AppContext
+from service.serialization import to_builtins
+from service.usecases.comparison.compare import compare
+from service.usecases.prices.known_names import find_models
+from service.web.asking import Asked, Body, ask, keep_asked, present_fields, read_fields
+from service.web.blueprint import blueprint
+from service.web.compare_form import FILTER_FIELDS, MORE_FIELDS, REQUEST, WORKLOAD_FIELDS, compare_fields, compare_request
+from service.web.forms import label_of
+from service.web.rendering import page, query_string
+
+MOST_PINNED = 3
+ENDLESS = float("inf")
+Order = Callable[[Body], Any]
+ORDERS: Mapping[str, Order] = {
+    "rank": lambda option: option["rank"] or ENDLESS,
+    "offer": lambda option: (option["offer"]["provider"], option["offer"]["region"]),
+    "machine": lambda option: (option["offer"]["accelerator"], option["count"]),
+    "price": lambda option: option["offer"]["usd_per_accelerator_hour"],
+    "cost": lambda option: _middle(option["cost_usd"]),
+    "time": lambda option: _middle(option["time"]["wall_clock_hours"]),
+    "carbon": lambda option: (option["energy"] or {}).get("tco2e") or ENDLESS,
+}
+"""Orders of the table, by the column that leads to each."""
+
+
+@blueprint.get("/compare")
+@uses("estimates", costly=True)
+def show_comparison() -> Response:
+    """The form, and with its fields the options"""
+    asked = _asked()
+    if request.args.get("format") == "json" and asked.answer is not None:
+        return json_response(asked.answer)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors else HTTPStatus.OK
+    return page("compare/page.html", status, **_content(asked))
+
+
+@blueprint.get("/compare/options.svg")
+@uses("estimates", costly=True)
+def show_comparison_chart() -> Response:
+    """The options by cost and time"""
+    asked = _asked()
+    if asked.answer is None:
+        raise NotFound
+    from service.formats.documents.results.comparison_charts import options_chart
+    from service.web.charts import chart_response
+
+    return chart_response(options_chart(asked.answer))
+
+
+@blueprint.post("/compare/keep")
+@needs("write")
+@uses("estimates", costly=True)
+def keep_comparison() -> BaseResponse:
+    """Keep the comparison, and open the page that can be shared"""
+    return keep_asked("compare", _read(), REQUEST, _compared, "web.show_comparison")
+
+
+def _asked() -> Asked:
+    return ask(_read(), REQUEST, _compared)
+
+
+def _read() -> Asked:
+    fields = compare_fields(present_fields())
+    return read_fields(fields, compare_request(fields), REQUEST)
+
+
+def _compared(context: AppContext, loaded: Any) -> Body:
+    found: Body = to_builtins(compare(context, loaded))
+    return found
+
+
+def _content(asked: Asked) -> Body:
+    named = {field.name for field in (*WORKLOAD_FIELDS, *FILTER_FIELDS, *MORE_FIELDS)}
+    errors = {_shown_name(name, named): message for name, message in asked.errors.items()}
+    more = {field.name for field in MORE_FIELDS}
+    content: Body = {
+        "fields": asked.fields,
+        "workload_fields": WORKLOAD_FIELDS,
+        "filter_fields": FILTER_FIELDS,
+        "more_fields": MORE_FIELDS,
+        "more_open": bool(more & {*asked.fields, *errors}),
+        "other_fields": {name: (label_of(name), value) for name, value in asked.fields.items() if name not in named},
+        "errors": errors,
+        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
+        "answer": asked.answer,
+        "models": [preset.name for preset in find_models({})],
+        "query": query_string(asked.fields),
+    }
+    return content if asked.answer is None else content | _answer_content(asked.fields, asked.answer)
+
+
+def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:
+    order = request.args.get("sort", "rank")
+    order = order if order in ORDERS else "rank"
+    pinned = [pin for pin in request.args.get("pin", "").split(" ") if pin][:MOST_PINNED]
+    options = sorted(answer["options"], key=ORDERS[order])
+    look = {"sort": order} if order != "rank" else {}
+    return {
+        "order": order,
+        "orders": {name: query_string({**fields, "sort": name, **_pins(pinned)}) for name in ORDERS},
+        "options": [_row(option, {**fields, **look}, pinned) for option in options],
+        "pinned": [option for option in answer["options"] if option["id"] in pinned],
+        "unpinned": query_string({**fields, **look}),
+        "ruled_out": sorted(answer["infeasible"].items(), key=lambda entry: -entry[1]),
+    }
+
+
+def _row(option: Body, fields: Mapping[str, str], pinned: list[str]) -> Body:
+    return option | {"is_pinned": option["id"] in pinned, "pin": _pin_query(fields, pinned, option["id"])}
+
+
+def _pin_query(fields: Mapping[str, str], pinned: list[str], option: str) -> str:
+    """The page's query with an option pinned, or not any more."""
+    left = [pin for pin in pinned if pin != option] if option in pinned else [*pinned, option][-MOST_PINNED:]
+    return query_string({**fields, **_pins(left)})
+
+
+def _pins(pinned: list[str]) -> dict[str, str]:
+    return {"pin": " ".join(pinned)} if pinned else {}
+
+
+def _shown_name(name: str, named: set[str]) -> str:
+    """The form's field of an error's: an entry's is its list's."""
+    if name in ("workload", "workload.model", "workload.model.preset", "workload.model.params"):
+        return "model"
+    if name == "workload.data":
+        return "workload.data.tokens"
+    above = name.rpartition(".")[0]
+    return above if above in named else name
+
+
+def _middle(quantity: Body | None) -> float:
+    return ENDLESS if quantity is None else float(quantity["p50"])

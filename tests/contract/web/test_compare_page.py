@@ -1,0 +1,112 @@
+"""/compare: the form, the options in any order, up to three of them side by side, and why others are out."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.web.pages.compare import MOST_PINNED, ORDERS
+from tests.contract.web.visitor import text_of, words_of
+
+FIELDS = {
+    "model": "7B",
+    "workload.data.tokens": "100B",
+    "candidates.accelerators": "H100, H200",
+    "candidates.counts": "64, 128",
+    "constraints.max_wall_clock_days": "30",
+    "limit": "20",
+}
+REQUEST = {
+    "workload": {"model": {"params": "7B"}, "data": {"tokens": "100B"}},
+    "candidates": {"accelerators": ["H100", "H200"], "counts": [64, 128]},
+    "constraints": {"max_wall_clock_days": 30},
+    "limit": 20,
+}
+
+
+def shown(client: FlaskClient, **more: str) -> Any:
+    """The page with the form filled in so."""
+    return client.get("/compare?" + urlencode(FIELDS | more))
+
+
+@pytest.fixture(scope="module")
+def answer(client: FlaskClient) -> dict[str, Any]:
+    """What the API answers."""
+    found: dict[str, Any] = client.post("/v1/compare", json=REQUEST).get_json()
+    return found
+
+
+def options_in(page: Any) -> list[str]:
+    """Ids of the options in the order of the table."""
+    return [unescape(found) for found in re.findall(r'aria-label="(?:un)?pin ([^"]+)"', text_of(page))]
+
+
+def test_the_page_says_what_the_api_answers(client: FlaskClient, answer: dict[str, Any]) -> None:
+    """The sentence, every option in its rank, how many are out and why."""
+    page = shown(client)
+    assert answer["summary"]["text"] in words_of(page)
+    assert options_in(page) == [option["id"] for option in answer["options"]]
+    for reason, number in answer["infeasible"].items():
+        assert f"{number:,}: {reason.replace('_', ' ')}" in words_of(page)
+    assert shown(client, format="json").get_json() == answer
+
+
+@pytest.mark.parametrize("order", list(ORDERS))
+def test_a_heading_orders_the_table(client: FlaskClient, answer: dict[str, Any], order: str) -> None:
+    """By a link, which says what the order is; an unknown order is that of the ranks."""
+    link = dict(re.findall(r'<a href="(/compare\?[^"]+)">([^<]+)</a></th>', text_of(shown(client))))
+    addresses = [unescape(address) for address in link if f"sort={order}" in address]
+    page = client.get(addresses[0])
+    assert options_in(page) == [option["id"] for option in sorted(answer["options"], key=ORDERS[order])]
+    assert text_of(page).count('aria-sort="ascending"') == 1
+    assert options_in(shown(client, sort="colour")) == options_in(shown(client))
+
+
+def test_up_to_three_options_stand_side_by_side(client: FlaskClient, answer: dict[str, Any]) -> None:
+    """Each link adds one; a fourth takes the place of the first; a second click takes one away."""
+    page, ids = shown(client), [option["id"] for option in answer["options"][: MOST_PINNED + 1]]
+    for each in ids:
+        page = client.get(pin_link(page, each))
+    cards = re.findall(r'<div class="card">', text_of(page))
+    assert len(cards) == MOST_PINNED
+    assert len(re.findall('aria-label="unpin ', text_of(page))) == MOST_PINNED
+    assert f'aria-label="pin {ids[0]}"' in unescape(text_of(page))
+    page = client.get(pin_link(page, ids[-1]))
+    assert len(re.findall(r'<div class="card">', text_of(page))) == MOST_PINNED - 1
+
+
+def pin_link(page: Any, option: str) -> str:
+    """Where the table's link of an option leads."""
+    found = re.search(rf'<a href="([^"]+)" aria-label="(?:un)?pin {re.escape(option)}"', text_of(page))
+    assert found is not None, option
+    return unescape(found[1])
+
+
+def test_what_is_wrong_stands_beside_its_field(client: FlaskClient) -> None:
+    """Of an entry of a list, beside the list."""
+    for name, value in {"candidates.accelerators": "H100, H1000", "candidates.counts": "64, many", "model": "llama-9"}.items():
+        page = shown(client, **{name: value})
+        assert page.status_code == 422
+        assert re.search(rf'<p class="error" id="e-{re.escape(name)}">[^<]+</p>', text_of(page)), name
+
+
+def test_a_question_in_words_opens_as_a_form(client: FlaskClient) -> None:
+    """With lists as people write them."""
+    asked = client.get("/?" + urlencode({"text": "compare 7B 1T on h100,h200 x 64,128 in EU under $300k"}))
+    link = re.search(r'href="(/compare\?[^"]+)"', text_of(asked))
+    assert link is not None
+    text = text_of(client.get(unescape(link[1])))
+    assert re.search(r'name="candidates.accelerators" type="text" value="[^"]*H100[^"]*, [^"]*H200', text)
+    assert 'name="candidates.counts" type="text" value="64, 128"' in text
+
+
+def test_the_chart_has_an_address(client: FlaskClient) -> None:
+    """Its title is what the options say."""
+    drawn = client.get("/compare/options.svg?" + urlencode(FIELDS))
+    assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
+    assert re.search("sooner than the cheapest for [0-9]+% more|both the cheapest and the soonest", drawn.get_data(as_text=True))
