@@ -89,7 +89,7 @@ RULES: tuple[Rule, ...] = (
     _rule("ne", quantities.counted("epochs")),
     _rule("nf", quantities.counted("flops")),
     _rule("nN,?Ex?nx?A", quantities.nodes),
-    _rule("nN(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
+    _rule("nx?N(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
     _rule("C[x=]n", quantities.instances),
     _rule("nx?N?C", quantities.instances),
     _rule("C", quantities.instances),

@@ -24,8 +24,8 @@ _TOKEN = re.compile(
 )
 _FLAG = re.compile(r"(?<!\S)--(?=[a-z])", re.IGNORECASE)
 """What begins the name of an option: --tokens 1T."""
-_TAG = re.compile(r"(?<=\d):(?=\d+(?:\.\d+)?[bm](?![^\W_]))", re.IGNORECASE)
-"""What parts a model and its size: llama3.1:8b."""
+_TAG = re.compile(r"(?<=\d):(?=\d+(?:\.\d+)?[bm](?![^\W_]))|(?<=\d)\.{2,3}(?=\d)", re.IGNORECASE)
+"""What parts a model and its size (llama3.1:8b), or the ends of a range (64..128)."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
