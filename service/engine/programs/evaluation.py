@@ -61,11 +61,12 @@ def evaluation_seconds(evaluations: Sequence[SampleEvaluation]) -> list[Range | 
     found: list[Range | None] = [None] * len(evaluations)
     for alike in kinds.values():
         setups = list(alike)
+        spread = throughput_spread(setups[0])
         for begin in range(0, len(setups), MODELS_AT_ONCE):
             few = setups[begin : begin + MODELS_AT_ONCE]
             for setup, (tried, rate) in zip(few, _throughputs(few), strict=True):
                 for index in alike[setup]:
-                    found[index] = _in_the_fastest(evaluations[index], tried, rate)
+                    found[index] = _in_the_fastest(evaluations[index], tried, rate, spread)
     return found
 
 
@@ -94,15 +95,15 @@ def _side_by_side(values: Sequence[Any]) -> Any:
     return first if all(value == first for value in values) else np.array(values)[:, np.newaxis]
 
 
-def _in_the_fastest(evaluation: SampleEvaluation, tried: Replicas, rate: Floats) -> Range | None:
-    """Time in the fastest configuration of which at least one replica fits [s]."""
+def _in_the_fastest(evaluation: SampleEvaluation, tried: Replicas, rate: Floats, spread: Range) -> Range | None:
+    """Time in the fastest configuration of which at least one replica fits, of measured over predicted throughput [s]."""
     replicas = np.floor(evaluation.accelerators / np.asarray(tried.accelerators))
     fits = np.greater(tried.batch, 0) & (replicas >= 1)
     if not np.any(fits):
         return None
     each = np.ceil(evaluation.samples / np.maximum(replicas, 1.0))
     seconds = np.maximum(each, np.maximum(tried.batch, tensor_groups(tried))) / rate
-    best, spread = float(np.min(np.where(fits, seconds, np.inf))), throughput_spread(evaluation.setup)
+    best = float(np.min(np.where(fits, seconds, np.inf)))
     return Range(best / spread.p90, best / spread.p50, best / spread.p10)
 
 

@@ -23,6 +23,8 @@ ACTIVATION_BYTES = 2.0
 LOGIT_BYTES = 4.0
 # Recurrent states are kept in the model's own 16-bit type unless their width is stated (vLLM, mamba_ssm_cache_dtype).
 STATE_BYTES = 2.0
+# Midpoints of eighths of an answer, over which what its tokens attend to is averaged.
+OUTPUT_SHARES = np.linspace(1 / 16, 15 / 16, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ def cached_tokens(model: ServedModel, tokens: Amount) -> Amount:
 def attended_tokens(setup: ServingSetup) -> Amount:
     """Tokens that an output token attends to, averaged over layers and the output's length."""
     request = setup.request
-    positions = request.prompt_tokens + request.output_tokens * np.linspace(1 / 16, 15 / 16, 8)
+    positions = request.prompt_tokens + request.output_tokens * OUTPUT_SHARES
     return float(np.mean(cached_tokens(setup.model, positions)))
 
 
