@@ -13,6 +13,8 @@ import pytest
 from service.config import Settings
 from service.container import build_context
 from service.domain.errors import StoreUnavailable
+from service.domain.teams import DEFAULT_TEAM
+from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.events import Event
 from service.store.group_commit import GroupCommit, GroupRefusedError
 from tests.conftest import wait_for
@@ -91,3 +93,26 @@ def test_threads_that_append_to_one_log_at_a_time_leave_no_gap_and_no_double(set
             assert [position for position, _ in log] == list(range(1, 211))
             assert sorted(event for part in parts for event in part.accepted) == sorted(event.id for _, event in log)
             assert not any(part.conflicts for part in parts)
+
+
+def test_an_archived_run_is_refused_alone(settings: Settings) -> None:
+    """Threads that append to another run at the same time are not."""
+    settings.data_dir.mkdir()
+    context = build_context(settings)
+    with closing(context.store) as store:
+        store.migrate()
+        archived, taking = (make_runs(context, 1)[0] for _ in range(2))
+        program = store.program(DEFAULT_TEAM, archived.program)
+        assert program is not None
+        store.mark_archived(program, {archived.id: 0}, program.body, AT, None)
+
+        def is_taken(number: int) -> bool:
+            try:
+                event = Event(f"event-{number}", "note", AT, text="x")
+                return bool(store.append_events((archived, taking)[number % 2], [event], AT).accepted)
+            except ProgramArchived:
+                return False
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert list(pool.map(is_taken, range(40))) == [bool(number % 2) for number in range(40)]
+        assert len(list(log_of(context, taking))) == 20

@@ -21,6 +21,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import delete, insert, select, update
 
 from service import create_app
 from service.config import load_settings
@@ -31,6 +32,7 @@ from service.domain.teams import DEFAULT_TEAM, SCOPES, Principal
 from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.events import Event
 from service.store import Store
+from service.store.tracking.tables import track_hours, track_runs
 from service.usecases.archiving import archive as usecase
 from service.usecases.archiving.archive import archive_program, unarchive_program
 from service.usecases.archiving.archive_file import check_archive
@@ -161,6 +163,22 @@ def test_archived_hours_are_not_made_anew(client: FlaskClient, context: AppConte
         context.store.events_of_hour([first], max(before[0]))
     assert context.store.project_hours(first, lambda *_: "lost", 100) == 0
     assert hours(context, program) == before
+
+
+def test_events_find_their_runs_under_other_keys(client: FlaskClient, context: AppContext, program: Body, file: Path) -> None:
+    """As in a database to which the rows were brought by other means: the file names runs by their ids."""
+    log = logs(client, program)
+    archive_program(context, WHO, program["id"], file)
+    with context.store.engine.connect().execution_options(outlay_write=True) as connection, connection.begin():
+        for run in context.store.runs(program["id"]):
+            row = dict(connection.execute(select(track_runs).where(track_runs.c.id == run.id)).mappings().one())
+            moved = row | {"key": run.key + 1_000_000, "id": "moved", "number": -1}
+            connection.execute(insert(track_runs).values(moved))
+            connection.execute(update(track_hours).where(track_hours.c.run == run.key).values(run=moved["key"]))
+            connection.execute(delete(track_runs).where(track_runs.c.key == run.key))
+            connection.execute(update(track_runs).where(track_runs.c.id == "moved").values(id=run.id, number=run.number))
+    unarchive_program(context, WHO, file)
+    assert logs(client, program) == log
 
 
 def test_archived_events_do_not_count_for_the_team(client: FlaskClient, context: AppContext, program: Body, file: Path) -> None:
