@@ -111,6 +111,7 @@ def main() -> None:
     worst_case()
     offer_choice()
     program_of_200_runs()
+    portfolio_of_200_runs()
     procurement()
     tracking_service()
     results()
@@ -219,6 +220,24 @@ def program_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The program of the documentation, without its deadline, with other runs in production."""
     *before, production = PROGRAM["tiers"]
     return {name: given for name, given in PROGRAM.items() if name != "deadline"} | {"tiers": [*before, production | {"runs": list(runs)}]}
+
+
+def portfolio_of_200_runs() -> None:
+    """CPU of ten programs of 20 runs on one pool, with all options, against planning them one by one; layouts were searched before."""
+    programs = [
+        program_of(PROGRAM_RUNS[20 * place : 20 * place + 20]) | {"name": f"program {place}", "priority": place % 3} for place in range(10)
+    ]
+    with offline_client() as client:
+        alone = {"start": PROGRAM["start"]}
+        singly = [{name: part for name, part in program.items() if name != "priority"} | alone for program in programs]
+        for program in singly:
+            client.post("/v1/estimate/program", json=program)
+        apart_ms = 1e3 * statistics.median(
+            sum(post_cpu_s(client, "/v1/estimate/program", program)[0] for program in singly) for _ in range(REPEATS)
+        )
+        asked = {**alone, "programs": programs}
+        together_ms = 1e3 * statistics.median(post_cpu_s(client, "/v1/portfolio", asked)[0] for _ in range(REPEATS))
+    report("portfolio_10_programs_of_20_runs.cpu_ms", together_ms, "ms", "the programs one by one", apart_ms)
 
 
 def start_up() -> None:

@@ -1,4 +1,4 @@
-"""POST /v1/portfolio."""
+"""POST /v1/portfolio, as JSON or a document."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 from flask import Response
 
 from service.api.http.auth import team_context
-from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.blueprint import Blueprint
 from service.api.http.budgets import uses
+from service.api.http.documents import document_content, document_response
+from service.formats.documents.render import PORTFOLIO_FORMATS
+from service.schemas.fields import Choice, Schema
 from service.schemas.programs.portfolio import PortfolioAnswerSchema, PortfolioRequestSchema
 from service.serialization import to_builtins
 from service.usecases.programs import portfolio as usecase
@@ -51,14 +54,23 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
+class PortfolioFormatSchema(Schema):
+    """Format of the portfolio."""
+
+    format = Choice(("json", *PORTFOLIO_FORMATS), description="Left out: by Accept, else JSON")
+
+
 @blueprint.route("/v1/portfolio", methods=["POST"])
 @uses(costly=True)
+@blueprint.arguments(PortfolioFormatSchema, location="query")
 @blueprint.arguments(PortfolioRequestSchema, example=EXAMPLE)
 @blueprint.response(200, PortfolioAnswerSchema)
-def plan_portfolio(body: dict[str, Any]) -> Response:
+@blueprint.alt_response(406, "NotAcceptable")
+@blueprint.doc(responses={200: {"content": document_content("portfolio")}})
+def plan_portfolio(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Plan several programs on shared accelerators: who gets what when
 
     Programs of the lowest `priority` number go first; others use what is left. Up to 20 programs and 400 runs in all, with the layout
-    searches of one program: ten programs of 20 runs take some 1.3 s of CPU, twenty some 4 s.
+    searches of one program: ten programs of 20 runs take some 1.3 s of CPU, twenty some 4 s. `format`, or Accept, selects Markdown or CSV.
     """
-    return json_response(to_builtins(usecase.plan_portfolio(team_context(), body)))
+    return document_response("portfolio", to_builtins(usecase.plan_portfolio(team_context(), body)), query.get("format"))

@@ -1,16 +1,17 @@
-"""`outlay portfolio`: several programs on shared accelerators, from a file, as a table or as JSON."""
+"""`outlay portfolio`: several programs on shared accelerators, from a file, as a table, as JSON or as a document."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.terminal import options, tables
-from service.cli.terminal.options import FILE, VERBOSE, settings_option
-from service.cli.terminal.request_io import answer_to, build_request, show
+from service.cli.terminal import tables
+from service.cli.terminal.options import FILE, OUT_FILE, VERBOSE, settings_option
+from service.cli.terminal.request_io import answer_to, build_request, write_output
 from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from service.schemas.fields import Schema
 
 PATH = "/v1/portfolio"
+FORMATS = ("table", "json", "md", "csv")
 PROGRAM_COLUMNS = ("program", "priority", "USD", "done", "days later", "deadline", "met", "alone")
 
 
@@ -26,12 +28,24 @@ PROGRAM_COLUMNS = ("program", "priority", "USD", "done", "days later", "deadline
 @FILE
 @settings_option("start=2027-02-01", "Any field of the portfolio")
 @VERBOSE
-@options.json_option()
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How the portfolio is written.")
+@click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
+@click.option("--out", type=OUT_FILE, help="Write to this file; default: standard output.")
 @server_options
-def portfolio(file: Path, settings: Sequence[str], *, verbose: bool, as_json: bool) -> None:
+def portfolio(file: Path, settings: Sequence[str], *, verbose: bool, form: str, out: Path | None) -> None:
     """Plan the programs of a JSON or YAML FILE on shared accelerators, as sent to POST /v1/portfolio."""
     answer = answer_to(PATH, build_request(file, settings), _embedded)
-    show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
+    write_output(_written(answer, form, verbose=verbose), out)
+
+
+def _written(answer: Entry, form: str, *, verbose: bool) -> bytes:
+    if form == "table":
+        return f"{table(answer, verbose=verbose)}\n".encode()
+    if form == "json":
+        return f"{json.dumps(answer, indent=2)}\n".encode()
+    from service.formats.documents.render import render
+
+    return render("portfolio", dict(answer), form)[0]
 
 
 def _embedded() -> tuple[Schema, UseCase]:

@@ -1,4 +1,4 @@
-"""Documents of a program's plan, of a tracked program's report, and of buying or renting: an answer in a format, as bytes and media type.
+"""Documents of plans, portfolios, reports of tracked programs, and of buying or renting: an answer in a format, as bytes and media type.
 
 The writer of a format is imported only where it is used: drawing, workbooks and calendars are slow to import.
 """
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from service.domain.errors import UnpricedAccelerator
 
-Document = Literal["program", "report", "procurement"]
+Document = Literal["program", "portfolio", "report", "procurement"]
 JSON = "application/json"
 MEDIA_TYPES = {
     "json": JSON,
@@ -26,7 +26,13 @@ MEDIA_TYPES = {
 REPORT_FORMATS = ("md", "html", "xlsx", "ics", "csv")
 PROGRAM_FORMATS = (*REPORT_FORMATS, "focus")
 PACK_FORMATS = ("xlsx", "html", "pdf", "md")
-FORMATS: Mapping[Document, tuple[str, ...]] = {"program": PROGRAM_FORMATS, "report": REPORT_FORMATS, "procurement": PACK_FORMATS}
+PORTFOLIO_FORMATS = ("md", "csv")
+FORMATS: Mapping[Document, tuple[str, ...]] = {
+    "program": PROGRAM_FORMATS,
+    "portfolio": PORTFOLIO_FORMATS,
+    "report": REPORT_FORMATS,
+    "procurement": PACK_FORMATS,
+}
 _WRITERS = {
     "md": ("markdown", "text/markdown; charset=utf-8"),
     "html": ("html", "text/html; charset=utf-8"),

@@ -1,0 +1,1 @@
+"""Documents of a portfolio: several programs on shared accelerators."""
