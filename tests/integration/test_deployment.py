@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from service.usecases.secrets import make_key
-from tests.conftest import find_free_port, wait_for
+from tests.conftest import DEADLINE_S, find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(sys.executable).parent
@@ -81,7 +81,7 @@ def ask(environment: Mapping[str, str], path: str, body: object = None, token: s
     url = f"http://127.0.0.1:{environment['OUTLAY_PORT']}{path}"
     request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -96,7 +96,9 @@ def alive(environment: Mapping[str, str]) -> bool:
     probe = worker["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]["httpGet"]
     assert probe["port"] == "metrics"
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{environment['OUTLAY_WORKER_METRICS_PORT']}{probe['path']}", timeout=10) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{environment['OUTLAY_WORKER_METRICS_PORT']}{probe['path']}", timeout=DEADLINE_S
+        ) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
@@ -105,7 +107,7 @@ def alive(environment: Mapping[str, str]) -> bool:
 @pytest.mark.own_database
 def test_web_worker_and_clock_serve_together(environment: dict[str, str], start: Any, tmp_path: Path) -> None:
     """Migrated, a first key made, all ready, a scenario evaluated by the worker; each ends in order when it is asked to."""
-    assert start("migrate").wait(60) == 0
+    assert start("migrate").wait(DEADLINE_S) == 0
     keys = [str(HERE / "outlay"), "keys", "create", "--team", "ours", "--name", "ops", "--scope", "read,write,admin"]
     made = subprocess.run(keys, env=environment | {"OUTLAY_DATA_DIR": str(tmp_path)}, capture_output=True, text=True, check=True)
     token = made.stdout.strip()
@@ -119,4 +121,4 @@ def test_web_worker_and_clock_serve_together(environment: dict[str, str], start:
     assert (entry["operation"], entry["address"]) == ("scenario.create", "127.0.0.1")
     for component in ("beat", "worker", "web"):
         running[component].send_signal(signal.SIGTERM)
-        assert running[component].wait(60) == 0, component
+        assert running[component].wait(DEADLINE_S) == 0, component

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from tests.conftest import wait_for
+from tests.conftest import DEADLINE_S, wait_for
 from tests.integration.test_serve import spaced_in, starting, status
 
 DISK_BYTES = 48 * 1024 * 1024
@@ -49,7 +49,7 @@ def send(settings: Settings, method: str, path: str, body: object = None) -> tup
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{settings.port}{path}", data, {"Content-Type": "application/json"}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -23,7 +23,8 @@ from service.api.http.gunicorn_worker import QUEUED_PER_THREAD
 from tests.conftest import POLL_S
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 30
+PATIENCE_S = 120
+"""Far longer than a busy machine takes [s]."""
 ECHO = "/v1/probe/echo"
 Start = Callable[..., "Server"]
 
@@ -116,6 +117,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
             server.process.wait(PATIENCE_S)
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server, of one worker with two threads, that those tests share which leave it as it was: each start takes seconds."""
+    server = Server(tmp_path_factory.mktemp("running"), workers=1, threads=2, drain_s=0.0, wait_s=PATIENCE_S)
+    yield server
+    server.stop()
+
+
 def head(method: str, path: str, *lines: str) -> bytes:
     """The head of a request."""
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode("latin-1")
@@ -128,9 +137,9 @@ def is_problem(answer: tuple[int, dict[str, str], dict[str, object]], status: in
     assert headers["X-Request-Id"] == body["request_id"]
 
 
-def test_refusals_on_the_wire_are_problems(start: Start) -> None:
+def test_refusals_on_the_wire_are_problems(running: Server) -> None:
     """Chunked and 20 MB bodies, long ids, and what gunicorn itself cannot parse: all answered, all alike."""
-    server = start()
+    server = running
     content = "Content-Type: application/json"
     is_problem(server.send(head("POST", ECHO, content, "Transfer-Encoding: chunked"), b"2\r\n{}\r\n0\r\n\r\n"), 411)
     is_problem(server.send(head("POST", ECHO, content, "Content-Length: 20000000"), bytes(20_000_000)), 413)
@@ -142,9 +151,9 @@ def test_refusals_on_the_wire_are_problems(start: Start) -> None:
     is_problem(server.send(head("POST", ECHO, content, "Content-Length: 4", "Content-Length: 5"), b"{}"), 400)
 
 
-def test_slow_clients_hold_no_thread(start: Start) -> None:
+def test_slow_clients_hold_no_thread(running: Server) -> None:
     """Far more silent bodies and heads than there are threads, and a good request is still answered; each slow one gets its 408."""
-    server = start(workers=1, threads=2)
+    server = running
     with ExitStack() as open_connections:
         bodies, heads = ([open_connections.enter_context(server.connect()) for _ in range(20)] for _ in range(2))
         for connection in bodies:
@@ -156,9 +165,9 @@ def test_slow_clients_hold_no_thread(start: Start) -> None:
             is_problem(answer_on(connection), 408)
 
 
-def test_a_request_may_arrive_byte_by_byte_and_two_at_once(start: Start) -> None:
+def test_a_request_may_arrive_byte_by_byte_and_two_at_once(running: Server) -> None:
     """How a request is cut into packets does not matter, nor that the next one follows at once."""
-    server = start()
+    server = running
     body = b'{"method": "lora"}'
     request = head("POST", ECHO, "Content-Type: application/json", f"Content-Length: {len(body)}") + body
     last = request.replace(b"Host:", b"Connection: close\r\nHost:")
@@ -177,9 +186,9 @@ def test_a_request_may_arrive_byte_by_byte_and_two_at_once(start: Start) -> None
         assert answer_on(connection)[::2] == (200, {"method": "lora"})
 
 
-def test_a_connection_serves_any_number_of_requests(start: Start) -> None:
+def test_a_connection_serves_any_number_of_requests(running: Server) -> None:
     """More requests on one kept-alive connection than Python allows nested calls."""
-    with closing(http.client.HTTPConnection("127.0.0.1", start().port, timeout=PATIENCE_S)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=PATIENCE_S)) as connection:
         for _ in range(sys.getrecursionlimit() + 100):
             connection.request("GET", "/healthz")
             answer = connection.getresponse()
@@ -211,7 +220,7 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators_and_slack(sta
 
 def test_a_request_that_waits_too_long_for_a_thread_is_refused(start: Start) -> None:
     """With a 503 and Retry-After, though there is a place in the queue and no thread gets free; what comes later is served."""
-    server = start(workers=1, threads=1, wait_s=0.2)
+    server = start(workers=1, threads=1, wait_s=3.0)
     release = server.folder / "release"
     for pipe in (server.folder / "entered", release):
         os.mkfifo(pipe)
@@ -223,18 +232,17 @@ def test_a_request_that_waits_too_long_for_a_thread_is_refused(start: Start) -> 
         assert refusal[1]["Retry-After"] == "1"
         release.write_text("go")
         assert answer_on(holding)[0] == 200
-    assert server.get("/v1/probe/items")[0] == 200
+    eventually(lambda: server.get("/v1/probe/items")[0] == 200)  # on a busy machine this one may wait too long as well
 
 
-def test_clients_that_keep_answered_connections_open_hold_nobody_up(start: Start) -> None:
+def test_clients_that_keep_answered_connections_open_hold_nobody_up(running: Server) -> None:
     """The end of a connection is waited for beside other work: one after the other, these would take longer than the patience here."""
-    server = start(workers=1)
     with ExitStack() as open_connections:
         for _ in range(PATIENCE_S):
-            connection = open_connections.enter_context(server.connect())
+            connection = open_connections.enter_context(running.connect())
             connection.sendall(head("GET", "/healthz", "Connection: close"))
             assert answer_on(connection)[0] == 200
-        assert server.get("/healthz")[0] == 200
+        assert running.get("/healthz")[0] == 200
 
 
 def test_sums_are_right_over_processes_kills_and_restarts(start: Start) -> None:
@@ -298,7 +306,7 @@ def test_sigterm_lets_a_request_in_flight_finish(start: Start) -> None:
 
 def test_readiness_goes_before_connections_do(start: Start) -> None:
     """After SIGTERM new connections are still taken: they learn that this process is not ready, and get no kept-alive connection."""
-    server = start(workers=2, drain_s=2.0)
+    server = start(workers=2, drain_s=6.0)
     with server.connect() as before, server.connect() as during:
         before.sendall(head("GET", "/v1/probe/items"))
         assert answer_on(before)[1]["Connection"] == "keep-alive"

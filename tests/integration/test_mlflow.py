@@ -15,7 +15,7 @@ import pytest
 
 from service.cli.tracking.pull import pull_mlflow
 from service.formats.imports.mlflow import read_mlflow
-from tests.conftest import find_free_port, running, wait_for
+from tests.conftest import DEADLINE_S, find_free_port, running, wait_for
 from tests.unit.formats.imports.track_data import assert_takable, of_run, reasons
 
 LOG = """
@@ -68,7 +68,7 @@ def test_what_was_logged_arrives(mlflow: str) -> None:
 
 def _is_up(url: str) -> bool:
     try:
-        with closing(urllib.request.urlopen(f"{url}/health", timeout=5)) as answer:
+        with closing(urllib.request.urlopen(f"{url}/health", timeout=DEADLINE_S)) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

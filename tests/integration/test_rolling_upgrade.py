@@ -19,7 +19,7 @@ import pytest
 
 from service.store import Store
 from service.store.tables import HEAD
-from tests.conftest import find_free_port, wait_for
+from tests.conftest import DEADLINE_S, find_free_port, wait_for
 from tests.contract.store.test_migrations_expand import BEFORE_THE_RULE
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def ask(url: str, body: object = None, method: str | None = None) -> Any:
     """The answer of a request that succeeds."""
     headers = {"Content-Type": "application/json", **({"If-Match": "*"} if method == "PATCH" else {})}
     request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers, method=method)
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
         text = answer.read()
         return json.loads(text) if text else None
 

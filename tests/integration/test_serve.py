@@ -86,7 +86,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def status(settings: Settings, path: str) -> int:
     """The HTTP status of a GET, 0 when nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{settings.port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{settings.port}{path}", timeout=DEADLINE_S) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         error.close()
@@ -124,7 +124,7 @@ def test_everything_starts_and_ends_together(spaced: Settings, start: Start) -> 
 
 def ready(settings: Settings) -> bytes:
     """The body of /readyz without white space."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{settings.port}/readyz", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{settings.port}/readyz", timeout=DEADLINE_S) as answer:
         return bytes(answer.read()).replace(b" ", b"")
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from service.config import Settings
 from service.container import build_context
 from service.usecases.slack.channels import map_channel
-from tests.conftest import wait_for
+from tests.conftest import DEADLINE_S, wait_for
 from tests.integration.test_serve import linux, spaced_in, starting, status, workers
 from tests.support.slack import CHANNEL, SECRET, WORKSPACE, checked, command_form, headers
 from tests.unit.providers.misbehaving_server import Server, listening
@@ -27,7 +27,7 @@ PROXIED = {"X-Forwarded-Proto": "https", "Host": "outlay.example"}
 
 
 def post(settings: Settings, body: bytes, sent: Mapping[str, str]) -> int:
-    with closing(http.client.HTTPConnection("127.0.0.1", settings.port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", settings.port, timeout=DEADLINE_S)) as connection:
         connection.request("POST", "/slack/commands", body, dict(sent) | PROXIED)
         return connection.getresponse().status
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openpyxl import Workbook, load_workbook
 
-from tests.conftest import missing
+from tests.conftest import DEADLINE_S, missing
 
 
 def recalculate(workbooks: Mapping[str, Workbook], folder: Path) -> dict[str, Workbook]:
@@ -24,5 +24,5 @@ def recalculate(workbooks: Mapping[str, Workbook], folder: Path) -> dict[str, Wo
         made.save(folder / f"{name}.xlsx")
     command = [str(program), f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--convert-to", "xlsx"]
     files = [str(folder / f"{name}.xlsx") for name in workbooks]
-    subprocess.run([*command, "--outdir", str(folder / "out"), *files], check=True, capture_output=True, timeout=240)
+    subprocess.run([*command, "--outdir", str(folder / "out"), *files], check=True, capture_output=True, timeout=DEADLINE_S)
     return {name: load_workbook(folder / "out" / f"{name}.xlsx", data_only=True) for name in workbooks}

@@ -93,9 +93,12 @@ def fit_spreads_of(known: LayoutKnowledge, misses: Residuals, at_least: Sequence
 
     `at_least`: spreads of those who know more, which none is narrower than.
     """
-    pooled = _spread(known, ("*", "*"), misses)
+    rows: dict[Key, list[int]] = defaultdict(list)
+    for at, key in enumerate(misses.key):
+        rows[key].append(at)
+    pooled = _spread(known, ("*", "*"), misses, range(len(misses.key)))
     found = [_widened(pooled, at_least)]
-    found += [_widened(_drawn(_spread(known, key, misses), pooled, misses), at_least) for key in sorted(set(misses.key))]
+    found += [_widened(_drawn(_spread(known, key, misses, mine), pooled, misses, mine), at_least) for key, mine in sorted(rows.items())]
     reach = _reach(found, misses, known)
     sizes = np.searchsorted(SIZES, misses.count, side="right") - 1
     scales = [_scale(known, size, reach[sizes == at], misses.weight[sizes == at]) for at, size in enumerate(SIZES) if (sizes == at).any()]
@@ -104,9 +107,9 @@ def fit_spreads_of(known: LayoutKnowledge, misses: Residuals, at_least: Sequence
     return FittedSpreads(tuple(found), tuple(replace(scale, power=float(power)) for scale, power in zip(scales, powers, strict=True)))
 
 
-def _drawn(own: ThroughputSpread, pooled: ThroughputSpread, misses: Residuals) -> ThroughputSpread:
-    """A family's own spread drawn towards that of all rows, the more the fewer documents it has."""
-    documents = len({name for name, key in zip(misses.document, misses.key, strict=True) if key == (own.family, own.precision)})
+def _drawn(own: ThroughputSpread, pooled: ThroughputSpread, misses: Residuals, mine: Sequence[int]) -> ThroughputSpread:
+    """A family's own spread, of its rows, drawn towards that of all rows, the more the fewer documents it has."""
+    documents = len(set(misses.document[mine]))
     weight = documents / (documents + DOCUMENTS_OF_ALL)
     low, high = (getattr(own, edge) ** weight * getattr(pooled, edge) ** (1 - weight) for edge in ("p10", "p90"))
     return replace(own, p10=round(low, 3), p90=round(high, 3))
@@ -145,10 +148,9 @@ def without_document(misses: Residuals, document: str) -> Residuals:
     return Residuals(misses.log_ratio[others], misses.weight[others], key, misses.count[others], misses.document[others])
 
 
-def _spread(known: LayoutKnowledge, key: Key, misses: Residuals) -> ThroughputSpread:
-    mine = np.array([key in (other, ("*", "*")) for other in misses.key])
+def _spread(known: LayoutKnowledge, key: Key, misses: Residuals, mine: Sequence[int]) -> ThroughputSpread:
     low, high = quantiles(misses.log_ratio[mine], misses.weight[mine])
-    return ThroughputSpread(known, *key, round(low, 3), round(high, 3), int(mine.sum()))
+    return ThroughputSpread(known, *key, round(low, 3), round(high, 3), len(mine))
 
 
 def quantiles(values: Floats, weights: Floats, shares: tuple[float, float] = (LOW, HIGH)) -> tuple[float, float]:

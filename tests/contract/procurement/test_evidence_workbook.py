@@ -100,8 +100,9 @@ def answers(client: FlaskClient) -> dict[str, Body]:
 @pytest.fixture(scope="module")
 def calculated(answers: dict[str, Body], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workbook]:
     """Every workbook as LibreOffice computes it, all in one go: its saved values are dropped before."""
-    workbooks = {name: workbook(answer) for name, answer in answers.items()}
-    workbooks |= {name: changed(workbook(answers[of]), place, value) for name, (of, _, place, value) in CHANGES.items()}
+    packs = {name: render("procurement", answer, "xlsx")[0] for name, answer in answers.items()}
+    workbooks = {name: load_workbook(BytesIO(pack)) for name, pack in packs.items()}
+    workbooks |= {name: changed(load_workbook(BytesIO(packs[of])), place, value) for name, (of, _, place, value) in CHANGES.items()}
     return recalculate(workbooks, tmp_path_factory.mktemp("packs"))
 
 

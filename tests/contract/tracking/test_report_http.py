@@ -24,7 +24,7 @@ from service.config import load_settings
 from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.render import MEDIA_TYPES, REPORT_FORMATS
 from service.schemas.tracking.report import TrackReportSchema
-from tests.conftest import missing
+from tests.conftest import DEADLINE_S, missing
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, told
 from tests.support.libreoffice import recalculate
 
@@ -247,7 +247,7 @@ class TestPage:
         page.write_bytes(answer.get_data())
         flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
         done = subprocess.run(
-            [str(program), *flags, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True, timeout=120, text=True
+            [str(program), *flags, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True, timeout=DEADLINE_S, text=True
         )
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert [line for line in done.stderr.splitlines() if ":CONSOLE" in line] == []

@@ -12,7 +12,7 @@ from outlay_client import Tracker, sender, sending
 from tests.unit.client.service import RUN, Service
 from tests.unit.providers.misbehaving_server import listening
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 """No healthy run of a test comes near."""
 Open = Callable[..., Tracker]
 
@@ -31,7 +31,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "BATCH_S", 0.0)
     monkeypatch.setattr(sender, "FIRST_PAUSE_S", 0.01)
     monkeypatch.setattr(sender, "MAX_PAUSE_S", 0.02)
-    monkeypatch.setattr(sending, "TIMEOUT_S", 5.0)
+    monkeypatch.setattr(sending, "TIMEOUT_S", 60.0)
     for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
 

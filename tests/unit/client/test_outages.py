@@ -54,7 +54,7 @@ class TestTroubles:
         self, service: Service, tracker: Open, trouble: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whatever the service does meanwhile, each event is there once when it is well again."""
-        monkeypatch.setattr(sending, "TIMEOUT_S", 0.2 if trouble == "hung" else 5.0)
+        monkeypatch.setattr(sending, "TIMEOUT_S", 0.2 if trouble == "hung" else 60.0)
         service.plays(*TROUBLES[trouble], take)
         run = tracker()
         tell(run)

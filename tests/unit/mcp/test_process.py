@@ -59,25 +59,32 @@ def text_of(result: Any) -> str:
     return str(result.content[0].text)
 
 
-def test_tools_state_what_they_take(settings: Settings) -> None:
-    """Each with a valid JSON schema, small enough for a conversation, that takes a real request."""
+def test_tools_state_what_they_take_and_mistakes_are_said_to_the_assistant(settings: Settings) -> None:
+    """In one conversation, because to start the process takes seconds; it keeps nothing."""
 
     async def ask(client: Client) -> None:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == TOOLS
-        for tool in tools.values():
-            jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-            assert tool.input_schema["type"] == "object"
-            assert len(json.dumps(tool.input_schema)) < 20_000
-            assert tool.annotations is not None
-            assert tool.annotations.read_only_hint
-            jsonschema.Draft202012Validator.check_schema(tool.output_schema)
-            assert len(json.dumps(tool.output_schema)) < 20_000
-        jsonschema.validate(RUN, tools["estimate"].input_schema)
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({**RUN, "data": {"tokens": -1}}, tools["estimate"].input_schema)
+        await check_schemas(client)
+        await check_mistakes(client)
 
     talk(settings, ask)
+    assert not settings.data_dir.exists()
+
+
+async def check_schemas(client: Client) -> None:
+    """Each tool has a valid JSON schema, small enough for a conversation, that takes a real request."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == TOOLS
+    for tool in tools.values():
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["type"] == "object"
+        assert len(json.dumps(tool.input_schema)) < 20_000
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        assert len(json.dumps(tool.output_schema)) < 20_000
+    jsonschema.validate(RUN, tools["estimate"].input_schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**RUN, "data": {"tokens": -1}}, tools["estimate"].input_schema)
 
 
 def test_tools_answer_what_commands_answer(settings: Settings, tmp_path: Path) -> None:
@@ -121,34 +128,29 @@ def test_tools_answer_what_commands_answer(settings: Settings, tmp_path: Path) -
     talk(settings, ask)
 
 
-def test_mistakes_are_said_to_the_assistant(settings: Settings) -> None:
-    """In the result with their place, so that it can correct them; the process goes on."""
-
+async def check_mistakes(client: Client) -> None:
+    """They are in the result with their place, so that it can be corrected; the process goes on."""
     from mcp.shared.exceptions import MCPError
 
-    async def ask(client: Client) -> None:
-        refused = await client.call_tool("estimate", {**RUN, "hardware": {"accelerator": "H1000", "count": 8}})
-        assert refused.is_error
-        assert "/hardware/accelerator: " in text_of(refused)
-        assert "H100" in text_of(refused)
-        for name, arguments, said in (
-            ("estimate", {**RUN, "modle": 1}, "/modle: "),
-            ("ask", {}, "/text: "),
-            ("explain", {"result": "x"}, "/result: unknown argument"),
-            ("explain", {"result_id": "none"}, "nothing is kept"),
-            ("program_status", {"program_id": "none"}, "nothing is kept"),
-        ):
-            refused = await client.call_tool(name, arguments)
-            assert refused.is_error, name
-            assert said in text_of(refused)
-        with pytest.raises(MCPError, match="no resource"):
-            await client.read_resource("outlay://results/none")
-        with pytest.raises(MCPError, match="no tool"):
-            await client.call_tool("buy", {})
-        assert not (await client.call_tool("optimal", {"budget": {"flops": 1e21}})).is_error
-
-    talk(settings, ask)
-    assert not settings.data_dir.exists()
+    refused = await client.call_tool("estimate", {**RUN, "hardware": {"accelerator": "H1000", "count": 8}})
+    assert refused.is_error
+    assert "/hardware/accelerator: " in text_of(refused)
+    assert "H100" in text_of(refused)
+    for name, arguments, said in (
+        ("estimate", {**RUN, "modle": 1}, "/modle: "),
+        ("ask", {}, "/text: "),
+        ("explain", {"result": "x"}, "/result: unknown argument"),
+        ("explain", {"result_id": "none"}, "nothing is kept"),
+        ("program_status", {"program_id": "none"}, "nothing is kept"),
+    ):
+        refused = await client.call_tool(name, arguments)
+        assert refused.is_error, name
+        assert said in text_of(refused)
+    with pytest.raises(MCPError, match="no resource"):
+        await client.read_resource("outlay://results/none")
+    with pytest.raises(MCPError, match="no tool"):
+        await client.call_tool("buy", {})
+    assert not (await client.call_tool("optimal", {"budget": {"flops": 1e21}})).is_error
 
 
 def test_a_server_is_asked_with_the_key_of_the_environment(settings: Settings) -> None:

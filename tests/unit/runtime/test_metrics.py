@@ -13,6 +13,7 @@ from prometheus_client import generate_latest
 
 from service.domain.metrics import RATE_LIMITED, THREADS
 from service.runtime import metrics
+from tests.conftest import DEADLINE_S
 
 ROOT = Path(__file__).parents[3]
 COUNTS = """
@@ -76,7 +77,7 @@ def test_a_worker_of_its_own_serves_what_its_processes_count(tmp_path: Path, fre
     serving = subprocess.Popen([sys.executable, "-c", SERVES, str(free_port)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert serving.stdout is not None
     assert serving.stdout.readline() == b"serving\n"
-    with urllib.request.urlopen(f"http://127.0.0.1:{free_port}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{free_port}/metrics", timeout=DEADLINE_S) as answer:
         text = answer.read().decode()
     serving.communicate(b"")
     counting.kill()

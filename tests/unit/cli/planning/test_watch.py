@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from service.config import Settings
+from tests.conftest import DEADLINE_S
 from tests.unit.cli.invoke import run
 
 ROOT = Path(__file__).parents[4]
@@ -31,7 +32,7 @@ def test_a_change_of_the_file_is_planned_and_priced(settings: Settings, tmp_path
             assert process.stdout.readline().startswith("1B base model")
             assert " more: $" in process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=DEADLINE_S)
         finally:  # it watches for ever, also where a line was not as expected
             process.kill()
     assert process.returncode == 0

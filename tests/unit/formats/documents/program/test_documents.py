@@ -21,7 +21,7 @@ from service.domain.programs.program import Program, Tier
 from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.program.charts import gantt_chart
 from service.formats.documents.render import PROGRAM_FORMATS, render
-from tests.conftest import missing
+from tests.conftest import DEADLINE_S, missing
 from tests.unit.engine.program_builders import planned, program, programs
 from tests.unit.formats.documents.program.program_answers import HOSTILE, answer_of, complete
 
@@ -125,7 +125,7 @@ class TestPage:
         file.write_text(page)
         flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr"]
         done = subprocess.run(
-            [str(program), *flags, f"--screenshot={picture}", file.as_uri()], check=True, capture_output=True, timeout=120, text=True
+            [str(program), *flags, f"--screenshot={picture}", file.as_uri()], check=True, capture_output=True, timeout=DEADLINE_S, text=True
         )
         assert picture.read_bytes().startswith(b"\x89PNG")
         return "\n".join(line for line in done.stderr.splitlines() if ":CONSOLE" in line)
