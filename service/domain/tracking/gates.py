@@ -29,13 +29,17 @@ class PlannedBranch:
 
 @dataclass(frozen=True, slots=True)
 class PlannedGate:
-    """A gate by the tier that it follows, or `midpoint`, its planned day, its criteria (None: none are agreed) and its ways on."""
+    """A gate by the tier that it follows, or `midpoint`, its planned day, its criteria (None: none are agreed) and its ways on.
+
+    `since`: decisions before are of the plan that was followed until then.
+    """
 
     gate: str
     day: date
     continue_if: GateCriteria | None
     stop_if: GateCriteria | None
     branches: tuple[PlannedBranch, ...]
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

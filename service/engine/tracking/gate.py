@@ -107,7 +107,8 @@ def assess_tier_gates(program: ProgramBaseline, found: GateInputs, over: Collect
 
 def _tier_gate(program: ProgramBaseline, gate: PlannedGate, found: GateInputs, over: Collection[str]) -> TierGateStatus:
     tier: TierName = gate.gate  # type: ignore[assignment]  # all other gates of a plan are those of its tiers
-    decided = max((one for one in found.decisions if _is_tier_gate(one.gate, tier)), key=lambda one: one.at, default=None)
+    named = [one for one in found.decisions if _is_tier_gate(one.gate, tier) and (gate.since is None or one.at > gate.since)]
+    decided = max(named, key=lambda one: one.at, default=None)
     if decided is not None:
         closed = (f"decided on {decided.at:%Y-%m-%d}: {decided.verdict}",)
         return TierGateStatus(tier, due=False, recommendation=None, reasons=closed, decided=decided.verdict, decided_at=decided.at)

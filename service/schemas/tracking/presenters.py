@@ -32,6 +32,7 @@ def program_body(record: ProgramRecord) -> Body:
         "guardrails": body.get("guardrails") or [],
         "midpoint_gate": effective_gate(body),
         "planned_runs": planned,
+        "pivoted": body.get("pivoted"),
         "archived_at": None if mark is None else to_builtins(mark.at),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from service.domain.programs.branches import MIDPOINT
 from service.domain.programs.tiers import TIERS
 from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
 from service.schemas.paging import PageQuerySchema
@@ -48,6 +49,10 @@ class ProgramChangeSchema(ProgramTermsSchema):
     """Changeable fields of a program; every version is kept."""
 
     state = Choice(STATES, description="Whether it is open")
+    pivot_at = Choice(
+        (*TIERS, MIDPOINT), description="Gate whose pivot the program goes on with; a decision event of that gate says pivot before"
+    )
+    pivot_from = Day(description="Day from which the pivot's plan runs; left out: today")
 
 
 class NewProgramSchema(ProgramTermsSchema):
@@ -84,6 +89,7 @@ class TrackedProgramSchema(TrackedSchema):
     midpoint_gate = FreeObject(required=True, allow_none=True, description=GATE)
     guardrails = Items(Part(GuardrailSchema), required=True, max_items=100, description="Metrics that must keep a floor")
     caps = FreeObject(required=True, allow_none=True, description="Where spending must stop; null: nowhere")
+    pivoted = FreeObject(required=True, allow_none=True, description="Gate and program that it goes on with, and from when; null: none")
     archived_at = Moment(required=True, allow_none=True, description="Since when its single events are in an archive; null: they are here")
 
 

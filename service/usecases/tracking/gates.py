@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from service.domain.programs.branches import MIDPOINT
@@ -39,7 +39,8 @@ def gates_of_plan(answer: Body, request: Body | None) -> Iterator[dict[str, Any]
 def planned_gate(gate: Body) -> PlannedGate:
     """A gate from its JSON."""
     go, stop = (GateCriteria(**gate[name]) if gate[name] else None for name in ("continue_if", "stop_if"))
-    return PlannedGate(gate["gate"], date.fromisoformat(gate["day"]), go, stop, tuple(map(_branch, gate["branches"])))
+    since = datetime.fromisoformat(gate["since"]) if gate.get("since") else None
+    return PlannedGate(gate["gate"], date.fromisoformat(gate["day"]), go, stop, tuple(map(_branch, gate["branches"])), since)
 
 
 def shift_gate(gate: Body, by: timedelta) -> dict[str, Any]:

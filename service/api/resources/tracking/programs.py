@@ -16,6 +16,7 @@ from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import numbered_page
 from service.api.http.preconditions import IF_MATCH, VERSIONED, check_if_match, versioned_response
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
+from service.domain.errors import InvalidRequest
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.schemas.paging import PageQuerySchema, page_schema
 from service.schemas.tracking.events import AppendResultSchema, EventsSchema, LoggedEventSchema, event_body
@@ -33,6 +34,7 @@ from service.schemas.tracking.programs import (
 from service.serialization import to_builtins
 from service.usecases.tracking import events as usecase_events
 from service.usecases.tracking import programs as usecase
+from service.usecases.tracking.pivot import POINTER, pivot_plan, switch_to_pivot
 
 Body = dict[str, Any]
 blueprint = Blueprint("track", __name__, description="Tracked programs, their runs and events")
@@ -121,13 +123,23 @@ def get_program(program_id: str) -> Response:
 @blueprint.alt_response(412, response_name(412))
 @blueprint.doc(**IF_MATCH)
 def change_program(given: Body, program_id: str) -> Response:
-    """Change a program: its budget, scope, dates, name, caps, or whether it is open
+    """Change a program: its budget, scope, dates, name, caps, the plan that it follows, or whether it is open
 
-    Every version is kept. `If-Match` names the version to change; of two concurrent changes one gets a 412.
+    `pivot_at` goes on with the pivot that the plan states in that gate: what is spent stays, and the rest is planned anew. Every version is
+    kept. `If-Match` names the version to change; of two concurrent changes one gets a 412.
     """
     with check_if_match(known_program(program_id)) as program:
-        changed = usecase.change_program(app_context(), principal(), program, given)
+        pivots = given.keys() & {"pivot_at", "pivot_from"}
+        changed = _pivot(program, given) if pivots else usecase.change_program(app_context(), principal(), program, given)
     return versioned_response(program_body(changed))
+
+
+def _pivot(program: ProgramRecord, given: Body) -> ProgramRecord:
+    if "pivot_at" not in given:
+        raise InvalidRequest("state pivot_at, the gate whose pivot begins on that day", "/pivot_from")
+    context = team_context()
+    request = pivot_plan(program, given["pivot_at"], given.get("pivot_from") or context.clock().date())
+    return switch_to_pivot(context, principal(), program, given, plan_of(context, request, POINTER))
 
 
 @blueprint.route("/v1/track/programs/<program_id>/runs", methods=["POST"])
