@@ -7,17 +7,34 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import unquote
 
+from service.setting_values import (
+    ALL,
+    LOG_LEVELS,
+    parse_amount,
+    parse_database,
+    parse_fernet_keys,
+    parse_files,
+    parse_flag,
+    parse_host,
+    parse_host_names,
+    parse_level,
+    parse_metrics_key,
+    parse_mirrors,
+    parse_networks,
+    parse_path,
+    parse_providers,
+    parse_rate,
+    parse_redis,
+    parse_signing_secret,
+    parse_size,
+    parse_whole,
+    split_rate,
+)
+
 PREFIX = "OUTLAY_"
-ALL = "all"
-RATE_UNITS_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-BYTES_OF = {"": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-_TRUE = ("1", "true", "yes", "on")
-_FALSE = ("0", "false", "no", "off")
 
 
 MIN_SECRET_CHARS = 8
@@ -66,13 +83,13 @@ class Settings:
     @property
     def quota(self) -> tuple[int, int]:
         """Number of requests of an API key, and the window [s]."""
-        return _per_window(self.rate_limit)
+        return split_rate(self.rate_limit)
 
     @property
     def work_budgets(self) -> dict[str, tuple[int, int]]:
         """What a team may use, and the window [s], by the budget's name."""
         rates = {"cpu-seconds": self.team_cpu, "estimates": self.team_estimates, "rows": self.team_rows}
-        return {name: _per_window(rate) for name, rate in rates.items()}
+        return {name: split_rate(rate) for name, rate in rates.items()}
 
     @property
     def embedded(self) -> bool:
@@ -109,136 +126,6 @@ class SettingSpec:
         return self.compute() if self.compute else self.default
 
 
-def _host(text: str) -> str:
-    if any(c.isspace() or c in "/@" for c in text):
-        raise ValueError("a host name or an IP address, such as 127.0.0.1")
-    return text
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
-            raise ValueError(f"a whole number from {low} to {high}")
-        return int(text)
-
-    return parse
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in _TRUE + _FALSE:
-        raise ValueError(f"one of {', '.join(_TRUE)} or {', '.join(_FALSE)}")
-    return text.lower() in _TRUE
-
-
-def _level(text: str) -> str:
-    if text.lower() not in LOG_LEVELS:
-        raise ValueError(f"one of {', '.join(LOG_LEVELS)}")
-    return text.lower()
-
-
-def _rate(text: str) -> str:
-    requests, _, unit = text.replace(" ", "").lower().partition("/")
-    if unit not in RATE_UNITS_S or not (requests.isascii() and requests.isdigit() and len(requests) < 10 and int(requests)):
-        raise ValueError(f"requests a {', '.join(RATE_UNITS_S)}, such as 600/minute")
-    return f"{int(requests)}/{unit}"
-
-
-def _amount(text: str) -> str:
-    try:
-        return _rate(text)
-    except ValueError:
-        raise ValueError(f"a whole number a {', '.join(RATE_UNITS_S)}, such as 300/minute") from None
-
-
-def _size(text: str) -> int:
-    found = re.fullmatch(r"([1-9][0-9]{0,14})\s?(MB|GB|TB|)", text, re.IGNORECASE)
-    if found is None:
-        raise ValueError("a whole number of bytes, MB, GB or TB, such as 20GB")
-    return int(found[1]) * BYTES_OF[found[2].upper()]
-
-
-def _per_window(rate: str) -> tuple[int, int]:
-    amount, _, unit = rate.partition("/")
-    return int(amount), RATE_UNITS_S[unit]
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser().absolute()
-
-
-def _database(text: str) -> str:
-    if text.startswith("sqlite:///") and len(text) > len("sqlite:///") and ":memory:" not in text:
-        return text
-    scheme, found, rest = text.partition("://")
-    if not found or not rest or scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
-        raise ValueError("sqlite:///path/to/file.db or postgresql://user:password@host/database")
-    return f"postgresql+psycopg://{rest}"
-
-
-def _redis(text: str) -> str:
-    if text.partition("://")[0] not in ("redis", "rediss", "unix") or not text.partition("://")[2]:
-        raise ValueError("redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket")
-    return text
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = _parts(text, ",")
-    if ALL in names and names != (ALL,):
-        raise ValueError(f"names of providers with commas between them, or {ALL}")
-    return names
-
-
-def _mirrors(text: str) -> tuple[str, ...]:
-    entries = _parts(text, ",")
-    for entry in entries:
-        name, _, url = entry.partition("=")
-        if not name.strip() or not url.startswith(("http://", "https://")):
-            raise ValueError("name=https://address, with commas between several")
-    return entries
-
-
-def _host_names(text: str) -> tuple[str, ...]:
-    return tuple(_host(name).lower() for name in _parts(text, ","))
-
-
-def _networks(text: str) -> tuple[str, ...]:
-    entries = _parts(text, ",")
-    for entry in entries:
-        try:
-            ip_network(entry)
-        except ValueError as error:
-            raise ValueError("addresses or networks such as 127.0.0.1 or 10.0.0.0/8, with commas between them") from error
-    return entries
-
-
-def _files(text: str) -> tuple[str, ...]:
-    """Absolute paths, separated by commas or the separator of PATH: child processes may run in another folder."""
-    return tuple(str(_path(part)) for part in _parts(text.replace(os.pathsep, ","), ","))
-
-
-def _signing_secret(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9]{16,100}", text):
-        raise ValueError("the signing secret as Slack shows it: 16 to 100 letters and digits")
-    return text
-
-
-def _metrics_key(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,200}", text):
-        raise ValueError("16 to 200 letters, digits and ._~+/=-, such as `openssl rand -hex 32` makes")
-    return text
-
-
-def _fernet_keys(text: str) -> tuple[str, ...]:
-    keys = _parts(text, ",")
-    if not all(re.fullmatch(r"[A-Za-z0-9_-]{43}=", key) for key in keys):
-        raise ValueError("one key as `outlay secrets new-key` prints it, or several with commas between them, the newest first")
-    return keys
-
-
-def _parts(text: str, separator: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(separator) if part.strip())
-
-
 def _cores() -> int:
     return os.cpu_count() or 1
 
@@ -249,33 +136,45 @@ MIN_CONCURRENCY = 4
 
 
 SETTING_SPECS: tuple[SettingSpec, ...] = (
-    SettingSpec("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", _host),
-    SettingSpec("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", _whole(1, 65535)),
-    SettingSpec("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory of all files.", _path),
+    SettingSpec("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", parse_host),
+    SettingSpec("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", parse_whole(1, 65535)),
+    SettingSpec("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory of all files.", parse_path),
     SettingSpec(
         "OUTLAY_DATABASE_URL",
         "database_url",
         "",
         "Database: SQLite, or PostgreSQL in production. Unset: outlay.db in the data directory.",
-        _database,
+        parse_database,
     ),
     SettingSpec(
-        "OUTLAY_REDIS_URL", "redis_url", "", "Redis for queue and cache. Unset: queue in the data directory, cache in the process.", _redis
+        "OUTLAY_REDIS_URL",
+        "redis_url",
+        "",
+        "Redis for queue and cache. Unset: queue in the data directory, cache in the process.",
+        parse_redis,
     ),
-    SettingSpec("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", _flag),
-    SettingSpec("OUTLAY_PROVIDERS", "providers", ALL, "Price providers to fetch from, with commas between them.", _names),
+    SettingSpec("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", parse_flag),
+    SettingSpec("OUTLAY_PROVIDERS", "providers", ALL, "Price providers to fetch from, with commas between them.", parse_providers),
     SettingSpec(
-        "OUTLAY_PROVIDER_URLS", "provider_urls", "", "Mirrors in place of providers' own addresses: name=https://…, and so on.", _mirrors
+        "OUTLAY_PROVIDER_URLS",
+        "provider_urls",
+        "",
+        "Mirrors in place of providers' own addresses: name=https://…, and so on.",
+        parse_mirrors,
     ),
     SettingSpec(
-        "OUTLAY_PRICE_FILES", "price_files", "", "Price sheets and negotiated price books; they have precedence over list prices.", _files
+        "OUTLAY_PRICE_FILES",
+        "price_files",
+        "",
+        "Price sheets and negotiated price books; they have precedence over list prices.",
+        parse_files,
     ),
     SettingSpec(
         "OUTLAY_WEB_WORKERS",
         "web_workers",
         "twice the cores",
         "Web server processes, each with 4 threads.",
-        _whole(1, 256),
+        parse_whole(1, 256),
         lambda: str(2 * _cores()),
     ),
     SettingSpec(
@@ -283,36 +182,36 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "drain_seconds",
         "2",
         "How long the web server takes connections after SIGTERM while /readyz answers 503: as long as a load balancer needs to see it.",
-        _whole(0, 300),
+        parse_whole(0, 300),
     ),
     SettingSpec(
         "OUTLAY_WORKER_CONCURRENCY",
         "worker_concurrency",
         "cores, at most 2",
         "Jobs one background worker runs at a time.",
-        _whole(1, 256),
+        parse_whole(1, 256),
         lambda: str(min(2, _cores())),
     ),
-    SettingSpec("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", _level),
+    SettingSpec("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", parse_level),
     SettingSpec(
-        "OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", _rate
+        "OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", parse_rate
     ),
     SettingSpec(
         "OUTLAY_TEAM_CPU",
         "team_cpu",
         "two thirds of the cores",
         "CPU seconds that requests of each team may use, such as 80/minute; this and the next three hold where there are keys.",
-        _amount,
+        parse_amount,
         lambda: f"{TEAM_CPU_S_PER_CORE * _cores()}/minute",
     ),
-    SettingSpec("OUTLAY_TEAM_ESTIMATES", "team_estimates", "20000/minute", "Estimates that each team may ask for.", _amount),
-    SettingSpec("OUTLAY_TEAM_ROWS", "team_rows", "300000/minute", "Events and rows of imports that each team may send.", _amount),
+    SettingSpec("OUTLAY_TEAM_ESTIMATES", "team_estimates", "20000/minute", "Estimates that each team may ask for.", parse_amount),
+    SettingSpec("OUTLAY_TEAM_ROWS", "team_rows", "300000/minute", "Events and rows of imports that each team may send.", parse_amount),
     SettingSpec(
         "OUTLAY_TEAM_CONCURRENCY",
         "team_concurrency",
         "twice the cores, at least 4",
         "Costly requests that each team may run at a time on one machine: batches, searches, fits, plans, imports.",
-        _whole(1, 1000),
+        parse_whole(1, 1000),
         lambda: str(max(MIN_CONCURRENCY, 2 * _cores())),
     ),
     SettingSpec(
@@ -320,49 +219,49 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "team_stored_rows",
         "100000000",
         "Events that are stored for each team, also without keys; beyond it new ones are refused.",
-        _whole(1, 999_999_999),
+        parse_whole(1, 999_999_999),
     ),
     SettingSpec(
         "OUTLAY_TEAM_STORED_BYTES",
         "team_stored_bytes",
         "20GB",
         "What events and kept results of each team may take, about, also without keys; beyond it new ones are refused.",
-        _size,
+        parse_size,
     ),
     SettingSpec(
         "OUTLAY_IMPORT_CPU_SECONDS",
         "import_cpu_seconds",
         "120",
         "CPU seconds of a worker that one import may take; then it fails, and what it has stored stays.",
-        _whole(1, 86_400),
+        parse_whole(1, 86_400),
     ),
     SettingSpec(
         "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",
         "allow_private_webhooks",
         "0",
         "1: alerts may go to private networks and this machine, answers to Slack to this machine; by plain http to this machine alone.",
-        _flag,
+        parse_flag,
     ),
     SettingSpec(
         "OUTLAY_ALLOWED_HOSTS",
         "allowed_hosts",
         "",
         "Names besides localhost under which the service without API keys may be addressed, with commas between them.",
-        _host_names,
+        parse_host_names,
     ),
     SettingSpec(
         "OUTLAY_TRUSTED_PROXIES",
         "trusted_proxies",
         "",
         "Addresses or networks of proxies whose X-Forwarded-For is believed, with commas between them.",
-        _networks,
+        parse_networks,
     ),
     SettingSpec(
         "OUTLAY_SLACK_SIGNING_SECRET",
         "slack_signing_secret",
         "",
         "Signing secret of the Slack app; unset: the addresses under /slack/ answer 404.",
-        _signing_secret,
+        parse_signing_secret,
         secret=True,
     ),
     SettingSpec(
@@ -370,7 +269,7 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "metrics_key",
         "",
         "Key with which `/metrics` shows figures of all teams' programs, for web server and worker; unset: it shows none.",
-        _metrics_key,
+        parse_metrics_key,
         secret=True,
     ),
     SettingSpec(
@@ -378,14 +277,14 @@ SETTING_SPECS: tuple[SettingSpec, ...] = (
         "worker_metrics_port",
         "",
         "Port of a worker's own metrics, where it does not share a machine with a web server that shows them; unset: none.",
-        _whole(1, 65535),
+        parse_whole(1, 65535),
     ),
     SettingSpec(
         "OUTLAY_SECRETS_KEY",
         "secrets_key",
         "",
         "Key that stored secrets are sealed with, for all machines of an installation. Unset: the file secrets.key in the data directory.",
-        _fernet_keys,
+        parse_fernet_keys,
         secret=True,
     ),
 )
@@ -416,7 +315,7 @@ def _refuse_unknown(env: Mapping[str, str]) -> None:
             raise BadSetting(f"{name} is not a setting; the nearest is {near[0]}. Known: {', '.join(known)}")
 
 
-_LISTS = (_mirrors, _files, _networks, _host_names, _fernet_keys)
+_LISTS = (parse_mirrors, parse_files, parse_networks, parse_host_names, parse_fernet_keys)
 """Settings that are empty, not None, by default."""
 
 

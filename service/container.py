@@ -12,7 +12,7 @@ from providers import registry
 from providers.base import Context
 from providers.http import Http
 from service.cache import make_cache
-from service.config import ALL, BadSetting, Settings
+from service.config import BadSetting, Settings
 from service.context import AppContext, Providers
 from service.deferred_store import DeferredStore
 from service.domain.price_books import BookManifest
@@ -20,6 +20,7 @@ from service.presets.hardware.accelerators import canonical_accelerator
 from service.prices.catalog import BUILT_IN_PROVIDER, PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.queue import CeleryQueue
+from service.setting_values import ALL
 from service.usecases.resolution.user_measurements import load_measurements
 
 if TYPE_CHECKING:
