@@ -64,13 +64,14 @@ class Key:
 class Principal:
     """On whose behalf a request is made: the team's id, the key's id (None where no key is needed), and what it may do.
 
-    `team_name` is what price books call the team.
+    `team_name` is what price books call the team, `key_name` what the key is called: who signs a report.
     """
 
     team: str
     key: str | None
     scopes: tuple[Scope, ...]
     team_name: str = ""
+    key_name: str = ""
 
     def may(self, scope: Scope) -> bool:
         """Whether this is within its scopes."""

@@ -141,7 +141,7 @@ class Authenticator:
         if reason := key.invalid_reason(self._context.clock()):
             raise AuthenticationError(f"This API key {reason}; `outlay keys create` makes another.", shown=True)
         self._note_use(key)
-        return Principal(key.team, key.id, key.scopes, key.team_name)
+        return Principal(key.team, key.id, key.scopes, key.team_name, key.name)
 
     def _note_use(self, key: Key) -> None:
         """Store when a key is used, now and then; a request does not fail for it."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     pass
 
 PATH = "/v1/track/programs"
-FORMATS = ("html", "md", "json", "csv", "xlsx", "ics")
+FORMATS = ("html", "pdf", "md", "json", "csv", "xlsx", "ics")
 MAX_PROGRAMS = 1_000_000
 PROGRAM_ID = click.argument("program_id", metavar="ID")
 AS_OF = click.option("--as-of", metavar="TIME", help="Status as of this time, such as 2027-02-01T00:00:00Z; left out: now.")
@@ -133,14 +133,16 @@ def _address(program_id: str) -> str:
 @PROGRAM_ID
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True, help="Format of the report.")
 @click.option("-o", "--out", type=OUT_FILE, help="The file; left out: standard output.")
+@click.option("--author", metavar="NAME", help="Who the report is by.")
 @AS_OF
 @TEAM
 @server_options
-def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, team: str) -> None:
+def report(program_id: str, *, form: str, out: Path | None, author: str | None, as_of: str | None, team: str) -> None:
     """Write a program's report."""
     server = stated_server()
     if server is not None:
-        query = {"format": form, **({"as_of": as_of} if as_of else {})}
+        stated = {"as_of": as_of, "author": author}
+        query = {"format": form, **{name: value for name, value in stated.items() if value}}
         with report_problems():
             write_output(server.send("GET", f"{_address(program_id)}/report?{urlencode(query)}"), out)
         return
@@ -150,7 +152,7 @@ def report(program_id: str, *, form: str, out: Path | None, as_of: str | None, t
     from service.usecases.tracking.report import program_report
 
     with opened(team) as (context, who):
-        body = report_body(program_report(context, find_program(context, who, program_id), _moment(as_of)))
+        body = report_body(program_report(context, find_program(context, who, program_id), _moment(as_of), author))
     write_output(f"{json.dumps(body, indent=2)}\n".encode() if form == "json" else render("report", body, form)[0], out)
 
 

@@ -126,6 +126,23 @@ class PlannedPhase:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedLine:
+    """A line of the budget around the runs, with its share of the whole budget [1]."""
+
+    line: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGateDates:
+    """A tier's gate in the plan's calendar: the day from which it can be decided, and when it is."""
+
+    tier: TierName
+    start: date
+    finish: FinishDates
+
+
+@dataclass(frozen=True, slots=True)
 class RunBaseline:
     """Plan of one run; None is not planned. `mfu` to `loss` come from the plan's estimate, where the program has a plan.
 
@@ -134,7 +151,7 @@ class RunBaseline:
     `usd_per_accelerator_hour` prices the accelerator-hours; `interruptions` is the failure budget; `flops_per_token` are model FLOPs and
     `peak_tflops` is the accelerator's dense peak at the run's precision, for MFU from tokens. `finish_range` and `float_hours` are the
     calendar's: when the run ends, and how much later it may end without delay of the program. `phases`: where the plan has any.
-    `closed`: the run does not continue.
+    `energy_mwh` and `tco2e` are those of its accelerator-hours. `closed`: the run does not continue.
     """
 
     name: str
@@ -157,6 +174,8 @@ class RunBaseline:
     wall_clock_hours: Range | None = None
     finish_range: FinishDates | None = None
     float_hours: float = 0.0
+    energy_mwh: float | None = None
+    tco2e: float | None = None
     phases: tuple[PlannedPhase, ...] = ()
     closed: bool = False
 
@@ -176,10 +195,11 @@ class PlannedWeek:
 class ProgramBaseline:
     """Plan of a program. Without `weeks`, planned value grows evenly from `start` to `deadline`.
 
-    `reserve_share` of the budget is the reserve, `around_share` is planned for people, storage and overheads around the runs.
+    `reserve_share` of the budget is the reserve, `around_share` is for people, storage and overheads around the runs: `lines`, empty
+    where a plan does not tell them apart. `cost_spread` is the plan's range of what the runs cost, relative to its median.
     `original_tokens` is the scope of the first plan, to compare with `planned_tokens`. `closed`: neither the program nor its runs continue.
     `runs` and `finish` are the runs and the calendar's end of the program's plan; empty and None where it has none. `guardrails` are
-    metrics that must keep a floor. `gates`: those of the plan, the midpoint gate's too, with their ways on.
+    metrics that must keep a floor. `gates`: those of the plan, the midpoint gate's too, with their ways on; `gate_dates`: the calendar's.
     """
 
     name: str
@@ -194,9 +214,12 @@ class ProgramBaseline:
     total_usd: Range | None = None
     reserve_share: float = 0.0
     around_share: float = 0.0
+    lines: tuple[PlannedLine, ...] = ()
+    cost_spread: Range | None = None
     closed: bool = False
     runs: tuple[RunBaseline, ...] = ()
     finish: FinishDates | None = None
+    gate_dates: tuple[PlannedGateDates, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
     risks: tuple[PlannedRisk, ...] = ()
     gates: tuple[PlannedGate, ...] = ()

@@ -15,6 +15,7 @@ from service.domain.answer_fields import Doc, share
 from service.domain.programs.branches import GateDecision
 from service.domain.programs.tiers import TIERS, TierName
 from service.domain.quantities import Range
+from service.domain.tracking.budget import BudgetBridge, EnergyUse
 from service.domain.tracking.events import Recommendation, Verdict
 from service.domain.tracking.gates import TierGateStatus
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
@@ -107,7 +108,7 @@ class EarnedValue:
     ac_usd: Annotated[float | None, Doc("Actual cost; unknown while the cost of one run is", "USD")]
     cpi: Annotated[float | None, Doc("EV / AC: above 1, work costs less than planned", "1")]
     spi: Annotated[float | None, Doc("EV / PV: above 1, more is done than planned", "1")]
-    eac_usd: Annotated[float | None, Doc("BAC / CPI: estimate at completion at the present CPI", "USD")]
+    eac_usd: Annotated[float | None, Doc("BAC / CPI: the measured work at its mean cost so far; a check, the forecast counts", "USD")]
     tcpi: Annotated[float | None, Doc("(BAC - EV) / (BAC - AC): the CPI needed for the rest", "1")]
     bac_usd: Annotated[float | None, Doc("Budget at completion", "USD")]
     cv_usd: Annotated[float | None, Doc("EV - AC", "USD")]
@@ -288,6 +289,8 @@ class ProgramStatus:
     burn_rate: Annotated[BurnRate, Doc("What is used up a day")]
     earned_value: Annotated[EarnedValue, Doc("Progress and cost against the plan")]
     forecast: Annotated[CompletionForecast, Doc("Cost and end of the program")]
+    budget: Annotated[BudgetBridge, Doc("From the budget to the forecast, by part")]
+    energy: Annotated[EnergyUse | None, Doc("Energy and emissions beside the plan; null without planned ones")]
     goodput: Annotated[float | None, Doc("Time of work that still counts, over the runs' wall-clock time; null where unknown", "1")]
     quality: Annotated[tuple[MetricQuality, ...], Doc("Evaluation metrics of all runs")]
     guardrails: Annotated[tuple[GuardrailStatus, ...], Doc("Metrics that must keep a floor", max_items=100)]

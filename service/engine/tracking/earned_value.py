@@ -2,8 +2,10 @@
 
 PV, EV and AC, CPI = EV / AC, SPI = EV / PV, EAC = BAC / CPI, VAC = BAC - EAC and TCPI = (BAC - EV) / (BAC - AC) as in ANSI/EIA-748 and the
 PMI's Standard for Earned Value Management (2019). BAC is the budget without its reserve. EV is the share of the planned tokens that is
-done times BAC; runs are weighted by planned cost where all of these are known, runs of the plan that are not tracked yet included. What is
-planned around the runs is level of effort (ANSI/EIA-748, guideline 12): it is earned as planned. An unknown figure is None with a reason.
+done times BAC; runs are weighted by planned cost where all of these are known, runs of the plan that are not tracked yet included, but not
+those that were planned to end before a tracked one began: nothing is known of them. What is planned around the runs is apportioned effort
+(ANSI/EIA-748, guideline 12) and earned with them; people are level of effort and earned as planned; each counts once a cost of it is
+reported. An unknown figure is None with a reason.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from operator import mul, sub, truediv
 from statistics import fmean
 from typing import Literal
 
+from service.domain.programs.budget_parts import AROUND, BUDGET_PARTS, COMPUTE, PEOPLE, BudgetPart, budget_part
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue, UnknownFigure
 from service.domain.training.estimate import COMPUTE_LINE
+from service.engine.tracking.budget_parts import planned_parts
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.planned_work import planned_share
 
@@ -26,6 +30,8 @@ Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)
 # Relative tolerance of the runs' planned tokens against the program's.
 SAME = 0.01
+# Runs named in `basis`.
+MAX_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,9 @@ class _Figure:
     reason: str = ""
 
 
-def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datetime) -> EarnedValue:
+def earned_value(
+    program: ProgramBaseline, runs: Sequence[CostedRun], now: datetime, positions: Sequence[float] | None = None
+) -> EarnedValue:
     """Earned value of a program.
 
     Parameters
@@ -47,6 +55,8 @@ def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datet
         Runs are weighted by planned cost where the plans of all, with those not tracked yet, are complete, otherwise by tokens.
     now : datetime
         Status date, UTC.
+    positions : sequence of float, optional
+        Positions of the runs [tokens] to earn by; left out: their present ones.
 
     Returns
     -------
@@ -57,16 +67,56 @@ def earned_value(program: ProgramBaseline, runs: Sequence[CostedRun], now: datet
     ----------
     ANSI/EIA-748; PMI, Standard for Earned Value Management (2019).
     """
+    at = [run.history.lineage.position for run in runs] if positions is None else positions
+    scope, passed, basis = _scope(program, runs)
     budget = _measured_budget(program, runs) or math.fsum(run.baseline.usd or 0.0 for run in runs) or None
-    scope = [*(run.baseline for run in runs), *_untracked(program, runs)]
-    basis: Basis = "cost" if _all_known(program, scope) else "tokens"
-    done = _cost_share(scope, runs) if basis == "cost" else _tokens_share(program, runs)
+    done = _cost_share(scope, runs, at) if basis == "cost" else _tokens_share(program, runs, at)
     planned = _planned_share(program, scope, now, basis)
     if program.runs and basis == "cost":
-        done, planned = (_with_effort(program, runs, share, now) for share in (done, planned))
+        done, planned = (_with_people(program, runs, share, now) for share in (done, planned))
     bac = _Figure(budget, "no budget is stated, nor what the runs were planned to cost")
     words = "runs weighed by their planned cost" if basis == "cost" else "each token worth the same"
-    return _block(bac, done, planned, _actual(runs), words)
+    if passed:
+        words += f", without {_names(passed)}: planned to end before a tracked run began, and not tracked"
+    return _block(bac, done, planned, _actual(runs), (words, _spent_out(program, budget, runs)))
+
+
+def measured_shares(program: ProgramBaseline, runs: Sequence[CostedRun]) -> dict[BudgetPart, float]:
+    """Share of each part of the budget that is in BAC [1].
+
+    Of compute it is all but the runs that have passed untracked, of the others the planned lines that a cost is reported of; what is around
+    the runs is earned with them.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Plan of the program.
+    runs : sequence of CostedRun
+        Its runs.
+    """
+    reported = {line.line for run in runs for line in run.lines}
+    parts = {budget_part(line) for line in reported}
+    found = {COMPUTE: _kept_share(program, runs)}
+    if program.around_share <= 0:
+        return dict.fromkeys(parts, 1.0) | found
+    if not program.lines:
+        return found | (dict.fromkeys((AROUND, PEOPLE), 1.0) if parts - {COMPUTE} else {})
+    for part in (AROUND, PEOPLE):
+        planned = [line for line in program.lines if budget_part(line.line) == part]
+        mine = [line for line in reported if budget_part(line) == part]
+        measured = math.fsum(line.share for line in planned if any(_is_of(each, line.line) for each in mine))
+        # People have many names: one that no planned line has stands for all of them.
+        whole = math.fsum(line.share for line in planned)
+        found[part] = (1.0 if part == PEOPLE and mine and not measured else measured / whole) if whole else 0.0
+    found[AROUND] *= found[COMPUTE]
+    return {part: share for part, share in found.items() if share}
+
+
+def _is_of(reported: str, planned: str) -> bool:
+    """Whether a reported line is of a planned one: `storage` of `storage: logs`, `debugging` of `overhead: debugging`."""
+    name, line = (text.strip().lower() for text in (reported, planned))
+    kind, _, what = line.partition(": ")
+    return name in (line, kind, what, what.replace("_", " ")) or line.startswith(f"{name}:") or name.startswith(f"{line}:")
 
 
 def _untracked(program: ProgramBaseline, runs: Sequence[CostedRun]) -> list[RunBaseline]:
@@ -75,27 +125,73 @@ def _untracked(program: ProgramBaseline, runs: Sequence[CostedRun]) -> list[RunB
     return [run for run in program.runs if (run.tier, run.name) not in tracked]
 
 
+def _passed_untracked(program: ProgramBaseline, runs: Sequence[CostedRun]) -> list[RunBaseline]:
+    """Untracked runs that were planned to end before a tracked run began: nothing is known of their work and cost, so neither counts."""
+    begun = [run.baseline.start for run in runs if run.history.last_at and run.baseline.start]
+    last = max(begun, default=date.min)
+    return [run for run in _untracked(program, runs) if run.finish and run.finish <= last]
+
+
+def _scope(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[list[RunBaseline], list[RunBaseline], Basis]:
+    """Runs that count, those of `runs` first; those that have passed untracked; and how they are weighted."""
+    scope = [*(run.baseline for run in runs), *_untracked(program, runs)]
+    if not _all_known(program, scope):
+        return scope, [], "tokens"
+    passed = _passed_untracked(program, runs)
+    return [run for run in scope if run not in passed], passed, "cost"
+
+
+def _kept_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float:
+    """Share of the runs' planned cost that counts."""
+    scope, passed, _ = _scope(program, runs)
+    whole = math.fsum(run.usd or 0.0 for run in (*scope, *passed))
+    return 1 - math.fsum(run.usd or 0.0 for run in passed) / whole if passed and whole else 1.0
+
+
 def _measured_budget(program: ProgramBaseline, runs: Sequence[CostedRun]) -> float | None:
     """Budget of the measured work [USD]: without the reserve (ANSI/EIA-748: outside the measurement baseline).
 
-    The share planned around the runs is part of it only once a cost of such a line is reported; otherwise EV would count work without cost.
+    What is planned around the runs and for people is part of it only once a cost of such a line is reported; otherwise EV would count work
+    without cost.
     """
     if program.budget_usd is None:
         return None
-    return program.budget_usd * (1 - program.reserve_share - (0.0 if _has_other_lines(runs) else program.around_share))
+    discrete, people = _weights(program, runs)
+    return program.budget_usd * (discrete + people)
 
 
-def _has_other_lines(runs: Sequence[CostedRun]) -> bool:
-    return any(line.line != COMPUTE_LINE for run in runs for line in run.lines)
+def _weights(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[float, float]:
+    """Shares of the budget that are earned with the runs, and with time (people)."""
+    measured = measured_shares(program, runs)
+    planned = planned_parts(program, 1.0)
+    if not program.lines:
+        # Where a plan does not tell people from what is around the runs, both are earned as people are.
+        planned = {**planned, AROUND: 0.0, PEOPLE: planned[AROUND]}
+    compute, around, people = (planned[part] * measured.get(part, 0.0) for part in (COMPUTE, AROUND, PEOPLE))
+    return compute + around, people
 
 
-def _with_effort(program: ProgramBaseline, runs: Sequence[CostedRun], share: _Figure, now: datetime) -> _Figure:
-    """A share of the runs together with what is planned around them, which is spent evenly from the start to the plan's finish."""
+def _with_people(program: ProgramBaseline, runs: Sequence[CostedRun], share: _Figure, now: datetime) -> _Figure:
+    """A share of the runs, and of what is around them, together with people, who are spent evenly from the start to the plan's finish."""
+    discrete, people = _weights(program, runs)
     passed = _span_share(program.start, program.finish.p50 if program.finish else program.deadline, now)
-    if share.value is None or passed.value is None or not _has_other_lines(runs) or program.reserve_share >= 1:
+    if share.value is None or passed.value is None or not people:
         return share
-    around = program.around_share / (1 - program.reserve_share)
-    return _Figure((1 - around) * share.value + around * passed.value)
+    return _Figure((discrete * share.value + people * passed.value) / (discrete + people))
+
+
+def _spent_out(program: ProgramBaseline, bac: float | None, runs: Sequence[CostedRun]) -> str:
+    """What is spent out where AC has reached BAC: the whole budget, or that of the measured work alone."""
+    if program.budget_usd is None or bac is None or math.isclose(bac, program.budget_usd):
+        return "the budget"
+    spent = math.fsum(run.usd or 0.0 for run in runs)
+    parts = " and ".join(part for part in BUDGET_PARTS if part in measured_shares(program, runs))
+    return f"{spent / program.budget_usd:.0%} of the whole budget is spent, but the part for {parts}, {bac:,.0f} USD,"
+
+
+def _names(runs: Sequence[RunBaseline]) -> str:
+    named = [run.name for run in runs[:MAX_NAMES]]
+    return ", ".join(named) + (f" and {len(runs) - MAX_NAMES} more" if len(runs) > MAX_NAMES else "")
 
 
 def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
@@ -110,18 +206,20 @@ def run_earned_value(run: CostedRun, now: datetime) -> EarnedValue:
     """
     planned = _span_share(run.baseline.start, run.baseline.finish, now)
     bac = _Figure(run.baseline.usd, "no cost of the run is planned")
-    done = _work_share(run)
-    return _block(bac, done, planned, _actual_compute(run), "the run's own plan")
+    done = _work_share(run, run.history.lineage.position)
+    return _block(bac, done, planned, _actual_compute(run), ("the run's own plan", "the run's budget"))
 
 
-def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, basis: str) -> EarnedValue:
+def _block(bac: _Figure, done: _Figure, planned: _Figure, actual: _Figure, words: tuple[str, str]) -> EarnedValue:
+    """`words`: how runs are weighted, and what is spent out where AC reaches BAC."""
+    basis, budget = words
     pv, ev = _combine(bac, planned, mul), _combine(bac, done, mul)
     cpi, spi = _ratio(ev, actual, "nothing was spent yet"), _ratio(ev, pv, "nothing was planned to be spent by now")
     eac = _ratio(bac, cpi, "nothing was earned yet")
     left = _combine(bac, actual, sub)
-    tcpi = _ratio(_combine(bac, ev, sub), left, "the budget is spent: no performance brings the rest in within it")
+    tcpi = _ratio(_combine(bac, ev, sub), left, f"{budget} is spent: no performance brings the rest in within it")
     if left.value is not None and left.value < 0:
-        tcpi = _Figure(None, "the budget is overspent: no performance brings the rest in within it")
+        tcpi = _Figure(None, f"{budget} is overspent by {-left.value:,.0f} USD: no performance brings the rest in within it")
     found = {
         "pv_usd": pv,
         "ev_usd": ev,
@@ -162,23 +260,23 @@ def _all_known(program: ProgramBaseline, scope: Sequence[RunBaseline]) -> bool:
     return program.planned_tokens is None or math.isclose(whole, program.planned_tokens, rel_tol=SAME)
 
 
-def _cost_share(scope: Sequence[RunBaseline], runs: Sequence[CostedRun]) -> _Figure:
+def _cost_share(scope: Sequence[RunBaseline], runs: Sequence[CostedRun], positions: Sequence[float]) -> _Figure:
     """Share of the runs' planned cost that is earned; `scope` has the plans of `runs` first."""
-    shares = [_work_share(run).value or 0.0 for run in runs]
+    shares = [_work_share(*pair).value or 0.0 for pair in zip(runs, positions, strict=True)]
     shares += [0.0] * (len(scope) - len(runs))
     return _Figure(fmean(shares, [run.usd or 0.0 for run in scope]))
 
 
-def _work_share(run: CostedRun) -> _Figure:
-    """Share of a run's planned work that is done, at most 1."""
+def _work_share(run: CostedRun, position: float) -> _Figure:
+    """Share of a run's planned work that is done at a position [tokens], at most 1."""
     if not run.baseline.tokens:
         return _Figure(None, "no tokens of the run are planned")
-    return _Figure(min(1.0, planned_share(run.baseline, run.history.lineage.position)))
+    return _Figure(min(1.0, planned_share(run.baseline, position)))
 
 
-def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun]) -> _Figure:
+def _tokens_share(program: ProgramBaseline, runs: Sequence[CostedRun], positions: Sequence[float]) -> _Figure:
     """Tokens of each run, at most as planned, over the planned tokens of the program, or of its runs without such a plan."""
-    tokens = math.fsum(min(run.history.lineage.position, run.baseline.tokens or math.inf) for run in runs)
+    tokens = math.fsum(min(position, run.baseline.tokens or math.inf) for run, position in zip(runs, positions, strict=True))
     planned = program.planned_tokens or math.fsum(run.baseline.tokens or 0.0 for run in runs)
     return _share(tokens, planned, "no tokens are planned")
 

@@ -6,83 +6,32 @@ last run to finish ends the program.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
+from service.domain.programs.budget_parts import BudgetPart
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast, UnknownFigure
-from service.domain.training.estimate import COMPUTE_LINE, FinishDates
+from service.domain.training.estimate import FinishDates
 from service.engine.numerics.ranges import inverse
+from service.engine.tracking.beside_runs import NOTHING, add_ranges, left_beside_runs
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.cost_drivers import planned_cost
 from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, RemainingWork, forecast
-from service.engine.tracking.hourly_rollup import EPOCH
 from service.engine.tracking.planned_work import planned_work, planned_work_until
+from service.engine.tracking.targets import RunTarget, untracked_share
 
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_DAY = 24.0
 # Later times have no date.
 LAST = datetime(9999, 1, 1, tzinfo=UTC)
-NOTHING = Range.exactly(0.0)
-# Share of the planned tokens below which a rest is rounding.
-MIN_REST = 0.01
 CALENDAR = "the plan's calendar"
 BEYOND = "the plan for what no run is tracked of"
-
-
-@dataclass(frozen=True, slots=True)
-class RunTarget:
-    """A run with the position at which it is done [tokens], None where none is planned."""
-
-    run: CostedRun
-    tokens: float | None
-
-    @property
-    def remaining_tokens(self) -> float:
-        """Tokens to the target."""
-        return (self.tokens or 0.0) - self.run.history.lineage.position
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the run has reached its target."""
-        return self.tokens is not None and self.run.history.lineage.tokens.size > 0 and self.remaining_tokens <= 0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run is done or was closed."""
-        return self.is_done or self.run.baseline.closed
-
-    @property
-    def never_started(self) -> bool:
-        """Whether the run was closed without any event: it has no end."""
-        return self.run.baseline.closed and self.run.history.last_at is None
-
-
-def find_targets(program: ProgramBaseline, runs: Sequence[CostedRun]) -> tuple[RunTarget, ...]:
-    """The target of each run. The newest run without a plan gets the program's tokens beyond those of the others.
-
-    Parameters
-    ----------
-    program : ProgramBaseline
-        Plan of the program.
-    runs : sequence of CostedRun
-        Its runs.
-    """
-    known = [run.baseline.tokens or None for run in runs]
-    without = [place for place, tokens in enumerate(known) if tokens is None]
-    if program.planned_tokens and without:
-        newest = max(without, key=lambda place: runs[place].history.last_at or EPOCH)
-        for place in without:
-            known[place] = runs[place].history.lineage.position
-        others = math.fsum(tokens or 0.0 for place, tokens in enumerate(known) if place != newest)
-        known[newest] = max(program.planned_tokens - others, known[newest] or 0.0)
-    return tuple(map(RunTarget, runs, known))
 
 
 def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> CompletionForecast:
@@ -101,12 +50,12 @@ def run_forecast(target: RunTarget, now: datetime, rules: ForecastRules) -> Comp
     if target.is_over:
         return _ended(target)
     if target.tokens is None:
-        return _unknown("no tokens of the run are planned: its end is not known")
+        return _unknown("no tokens of the run are planned")
     found = forecast(history_so_far(run, now), _remaining_work(target), _prior(run.baseline), rules)
     if found is None or found.remaining_hours is None:
         return _unknown(f"the throughput of {run.baseline.name} is unknown: report its tokens at least twice, or state it in the plan")
     finish = _dates(now, found.remaining_hours, run.baseline.start if not run.history.events else None)
-    cost = None if run.unknown_reason else _sum((Range.exactly(run.usd or 0.0), found.remaining_usd))
+    cost = None if run.unknown_reason else add_ranges((Range.exactly(run.usd or 0.0), found.remaining_usd))
     return _block(found, cost, finish, run.unknown_reason)
 
 
@@ -124,7 +73,7 @@ def program_forecast(
     now : datetime
         Status date, UTC.
     """
-    rest = 0.0 if program.closed else _rest(program, all_targets)
+    rest = 0.0 if program.closed else untracked_share(program, all_targets)
     missing = next((one for one in forecasts if one.remaining_hours is None), None)
     if missing is not None:
         return missing
@@ -134,19 +83,36 @@ def program_forecast(
     planned = None if program.closed else _calendar_finish(program, all_targets, forecasts, now)
     finish = None if rest and planned is None else _last([*(one.finish for one in begun), *([planned] if planned else [])])
     left_hours = [one.remaining_hours for one in forecasts if one.remaining_hours]
-    left = _sum(one.remaining_usd for one in forecasts)
-    beyond = NOTHING if is_complete(program, all_targets, now) else _beyond(program, all_targets, rest)
+    left = add_ranges(one.remaining_usd for one in forecasts)
+    beyond = _total(beside_runs(program, all_targets, now))
     unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(beyond, planned) if rest else ()))
-    cost = _sum([*(one.cost_usd for one in forecasts), beyond])
+    cost = add_ranges([*(one.cost_usd for one in forecasts), beyond])
     return CompletionForecast(
         cost_usd=cost,
         finish=finish,
         remaining_hours=_by_percentile(left_hours, max) if left_hours and not rest else None,
-        remaining_usd=_sum([left, beyond]),
-        remaining_accelerator_hours=None if rest else _sum(one.remaining_accelerator_hours for one in forecasts),
+        remaining_usd=add_ranges([left, beyond]),
+        remaining_accelerator_hours=None if rest else add_ranges(one.remaining_accelerator_hours for one in forecasts),
         basis=", ".join(_bases(forecasts, planned, is_beyond=bool(rest) or beyond not in (None, NOTHING))),
         unknown=unknown,
     )
+
+
+def beside_runs(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> Mapping[BudgetPart, Range] | None:
+    """What is still to come beside the tracked runs by part [USD]: nothing once the program is complete; None where unknown.
+
+    Parameters
+    ----------
+    program : ProgramBaseline
+        Plan of the program.
+    all_targets : sequence of RunTarget
+        Runs with targets.
+    now : datetime
+        Status date, UTC.
+    """
+    if is_complete(program, all_targets, now):
+        return {}
+    return left_beside_runs(program, all_targets, untracked_share(program, all_targets))
 
 
 def beside_change_usd(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> float:
@@ -161,10 +127,9 @@ def beside_change_usd(program: ProgramBaseline, all_targets: Sequence[RunTarget]
     now : datetime
         Status date, UTC.
     """
-    rest = _rest(program, all_targets)
+    rest = untracked_share(program, all_targets)
     unreported = [RunTarget(replace(target.run, lines=()), target.tokens) for target in all_targets]
-    left = NOTHING if is_complete(program, all_targets, now) else _beyond(program, all_targets, rest)
-    planned = _beyond(program, unreported, rest)
+    left, planned = _total(beside_runs(program, all_targets, now)), _beyond(program, unreported, rest)
     return left.p50 - planned.p50 if left and planned else 0.0
 
 
@@ -174,7 +139,7 @@ def is_complete(program: ProgramBaseline, all_targets: Sequence[RunTarget], now:
         return True
     weeks = [week.week + timedelta(days=6) for week in program.weeks[-1:]]
     last = max([*weeks, *([program.deadline] if program.deadline else [])], default=None)
-    done = bool(all_targets) and all(target.is_over for target in all_targets) and not _rest(program, all_targets)
+    done = bool(all_targets) and all(target.is_over for target in all_targets) and not untracked_share(program, all_targets)
     return done and last is not None and now.date() > last
 
 
@@ -265,33 +230,13 @@ def _dates(now: datetime, hours: Range, start: date | None) -> FinishDates | Non
     return FinishDates(*((begin + timedelta(hours=each)).date() for each in (hours.p10, hours.p50, hours.p90)))
 
 
-def _rest(program: ProgramBaseline, all_targets: Sequence[RunTarget]) -> float:
-    """Share of the program's planned tokens that no run is tracked for."""
-    if not program.planned_tokens:
-        return 0.0
-    rest = 1 - math.fsum(target.tokens or 0.0 for target in all_targets) / program.planned_tokens
-    return rest if rest > MIN_REST else 0.0
-
-
 def _beyond(program: ProgramBaseline, all_targets: Sequence[RunTarget], rest: float) -> Range | None:
-    """Planned cost beside the runs: the plan's total less what runs were planned to cost and what is already reported on other lines.
-
-    Without a plan it is the budget's share of the tokens that no run is tracked for; None without a budget.
-    """
-    whole = program.total_usd
-    if whole is not None and whole.p50 > 0:
-        return whole.scaled(max(0.0, 1 - math.fsum(_taken(program, whole.p50, target) for target in all_targets)))
-    if not rest:
-        return NOTHING
-    return Range.exactly(program.budget_usd).scaled(rest) if program.budget_usd else None
+    """Planned cost beside the tracked runs; None where it is unknown."""
+    return _total(left_beside_runs(program, all_targets, rest))
 
 
-def _taken(program: ProgramBaseline, whole_usd: float, target: RunTarget) -> float:
-    """Share of the plan's cost that belongs to a run: its planned cost, else its share of the tokens, plus its cost on other lines."""
-    planned = planned_cost(target.run.baseline)
-    tokens = (target.tokens or 0.0) / program.planned_tokens if program.planned_tokens else 0.0
-    others = math.fsum(line.usd for line in target.run.lines if line.line != COMPUTE_LINE)
-    return (tokens if planned is None else planned.usd / whole_usd) + others / whole_usd
+def _total(left: Mapping[BudgetPart, Range] | None) -> Range | None:
+    return None if left is None else add_ranges(left.values())
 
 
 def _unplanned(beyond: Range | None, planned: FinishDates | None) -> Iterator[UnknownFigure]:
@@ -350,13 +295,6 @@ def _days_not_begun(program: ProgramBaseline, all_targets: Sequence[RunTarget], 
 
 def _by_percentile(ranges: Sequence[Range], combine: Callable[[Iterable[float]], float]) -> Range:
     return Range(*(combine(getattr(each, name) for each in ranges) for name in ("p10", "p50", "p90")))
-
-
-def _sum(ranges: Iterable[Range | None]) -> Range | None:
-    """Sum by percentile; None where one range is unknown."""
-    known = list(ranges)
-    found = [each for each in known if each is not None]
-    return _by_percentile(found, math.fsum) if len(found) == len(known) else None
 
 
 def _last(finishes: Sequence[FinishDates | None]) -> FinishDates | None:

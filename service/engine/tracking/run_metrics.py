@@ -15,9 +15,10 @@ from service.domain.tracking.status import CheckpointCadence, Drift, DriftQuanti
 from service.engine.tracking.change_point import DriftRules, PlannedRates, RateChange, RunTotals, daily_values, detect_drift
 from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.history import RunHistory
-from service.engine.tracking.outlook import RunTarget, planned_tokens_per_hour
+from service.engine.tracking.outlook import planned_tokens_per_hour
 from service.engine.tracking.plan_drift import PlanDriftRules, beyond_plan
 from service.engine.tracking.planned_work import planned_work, planned_work_until, trained_work
+from service.engine.tracking.targets import RunTarget
 
 SECONDS_PER_HOUR = 3600.0
 FLOPS_PER_TFLOP = 1e12

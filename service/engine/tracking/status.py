@@ -7,23 +7,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
+from service.domain.programs.budget_parts import RESERVE
+from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
 from service.domain.tracking.risks import ReserveStatus
 from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
+from service.engine.tracking.beside_runs import NOTHING
 from service.engine.tracking.branches import GateActuals
+from service.engine.tracking.budget_bridge import Outlook, budget_bridge
 from service.engine.tracking.change_point import DriftRules
 from service.engine.tracking.cost import burn_rate, cost_run, spend
 from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date
 from service.engine.tracking.earned_value import earned_value, run_earned_value
+from service.engine.tracking.energy_use import energy_use
 from service.engine.tracking.forecast import ForecastRules
 from service.engine.tracking.gate import GateInputs, GateRules, assess_gate, assess_tier_gates
 from service.engine.tracking.history import RunHistory
 from service.engine.tracking.loss_monitor import LossRules, losses
 from service.engine.tracking.outlook import (
-    RunTarget,
     beside_change_usd,
-    find_targets,
+    beside_runs,
     is_complete,
     program_forecast,
     run_forecast,
@@ -44,6 +48,7 @@ from service.engine.tracking.run_metrics import (
     silence_warning,
     utilisation,
 )
+from service.engine.tracking.targets import RunTarget, find_targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,12 @@ def status(
     guarded = watch_guardrails(baseline.guardrails, chain(*watched), baseline.outcome, rules.quality)
     risks = track_risks(baseline.risks, chain(*(run.history.risks for run in all_runs)))
     reserve = reserve_status(baseline, risks)
-    risk_usd = 0.0 if is_complete(baseline, found, now) else forecast_change_usd(reserve)
+    left = beside_runs(baseline, found, now)
+    held_usd = NOTHING.p50 if left is None else left.get(RESERVE, NOTHING).p50
+    risk_usd = 0.0 if is_complete(baseline, found, now) else max(forecast_change_usd(reserve), -held_usd)
     completion = with_risks(program_forecast(baseline, found, forecasts, now), () if baseline.closed else risks, risk_usd)
+    if left is not None and risk_usd:
+        left = {**left, RESERVE: Range.exactly(held_usd + risk_usd)}
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
     inputs = GateInputs(spent, earned, evaluations, decisions, GateActuals(spent.usd, completion, now))
     gate, gate_warnings = assess_gate(baseline, inputs, rules.gate)
@@ -109,6 +118,8 @@ def status(
         burn_rate=replace(burn_rate(all_runs, now), planned=planned_burn_rate(baseline, now)),
         earned_value=earned,
         forecast=completion,
+        budget=budget_bridge(baseline, found, Outlook(completion, forecasts, left), earned),
+        energy=energy_use(baseline, found, forecasts),
         goodput=goodput([run.history for run in all_runs]),
         quality=tuple(chain(*watched)),
         guardrails=guarded,

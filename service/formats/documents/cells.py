@@ -27,12 +27,15 @@ NUMBER_FORMATS = {
     "date": "yyyy-mm-dd",
 }
 """Shown formats by kind; `_)` keeps figures off the next column."""
-TEXT_KINDS = ("text", "wrapped", "date")
+TEXT_KINDS = ("text", "wrapped")
 LINE_HEIGHT = 15
 # Mean characters that fit a column over its width, which counts digits.
 LETTERS_OVER_WIDTH = 1.1
 INPUT_LOOK = {"bg_color": "#FFF7D6", "font_color": "#0B3D91", "border": 1, "border_color": "#E0D28A"}
 NO_CHARTS: Mapping[str, int] = MappingProxyType({})
+LIGHT_GRID = {"major_gridlines": {"visible": True, "line": {"color": "#E6E6E6"}}}
+TITLE_FONT = {"size": 12, "bold": True}
+ROW_PIXELS = 20
 FIRST_ROW = 4
 """First row of every sheet's table, below title, caption, a blank and the head."""
 
@@ -160,7 +163,7 @@ def new_book() -> Book:
     }
     for kind, shown in NUMBER_FORMATS.items():
         plain: dict[str, object] = {"num_format": shown, "valign": "top"}
-        plain |= {"align": "right", "indent": 1} if kind == "exact" else {}
+        plain |= {"align": "right", "indent": 1} if kind in ("exact", "date") else {}
         looks[kind] = workbook.add_format(plain)
         looks[f"input: {kind}"] = workbook.add_format(plain | INPUT_LOOK)
         looks[f"total: {kind}"] = workbook.add_format(plain | {"bold": True, "top": 1})

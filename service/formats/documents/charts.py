@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from service.domain.programs.budget_parts import BUDGET_PARTS
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
 from service.formats.documents.text import xml_text
 
@@ -16,6 +17,8 @@ Values = Sequence[Mapping[str, Any]]
 
 # Colours distinguishable with colour blindness: Okabe and Ito 2008.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+PART_COLOURS: Mapping[str, str] = dict(zip(BUDGET_PARTS, ("#0072B2", "#E69F00", "#009E73", "#CC79A7"), strict=True))
+"""Parts of a budget have the same colour in every chart."""
 # More series: Tol's muted scheme (P. Tol 2021, "Colour schemes"), then grey.
 MORE_COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255", "#44AA99", "#DDCC77", "#999933")
 # Sizes of equal loss are shown up to this multiple of the lowest cost: costs diverge near the least size that reaches a loss.

@@ -23,8 +23,8 @@ MEDIA_TYPES = {
     "pdf": "application/pdf",
 }
 """Formats that a client may ask for by Accept, where the document has them."""
-REPORT_FORMATS = ("md", "html", "xlsx", "ics", "csv")
-PROGRAM_FORMATS = (*REPORT_FORMATS, "focus")
+PROGRAM_FORMATS = ("md", "html", "xlsx", "ics", "csv", "focus")
+REPORT_FORMATS = ("md", "html", "pdf", "xlsx", "ics", "csv")
 PACK_FORMATS = ("xlsx", "html", "pdf", "md")
 PORTFOLIO_FORMATS = ("md", "csv")
 FORMATS: Mapping[Document, tuple[str, ...]] = {

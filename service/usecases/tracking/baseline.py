@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import accumulate
 from typing import Any
 
+from service.domain.programs.budget_parts import AROUND, PEOPLE, budget_part
 from service.domain.programs.outcome import Guardrail, Outcome
 from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
-from service.domain.tracking.events import PlannedPhase, PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.events import PlannedGateDates, PlannedLine, PlannedPhase, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.risks import PlannedRisk
 from service.domain.training.estimate import FinishDates
 from service.engine.scheduling.calendar import next_working_day
@@ -22,6 +23,7 @@ Body = Mapping[str, Any]
 STATED_FIELDS = ("name", "budget_usd", "planned_tokens", "start", "deadline")
 CLOSED = "closed"
 CENT_USD = 0.01
+GATE_PREFIX = "gate: "
 _WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
 
 
@@ -45,6 +47,7 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "guardrails": (answer["outcome"] or {}).get("guardrails") or [],
         "weeks": [{"week": week["monday"], **{name: week[name] for name in _WEEK}} for week in answer["burn_plan"]],
         "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
+        "gate_dates": [_gate_of_plan(entry) for entry in schedule["calendar"] if entry["kind"] == "gate"],
     }
 
 
@@ -59,7 +62,11 @@ def shift_plan(planned: Body, start: str | None) -> dict[str, Any]:
     ]
     weeks = [{**week, "week": move_day(week["week"], days)} for week in planned["weeks"]]
     gates = [shift_gate(gate, days) for gate in planned.get("gates", ())]
-    return {**planned, "runs": runs, "weeks": weeks, "finish": move_range(planned["finish"], days), "gates": gates}
+    dates = [
+        {**gate, "start": move_day(gate["start"], days), "finish": move_range(gate["finish"], days)}
+        for gate in planned.get("gate_dates", ())
+    ]
+    return {**planned, "runs": runs, "weeks": weeks, "finish": move_range(planned["finish"], days), "gates": gates, "gate_dates": dates}
 
 
 def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
@@ -90,8 +97,20 @@ def _run_of_plan(tier: Body, run: Body, answer: Body) -> dict[str, Any]:
         "flops_per_token": estimate["flops"]["per_token"],
         "peak_tflops": throughput["tflops_per_accelerator"] / mfu if mfu else None,
         "wall_clock_hours": run["wall_clock_hours"],
+        "energy_mwh": estimate["energy"]["mwh"] * run["run_equivalents"],
+        "tco2e": run["tco2e"],
         "phases": _phases(run, estimate),
     }
+
+
+def _gate_of_plan(entry: Body) -> dict[str, Any]:
+    return {"tier": entry["what"].removeprefix(GATE_PREFIX), "start": entry["start"], "finish": entry["finish_range"]}
+
+
+def _gate_dates(gate: Body) -> PlannedGateDates:
+    dates = gate["finish"]
+    finish = FinishDates(*(date.fromisoformat(dates[name]) for name in ("p10", "p50", "p90")))
+    return PlannedGateDates(gate["tier"], date.fromisoformat(gate["start"]), finish)
 
 
 def _phases(run: Body, estimate: Body) -> list[dict[str, Any]]:
@@ -123,11 +142,25 @@ def _risk_of_plan(risk: Body) -> dict[str, Any]:
     }
 
 
-def _shares(answer: Body) -> dict[str, float]:
-    """Shares of the budget in reserve, and planned for people, storage and overheads around the runs."""
+def _shares(answer: Body) -> dict[str, Any]:
+    """Shares of the budget in reserve, and around the runs by line, and the spread of what the runs cost."""
     total, reserve = answer["total_usd"]["p50"], answer["envelope"]["reserve_usd"]
+    if not total:
+        return {}
     runs = sum(run["cost_usd"] for tier in answer["tiers"] for run in tier["runs"])
-    return {"reserve_share": reserve / total, "around_share": (total - reserve - runs) / total} if total else {}
+    others = [line for line in answer["lines"] if budget_part(line["line"]) in (AROUND, PEOPLE)]
+    return {
+        "reserve_share": reserve / total,
+        "around_share": (total - reserve - runs) / total,
+        "lines": [{"line": line["line"], "share": line["usd"] / total} for line in others],
+        "cost_spread": _spread([tier["usd"] for tier in answer["tiers"]]),
+    }
+
+
+def _spread(ranges: Sequence[Body]) -> dict[str, float] | None:
+    """The sum of ranges relative to its median; errors of the runs are taken as fully correlated."""
+    sums = {name: sum(each[name] for each in ranges) for name in ("p10", "p50", "p90")}
+    return {name: usd / sums["p50"] for name, usd in sums.items()} if sums["p50"] > 0 else None
 
 
 def _assumed(estimate: Body, field: str) -> Any:
@@ -150,9 +183,12 @@ def program_baseline(body: Body, first: Body) -> ProgramBaseline:
         total_usd=Range(**total) if total else None,
         reserve_share=body.get("reserve_share", 0.0),
         around_share=body.get("around_share", 0.0),
+        lines=tuple(PlannedLine(**line) for line in body.get("lines", ())),
+        cost_spread=Range(**body["cost_spread"]) if body.get("cost_spread") else None,
         closed=body["state"] == CLOSED,
         runs=tuple(_planned(run, run["name"], run["tier"], closed=False) for run in body.get("runs", ())),
         finish=_finish_dates(finish),
+        gate_dates=tuple(_gate_dates(gate) for gate in body.get("gate_dates", ())),
         guardrails=tuple(Guardrail(one["metric"], one["floor"]) for one in body.get("guardrails") or ()),
         risks=tuple(PlannedRisk(**risk) for risk in body.get("risks", ())),
         gates=tuple(planned_gate(gate) for gate in body.get("gates", ())),

@@ -12,6 +12,7 @@ from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import ProgramStatus
 from service.domain.training.estimate import FinishDates
+from service.engine.tracking.beside_runs import planned_total
 
 Health = Literal["on_track", "at_risk", "off_track", "unknown"]
 
@@ -45,7 +46,7 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     """Headline of a program, with notes."""
     cost, finish = status.forecast.cost_usd, status.forecast.finish
     budget = status.earned_value.bac_usd if baseline.budget_usd is None else baseline.budget_usd
-    money = _money(cost, budget, _planned_high(budget, baseline.total_usd)) if cost and budget else None
+    money = _money(cost, budget, _planned_high(budget, baseline)) if cost and budget else None
     time = _time(finish, baseline.deadline, _planned_end(baseline.deadline, baseline.finish)) if finish and baseline.deadline else None
     standing, text = _standing([limit for limit in (money, time) if limit], status)
     return Headline(
@@ -57,8 +58,9 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     )
 
 
-def _planned_high(budget: float, planned: Range | None) -> float:
+def _planned_high(budget: float, baseline: ProgramBaseline) -> float:
     """Cost above which the p90 is a risk: the plan's p90 where the budget is its median, which half of its outcomes exceed anyway."""
+    planned = planned_total(baseline)
     return planned.p90 if planned is not None and round(planned.p50 - budget, 2) == 0 else budget
 
 

@@ -17,9 +17,12 @@ from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_json
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
+from service.usecases.tracking.report_calendar import ReportedActivity, report_calendar
 from service.usecases.tracking.report_series import EvaluationPoint, LossPoint, SeriesPoint, cost_series, evaluation_series, losses
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult, program_status
 
+MAX_AUTHOR = 100
+"""Most characters of an author's name."""
 SHOWN = 50
 """Most interruptions, and most log entries, of a report."""
 LogType = Literal["decision", "note", "branch", "rollback"]
@@ -57,6 +60,16 @@ class UnknownField:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricTarget:
+    """What the program is for: its outcome's metric, where it began and where it is to end."""
+
+    metric: Annotated[str, Doc("Name of the metric", max_length=1000)]
+    baseline: Annotated[float, Doc("Value before the program", "unit of the metric")]
+    target: Annotated[float, Doc("Value that it is to reach", "unit of the metric")]
+    last: Annotated[float | None, Doc("Newest evaluation in any run; null: not evaluated yet", "unit of the metric")]
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramReport:
     """`interruptions` and `log` are the newest, newest first; `assumptions` are what the figures rest on besides the events.
 
@@ -64,9 +77,16 @@ class ProgramReport:
     """
 
     tracked: Annotated[StatusResult, HIDDEN]
+    author: Annotated[
+        str | None, Doc("Who the report is by: as asked for, else the API key's name; null where neither is known", max_length=100)
+    ]
     headline: Annotated[Headline, Doc("How the program stands, in a sentence")]
     gate_date: Annotated[
         date | None, Doc("Day of the half-spend gate: when decided, today where due, else by the forecast; null where unknown")
+    ]
+    target: Annotated[MetricTarget | None, Doc("What the program is for; null: no outcome is stated")]
+    calendar: Annotated[
+        tuple[ReportedActivity, ...], Doc("Runs and gates as planned and as forecast, the program's end last", max_items=10000)
     ]
     time_series: Annotated[tuple[SeriesPoint, ...], Doc("From the start to the last finish, for plots", max_items=1000)]
     losses: Annotated[tuple[LossPoint, ...], Doc("Hourly losses of the runs", max_items=1000000)]
@@ -77,13 +97,17 @@ class ProgramReport:
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each")]
 
 
-def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None) -> ProgramReport:
+def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None, author: str | None = None) -> ProgramReport:
     """Report of a program as of a time (inclusive), by default now. Raises StoreUnavailable."""
     result = program_status(context, program, as_of, with_loss_projections=True)
+    gate_date = _gate_date(result)
     return ProgramReport(
         tracked=result,
+        author=author,
         headline=headline(result.baseline, result.status),
-        gate_date=_gate_date(result),
+        gate_date=gate_date,
+        target=_target(result),
+        calendar=report_calendar(result, gate_date),
         time_series=cost_series(result),
         losses=losses(result.histories),
         evaluations=evaluation_series(result.histories),
@@ -96,6 +120,13 @@ def program_report(context: AppContext, program: ProgramRecord, as_of: datetime 
         unknown=tuple(_unknown(result)),
         assumptions=tuple(_assumptions(result)),
     )
+
+
+def _target(result: StatusResult) -> MetricTarget | None:
+    outcome = result.baseline.outcome
+    if outcome is None:
+        return None
+    return MetricTarget(outcome.metric, outcome.baseline, outcome.target, result.status.gate.metric)
 
 
 def _gate_date(result: StatusResult) -> date | None:
@@ -184,6 +215,8 @@ def _quality_assumptions(result: StatusResult) -> Iterator[Assumption]:
 
 def _planned_basis(result: StatusResult) -> str:
     baseline = result.baseline
+    if baseline.runs and "cost" in result.status.earned_value.basis and all(run.start and run.finish for run in baseline.runs):
+        return "the runs of the plan, evenly over their planned dates"
     if baseline.weeks:
         return "the burn plan, evenly within a week"
     if result.histories and all(run.baseline.usd and run.baseline.start and run.baseline.finish for run in result.histories):

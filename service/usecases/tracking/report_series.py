@@ -28,7 +28,8 @@ class SeriesPoint:
     """Planned and actual sums until a time; actual ones are None after now, and where unknown."""
 
     at: Annotated[datetime, Doc("Time of the point")]
-    planned_usd: Annotated[float | None, Doc("Planned spend until then; null without a plan", "USD")]
+    planned_usd: Annotated[float | None, Doc("Planned value until then; null without a plan", "USD")]
+    earned_usd: Annotated[float | None, Doc("Budgeted cost of the work done until then; null where unknown", "USD")]
     spent_usd: Annotated[float | None, Doc("Spend until then; null where unknown", "USD")]
     planned_tokens: Annotated[float | None, Doc("Tokens planned until then; null without a plan", "tokens")]
     tokens: Annotated[float | None, Doc("Positions of the runs at that time, rollbacks included; null where unknown", "tokens")]
@@ -113,13 +114,15 @@ def _time_bounds(result: StatusResult) -> tuple[datetime | None, datetime]:
 
 
 def _series_point(baseline: ProgramBaseline, runs: Sequence[CostedRun], at: datetime, now: datetime) -> SeriesPoint:
-    planned = earned_value(baseline, runs, at)
+    positions = [_tokens(run, at) for run in runs]
+    planned = earned_value(baseline, runs, at, positions)
     return SeriesPoint(
         at=at,
         planned_usd=planned.pv_usd,
+        earned_usd=planned.ev_usd if at <= now else None,
         spent_usd=_spent(runs, at) if at <= now else None,
         planned_tokens=_planned_tokens(baseline, runs, at, planned.pv_usd / planned.bac_usd if planned.pv_usd and planned.bac_usd else 0.0),
-        tokens=sum(_tokens(run, at) for run in runs) if at <= now else None,
+        tokens=sum(positions) if at <= now else None,
     )
 
 

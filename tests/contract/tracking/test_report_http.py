@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, 
 from tests.support.libreoffice import recalculate
 
 HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
+EXAMPLE = Path(__file__).parents[3] / "examples" / "program-1b-64.json"
 NAMES = dict.fromkeys(("program", "main", "cause", "text", "line", "metric"), HOSTILE)
 
 
@@ -195,11 +197,114 @@ class TestReport:
         assert client.get(url, headers={"Accept": "text/markdown"}).content_type.startswith("text/markdown")
         assert client.get(f"{url}?format=csv", headers={"Accept": "text/html"}).content_type.startswith("text/csv")
         assert client.get(url, headers={"Accept": "image/png"}).status_code == 406
-        assert client.get(f"{url}?format=pdf").status_code == 422
+        assert client.get(url, headers={"Accept": "application/pdf"}).get_data().startswith(b"%PDF-")
+        assert client.get(f"{url}?format=docx").status_code == 422
 
     def test_a_program_that_is_not_there_has_none(self, client: FlaskClient) -> None:
         """404, whatever the format."""
         assert client.get("/v1/track/programs/none/report?format=html").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def planned(alone: FlaskClient) -> Body:
+    """The report of a planned program a third of whose budget is spent, by its author."""
+    dates = {"start": "2026-01-05", "deadline": "2026-05-01"}
+    program = made(alone, "/v1/track/programs", {"name": "base model", "plan": json.loads(EXAMPLE.read_text(encoding="utf-8")), **dates})
+    run = made(alone, f"/v1/track/programs/{program['id']}/runs", {"name": "main", "tier": "production"})
+    done = {"type": "progress", "tokens_done": 500_000_000_000, "accelerator_hours": 8000, "cost_usd": 18_300}
+    events = [{"id": "0", "type": "progress", "at": "2026-01-30T00:00:00Z", "tokens_done": 0, "cost_usd": 0, "accelerator_hours": 0}]
+    evaluated = [
+        {
+            "id": f"e{place}",
+            "type": "evaluation",
+            "at": f"2026-02-0{place + 1}T00:00:00Z",
+            "metric": "mean of 10 English benchmarks",
+            "value": value,
+        }
+        for place, value in enumerate((0.47, 0.48, 0.49))
+    ]
+    made(
+        alone,
+        f"/v1/track/runs/{run['id']}/events",
+        {"events": [*events, {"id": "1", "at": "2026-02-05T00:00:00Z", **done}, *evaluated]},
+    )
+    found: Body = alone.get(f"/v1/track/programs/{program['id']}/report?as_of=2026-02-05T00:00:00Z&author=A.%20Lead").get_json()
+    return found
+
+
+@pytest.fixture(scope="module")
+def document(alone: FlaskClient, planned: Body) -> Callable[[str], bytes]:
+    """The report in another format."""
+    url = f"/v1/track/programs/{planned['program']['id']}/report?as_of=2026-02-05T00:00:00Z&author=A.%20Lead"
+    return lambda wanted: alone.get(f"{url}&format={wanted}").get_data()
+
+
+class TestForFinance:
+    """A program of a plan: one bridge, one forecast, its calendar and its charts."""
+
+    def test_the_bridge_has_people_apart_from_the_reserve(self, planned: Body) -> None:
+        """25,200 USD of people are people's; the parts add up to the budget and to the forecast."""
+        parts = {part["part"]: part for part in planned["status"]["budget"]["parts"]}
+        assert parts["people"]["budget_usd"] == pytest.approx(25_200)
+        assert sum(part["budget_usd"] for part in parts.values()) == pytest.approx(planned["program"]["budget_usd"])
+        cost = planned["status"]["forecast"]["cost_usd"]
+        assert all(
+            sum(part["forecast_usd"][name] for part in parts.values()) == pytest.approx(cost[name]) for name in ("p10", "p50", "p90")
+        )
+
+    def test_a_third_of_the_budget_is_not_all_of_it(self, planned: Body) -> None:
+        """The runs' part is spent out, and TCPI says so."""
+        assert 0.3 < planned["status"]["spend"]["share_of_budget"] < 0.38
+        (reason,) = [each["reason"] for each in planned["unknown"] if (each["run"], each["field"]) == (None, "earned_value.tcpi")]
+        assert "of the whole budget is spent, but the part for compute" in reason
+
+    def test_the_calendar_has_runs_gates_and_the_end(self, planned: Body) -> None:
+        """With planned and forecast days; what nobody tracks has planned ones alone."""
+        entries = {entry["what"]: entry for entry in planned["calendar"]}
+        assert {"production: main", "gate: production", "gate: prototype", "validation: scale check", "program"} <= entries.keys()
+        assert entries["production: main"]["start"] == "2026-01-30"
+        assert entries["program"]["finish"] == planned["status"]["forecast"]["finish"]
+        assert entries["validation: scale check"]["finish"] is None
+        assert planned["calendar"][-1]["kind"] == "end"
+
+    def test_the_s_curve_earns_as_the_status_does(self, planned: Body) -> None:
+        """Planned and earned value and cost at the report's day are the status's."""
+        (now,) = [moment for moment in planned["time_series"] if moment["at"] == "2026-02-05T00:00:00Z"]
+        earned = planned["status"]["earned_value"]
+        assert [now[f"{name}_usd"] for name in ("planned", "earned", "spent")] == pytest.approx(
+            [earned[f"{name}_usd"] for name in ("pv", "ev", "ac")]
+        )
+
+    def test_text_has_one_forecast_with_author_and_day(self, planned: Body, document: Callable[[str], bytes]) -> None:
+        """EAC stands in one sentence, which says that it is none; energy and target are there."""
+        said = document("md").decode()
+        assert "as of 2026-02-05 00:00 UTC, by A. Lead" in said
+        assert said.count("EAC") == 1
+        assert "Check, no second forecast" in said
+        assert "| energy, MWh" in said
+        assert "is to go from 0.46 to 0.52: now 0.49" in said
+        assert planned["status"]["budget"]["method"] in said.replace("\\", "")
+
+    def test_the_page_has_a_chart_for_each_question(self, document: Callable[[str], bytes]) -> None:
+        """Bridge, tornado, Gantt, S-curve, metric, energy and tokens, each titled by what it shows."""
+        page = document("html").decode()
+        assert page.count("<svg") == 7
+        for words in ("the budget; compute", "moves the forecast most", "Work worth", "was planned by now", "Used "):
+            assert words in page
+
+    def test_pdf_has_pages(self, document: Callable[[str], bytes]) -> None:
+        """With the same charts."""
+        assert document("pdf").startswith(b"%PDF-")
+
+    def test_the_workbook_has_native_charts_and_prints_whole(self, document: Callable[[str], bytes]) -> None:
+        """Charts on the sheets of figures; every sheet has a print area that holds its charts."""
+        book = load_workbook(io.BytesIO(document("xlsx")))
+        drawn = {sheet.title: len(sheet._charts) for sheet in book if sheet._charts}
+        assert drawn == {"Report": 1, "Budget": 1, "Forecast": 1, "Calendar": 1, "Energy": 1, "Quality": 1}
+        assert all(sheet.print_area for sheet in book)
+        assert [cell.value for cell in book["Budget"]["A"] if cell.value in ("compute", "around the runs", "people", "reserve")] == [
+            "compute", "around the runs", "people", "reserve",
+        ]  # fmt: skip
 
 
 class Text(HTMLParser):
@@ -233,7 +338,7 @@ class TestPage:
         """No address but the names of XML's own vocabularies, no style attribute and no handler stand in the page."""
         page = written(alone, hostile, "html").decode().replace("http://www.w3.org/", "").replace("http://evil", "")
         assert not re.search(r"https?://|url\((?!#)|<link|<img|<iframe|@import|\sstyle=|\son\w+=", page)
-        assert page.count("<svg") == 4
+        assert page.count("<svg") == 7
 
     def test_chromium_shows_it_under_its_own_policy(self, alone: FlaskClient, hostile: str, tmp_path: Path) -> None:
         """The answer's header and the page state the same policy, and the browser blocks nothing of the page."""

@@ -6,17 +6,17 @@ from typing import Any
 
 from flask import Response
 
-from service.api.http.auth import app_context
+from service.api.http.auth import app_context, principal
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.documents import document_content, document_response
 from service.api.http.errors import response_name
 from service.api.resources.tracking.programs import known_program
 from service.formats.documents.render import REPORT_FORMATS
-from service.schemas.fields import Choice, Moment, Schema
+from service.schemas.fields import Choice, Moment, Schema, Text
 from service.schemas.tracking.presenters import report_body, status_body
 from service.schemas.tracking.report import TrackReportSchema
 from service.schemas.tracking.status import ProgramStatusSchema
-from service.usecases.tracking.report import program_report
+from service.usecases.tracking.report import MAX_AUTHOR, program_report
 from service.usecases.tracking.status import program_status
 
 blueprint = Blueprint("track_reports", __name__, description="Status and reports of tracked programs")
@@ -53,6 +53,7 @@ class ReportQuerySchema(Schema):
 
     as_of = Moment(description="Status as of this time, inclusive; left out: now")
     format = Choice(("json", *REPORT_FORMATS), description="Left out: by Accept, else JSON")
+    author = Text(max_length=MAX_AUTHOR, description="Who the report is by; left out: the name of the API key")
 
 
 @blueprint.route("/v1/track/programs/<program_id>/report", methods=["GET"])
@@ -64,10 +65,11 @@ class ReportQuerySchema(Schema):
 def get_program_report(query: dict[str, Any], program_id: str) -> Response:
     """A program's report, for a project review
 
-    Headline, spend, earned value, forecast, gate, failures, runs, unknown figures and assumptions. `format`, or Accept, selects a printable
-    page with plots, Markdown, a workbook with formulas, a calendar or CSV. Up to 1 s of CPU for each of the eight newest unfinished runs
-    with losses, and 1 s for the page's plots.
+    Headline, the budget's bridge to the forecast, calendar, earned value, gate, quality, energy, runs, unknown figures and assumptions.
+    `format`, or Accept, selects a printable page with charts, PDF, Markdown, a workbook with formulas and charts, a calendar or CSV. Up to
+    1 s of CPU for each of the eight newest unfinished runs with losses, and 1 s for the page's charts.
     """
     program = known_program(program_id)
-    body = report_body(program_report(app_context(), program, query.get("as_of")))
+    author = query.get("author") or principal().key_name or None
+    body = report_body(program_report(app_context(), program, query.get("as_of"), author))
     return document_response("report", body, query.get("format"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from service.formats.documents.cells import FIRST_ROW, Book, Sheet
+from service.formats.documents.cells import FIRST_ROW, LIGHT_GRID, TITLE_FONT, Book, Sheet
 from service.formats.documents.procurement.model import CashModel
 from service.formats.documents.procurement.words import COLOURS
 from service.formats.documents.procurement.workbook_months import OptionSheet
@@ -13,8 +13,6 @@ from service.formats.documents.procurement.workbook_months import OptionSheet
 CHART_SIZE = {"width": 670, "height": 380}
 CHART_ROWS = 24
 """Rows that the charts take."""
-LIGHT_GRID = {"major_gridlines": {"visible": True, "line": {"color": "#E6E6E6"}}}
-TITLE_FONT = {"size": 12, "bold": True}
 INK = "#222222"
 
 

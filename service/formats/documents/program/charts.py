@@ -10,17 +10,16 @@ from typing import Any
 
 import altair as alt
 
-from service.domain.programs.tiers import TIERS
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, WIDTH, data, titled
+from service.domain.programs.budget_parts import AROUND, budget_part
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, PART_COLOURS, WIDTH, data, titled
 from service.formats.headline import money
 
 Answer = Mapping[str, Any]
-LINE_KINDS = ("runs", "around the runs", "people", "data and storage", "reserve")
-LINE_COLOURS = dict(zip(LINE_KINDS, (COLOURS[at] for at in (0, 4, 2, 5, 3)), strict=True))
-"""The same thing has the same colour in every chart."""
-RUNS, AROUND, PEOPLE, AT_RISK = "runs", "around the runs", "people and deliveries", "risks"
-ACTIVITY_GROUPS = {"run": RUNS, "risk": AT_RISK, "repeat": AT_RISK, **dict.fromkeys(("overhead", "mitigation", "evaluation"), AROUND)}
-ACTIVITY_COLOURS = {RUNS: COLOURS[0], AROUND: COLOURS[4], PEOPLE: COLOURS[2], AT_RISK: COLOURS[3]}
+LINE_COLOURS = {**PART_COLOURS, "data and storage": COLOURS[5]}
+"""Kinds of lines: the parts of a budget, data and storage apart."""
+RUNS, AROUND_RUNS, PEOPLE, AT_RISK = "runs", "around the runs", "people and deliveries", "risks"
+ACTIVITY_GROUPS = {"run": RUNS, "risk": AT_RISK, "repeat": AT_RISK, **dict.fromkeys(("overhead", "mitigation", "evaluation"), AROUND_RUNS)}
+ACTIVITY_COLOURS = {RUNS: COLOURS[0], AROUND_RUNS: COLOURS[4], PEOPLE: COLOURS[2], AT_RISK: COLOURS[3]}
 MOST_BARS = 40
 WIDE = 640
 LONGEST_LABEL = 240
@@ -44,14 +43,9 @@ def budget_chart(answer: Answer) -> alt.TopLevelMixin:
 
 
 def _kind(line: str) -> str:
-    runs, around, people, stored, reserve = LINE_KINDS
-    if line in TIERS:
-        return runs
-    if line == "contingency" or line.startswith("reserve:"):
-        return reserve
-    if line.startswith(("overhead:", "evaluation", "outcome evaluation")):
-        return around
-    return people if line.startswith(("personnel:", "labelling")) else stored
+    part = budget_part(line)
+    around = line.startswith(("overhead:", "evaluation", "outcome evaluation"))
+    return "data and storage" if part == AROUND and not around else part
 
 
 def burn_chart(answer: Answer) -> alt.TopLevelMixin:

@@ -21,6 +21,6 @@ def write(answer: Mapping[str, Any]) -> bytes:
         "kind": "training program",
         "sections": sections(answer),
         "footer": footer(answer),
-        "charts": {section: svg(chart(answer)) for section, chart in charts.items()},
+        "charts": {section: [svg(chart(answer))] for section, chart in charts.items()},
     }
     return render_page("program.html", STYLES["program"], content)

@@ -1,43 +1,87 @@
-"""Charts of a report: spending and tokens against the plan, with the forecast, and losses."""
+"""Charts of a report: S-curve, tokens against the plan, metrics and losses; and all of them by section."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, MORE_COLOURS, data, titled
-from service.formats.documents.report.quality import shown_metrics
-from service.formats.documents.report.sections import find_budget
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, data, titled
+from service.formats.documents.report.calendar_chart import gantt_chart
+from service.formats.documents.report.forecast_charts import bridge_chart, energy_chart, swings_chart
+from service.formats.documents.report.quality_charts import quality_charts, run_colours
+from service.formats.headline import money
 
 Report = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 WIDE, HIGH = 680, 230
 HALF = 310
 LIMIT = "#B2182B"
-MAX_QUALITY_CHARTS = 4
-PLAN, ACTUAL, FORECAST = "plan", "actual", "forecast"
+PLAN, EARNED, ACTUAL, FORECAST = "plan", "earned", "actual", "forecast"
 # Colour and dash of each kind of line, the same in both plots.
-STYLES = {PLAN: (GREY, [5, 3]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
+STYLES = {PLAN: (GREY, [5, 3]), EARNED: (COLOURS[2], [1, 0]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
+# Labels of lines that often end together are moved apart.
+LABEL_SHIFTS = {PLAN: -8, EARNED: -7, ACTUAL: 7, FORECAST: -7}
+SPEND_LINES = {PLAN: "planned_usd", EARNED: "earned_usd", ACTUAL: "spent_usd"}
+TOKEN_LINES = {PLAN: "planned_tokens", ACTUAL: "tokens"}
 
 
 def spend_chart(report: Report) -> alt.TopLevelMixin | None:
-    """Planned and actual spending, the forecast's fan, budget and deadline; None without data."""
-    fan = _fan(report, report["status"]["forecast"]["cost_usd"], report["status"]["spend"]["usd"])
-    rules = {"budget": find_budget(report), "deadline": report["program"]["deadline"]}
-    drawn = _against_plan(report, ("planned_usd", "spent_usd"), fan, rules)
+    """S-curve: planned, earned and actual cost of what earned value measures, the forecast's fan, BAC and deadline; None without data."""
+    status, fan = report["status"], forecast_fan(report)
+    rules = {"budget": status["earned_value"]["bac_usd"], "deadline": report["program"]["deadline"]}
+    drawn = _against_plan(report, SPEND_LINES, fan, rules)
     if drawn is None:
         return None
-    subtitle = "dashed grey: plan; blue: actual; orange: forecast, median and interval of 80 %; red: budget and deadline"
-    return titled(drawn, width=WIDE, height=HIGH, title=alt.Title("Spending, USD", subtitle=subtitle))
+    subtitle = [
+        "plan, earned: planned and earned value; actual: cost; forecast: median and interval of 80 %; red: BAC and deadline",
+        f"of {_measured_words(report)}",
+    ]
+    return titled(drawn, width=WIDE, height=HIGH, title=alt.Title(_spend_finding(status["earned_value"]), subtitle=subtitle))
+
+
+def forecast_fan(report: Report) -> Rows:
+    """The forecast of what earned value measures, from now to its end: `y` the median, `low` and `high` the interval of 80 %."""
+    return _fan(report, _measured_forecast(report), report["status"]["spend"]["usd"])
+
+
+def _spend_finding(earned: Report) -> str:
+    """What the S-curve shows, as a sentence."""
+    if earned["ev_usd"] is None or earned["ac_usd"] is None:
+        return "Cost planned and actual, USD"
+    planned = "" if earned["pv_usd"] is None else f"; {money(earned['pv_usd'])} was planned by now"
+    return f"Work worth {money(earned['ev_usd'])} is done for {money(earned['ac_usd'])}{planned}"
+
+
+def _measured_forecast(report: Report) -> Mapping[str, float] | None:
+    """The forecast of what earned value measures, in whose scope the S-curve is; None where unknown."""
+    parts = [part for part in report["status"]["budget"]["parts"] if part["earned_share"]]
+    if not parts or any(part["forecast_usd"] is None for part in parts):
+        return None
+    return {
+        name: sum(part["spent_usd"] + part["earned_share"] * part["remaining_usd"][name] for part in parts)
+        for name in ("p10", "p50", "p90")
+    }
+
+
+def _measured_words(report: Report) -> str:
+    parts = report["status"]["budget"]["parts"]
+    measured = [
+        part["part"] if part["earned_share"] == 1 else f"{part['earned_share']:.0%} of {part['part']}"
+        for part in parts
+        if part["earned_share"]
+    ]
+    return (
+        f"{', '.join(measured)}: all that a cost is reported of" if any(part["earned_share"] < 1 for part in parts) else ", ".join(measured)
+    )
 
 
 def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
     """Planned and earned tokens with their forecast; None without data."""
     planned, now = report["program"]["planned_tokens"], report["status"]["spend"]["tokens"]
     goal = {"p10": planned, "p50": planned, "p90": planned} if planned else None
-    drawn = _against_plan(report, ("planned_tokens", "tokens"), _fan(report, goal, now), {"deadline": report["program"]["deadline"]})
+    drawn = _against_plan(report, TOKEN_LINES, _fan(report, goal, now), {"deadline": report["program"]["deadline"]})
     return None if drawn is None else titled(drawn, width=HALF, height=HIGH, title=alt.Title("Tokens"))
 
 
@@ -47,48 +91,13 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     if not rows:
         return None
     names = list(dict.fromkeys(row["run"] for row in rows))
-    colours = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
     legend = alt.Legend(title=None, orient="top-right", labelLimit=HALF // 2) if len(names) > 1 else None
-    colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+    colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=run_colours(names)), legend=legend)
     across = alt.X("tokens:Q", title="tokens", axis=_amounts())
     base = data(rows)
     up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
     layers = [base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour), *_ends(report, colour)]
     return titled(alt.layer(*layers), width=HALF, height=HIGH, title=alt.Title("Loss"))
-
-
-def quality_charts(report: Report) -> list[alt.TopLevelMixin]:
-    """Evaluations of the metrics that matter most, each with its noise, guardrail and last good evaluation."""
-    shown = list(dict.fromkeys(metric["metric"] for metric in shown_metrics(report["status"])))[:MAX_QUALITY_CHARTS]
-    return [_quality_chart(report, metric) for metric in shown]
-
-
-def _quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
-    rows = [
-        {**point, "low": point["value"] - (point["standard_error"] or 0.0), "high": point["value"] + (point["standard_error"] or 0.0)}
-        for point in report["evaluations"]
-        if point["metric"] == metric
-    ]
-    names = list(dict.fromkeys(row["run"] for row in rows))
-    colours = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
-    legend = alt.Legend(title=None, orient="bottom-right", labelLimit=HALF // 2) if len(names) > 1 else None
-    colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
-    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=3, format="%-d %b", labelAngle=0))
-    up = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
-    base = data(rows)
-    layers = [
-        base.mark_rule(opacity=0.5).encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
-        base.mark_line(strokeWidth=1.5, point=True).encode(x=across, y=up, color=colour),
-        *(layer for each in report["status"]["guardrails"] if each["metric"] == metric for layer in _rules({"budget": each["floor"]})),
-        *_last_good(report, metric),
-    ]
-    words = "bars: one standard error; red: guardrail; grey: last good evaluation"
-    return titled(alt.layer(*layers), width=HALF, height=HIGH, title=alt.Title(metric, subtitle=words))
-
-
-def _last_good(report: Report, metric: str) -> list[alt.Chart]:
-    rows = [{"at": each["last_good"]["at"]} for each in report["status"]["quality"] if each["metric"] == metric and each["last_good"]]
-    return [data(rows).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=alt.X("at:T"))] if rows else []
 
 
 def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
@@ -119,11 +128,11 @@ def _fan(report: Report, goal: Mapping[str, float] | None, now: float | None) ->
     ]
 
 
-def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapping[str, Any]) -> Any:
+def _against_plan(report: Report, names: Mapping[str, str], fan: Rows, rules: Mapping[str, Any]) -> Any:
     """Plan, actual values and forecast over time; None without plan and actual values."""
     lines = [
         {"at": moment["at"], "y": moment[name], "of": of}
-        for name, of in zip(names, (PLAN, ACTUAL), strict=True)
+        for of, name in names.items()
         for moment in report["time_series"]
         if moment[name] is not None
     ]
@@ -141,8 +150,13 @@ def _against_plan(report: Report, names: tuple[str, str], fan: Rows, rules: Mapp
 
 
 def _line(rows: Rows, of: str, across: alt.X, up: alt.Y) -> Any:
+    """A line with its name at its end."""
     colour, dash = STYLES[of]
-    return data(rows).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
+    line = data(rows).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
+    if not rows:
+        return line
+    ends = data([{**rows[-1], "label": of}]).mark_text(align="left", dx=5, dy=LABEL_SHIFTS[of], fontSize=10, color=colour)
+    return alt.layer(line, ends.encode(x=alt.X("at:T"), y=alt.Y("y:Q"), text="label:N"))
 
 
 def _spread_of_end(report: Report, fan: Rows) -> list[alt.Chart]:
@@ -166,8 +180,16 @@ def _amounts() -> alt.Axis:
     return alt.Axis(labelExpr=BILLIONS, tickCount=5)
 
 
-def report_charts(report: Report) -> Sequence[alt.TopLevelMixin]:
-    """The charts that have data, in the order of the page."""
-    return [
-        chart for chart in (spend_chart(report), tokens_chart(report), loss_chart(report), *quality_charts(report)) if chart is not None
-    ]
+def report_charts(report: Report) -> Mapping[str, list[alt.TopLevelMixin]]:
+    """The charts that have data, by the section that they are of."""
+    charts: dict[str, list[alt.TopLevelMixin | None]] = {
+        "budget": [bridge_chart(report)],
+        "forecast": [swings_chart(report)],
+        "calendar": [gantt_chart(report)],
+        "earned_value": [spend_chart(report)],
+        "quality": [*quality_charts(report)],
+        "energy": [energy_chart(report)],
+        "spend": [tokens_chart(report)],
+        "losses": [loss_chart(report)],
+    }
+    return {section: [chart for chart in drawn if chart is not None] for section, drawn in charts.items()}

@@ -24,9 +24,8 @@ def write(report: Mapping[str, Any]) -> bytes:
         "health_title": HEALTH_TITLES[health],
         "summary": first.listed,
         "tiles": tiles(report),
-        "plots": [svg(chart) for chart in report_charts(report)],
         "sections": others,
-        "charts": {},
+        "charts": {section: [svg(chart) for chart in drawn] for section, drawn in report_charts(report).items()},
         "footer": footer(report),
     }
     return render_page("report.html", STYLES["report"], content)

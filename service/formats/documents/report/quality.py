@@ -14,9 +14,18 @@ MAX_LISTED_METRICS = 50
 """Metrics of the table: those that regressed first."""
 
 
-def quality_section(status: Report) -> DocumentSection:
-    """Metrics and guardrails; empty without an evaluation and a guardrail."""
-    return DocumentSection("quality", "Quality", listed=tuple(_regressions(status)), tables=(_metrics(status), _guardrails(status)))
+def quality_section(report: Report) -> DocumentSection:
+    """The target, metrics and guardrails; empty without an evaluation, a target and a guardrail."""
+    status = report["status"]
+    listed = (*_target(report["target"]), *_regressions(status))
+    return DocumentSection("quality", "Quality", listed, (_metrics(status), _guardrails(status)))
+
+
+def _target(target: Report | None) -> Iterable[str]:
+    """How far the outcome's metric is, as a sentence."""
+    if target is not None:
+        now = "not evaluated yet" if target["last"] is None else f"now {target['last']:.4g}"
+        yield f"{target['metric']} is to go from {target['baseline']:g} to {target['target']:g}: {now}."
 
 
 def shown_metrics(status: Report) -> list[Report]:
@@ -66,7 +75,7 @@ def _guardrails(status: Report) -> DocumentTable:
         )
         for each in status["guardrails"]
     ]  # fmt: skip
-    return DocumentTable(("guardrail", "floor", "last", "run", ""), rows, frozenset({1, 2}))
+    return DocumentTable(("guardrail", "floor", "last", "run", "state"), rows, frozenset({1, 2}))
 
 
 def _minute(moment: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.formats.documents.program.branch_sections import branch_table
+from service.formats.documents.report.budget_sections import budget_section, calendar_section, energy_section, swings_table
 from service.formats.documents.report.gate_sections import open_decisions, tier_gate_sentences
 from service.formats.documents.report.quality import quality_section
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
@@ -17,15 +18,16 @@ Report = Mapping[str, Any]
 HEALTH_TITLES = {"on_track": "On track", "at_risk": "At risk", "off_track": "Off track", "unknown": "Not known"}
 NONE = "not known"
 MEANINGS = {
-    "bac_usd": ("BAC, USD", "the budget of the whole, without its reserve"),
+    "bac_usd": (
+        "BAC, USD",
+        "the budget of what is measured: the runs, and people and what is around the runs once a cost of them is reported",
+    ),
     "pv_usd": ("PV, USD", "was planned to be spent by now"),
     "ev_usd": ("EV, USD", "is what the work done was budgeted at"),
     "ac_usd": ("AC, USD", "is spent"),
     "cpi": ("CPI", "of budgeted work was done for each dollar spent; below 1 it costs more than planned"),
     "spi": ("SPI", "of the work planned by now is done; below 1 it is behind"),
-    "eac_usd": ("EAC, USD", "the whole costs if it goes on at this CPI"),
-    "vac_usd": ("VAC, USD", "is left of the budget then; below 0 it is not enough"),
-    "tcpi": ("TCPI", "is the CPI that the rest needs to end on budget"),
+    "tcpi": ("TCPI", "is the CPI that the rest needs to end on BAC"),
 }
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 MAX_LISTED_INTERRUPTIONS = 12
@@ -55,8 +57,8 @@ def title(report: Report) -> str:
 
 
 def subtitle(report: Report) -> str:
-    """Time of the report."""
-    return f"Program report as of {_minute(report['status']['as_of'])}"
+    """Time and author of the report."""
+    return f"Program report as of {_minute(report['status']['as_of'])} UTC, by {report['author'] or 'Outlay'}"
 
 
 def footer(report: Report) -> str:
@@ -92,19 +94,22 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
     status = report["status"]
     return filled_sections(
         DocumentSection("summary", "Summary", listed=(report["headline"]["text"], *report["headline"]["notes"])),
-        DocumentSection("spend", "Spending", tables=(_spending(report), *_lines(status["spend"]), _burn(status["burn_rate"]))),
-        DocumentSection("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
-        DocumentSection("forecast", "Forecast", tables=(_forecast(report),)),
-        DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
+        budget_section(report),
+        DocumentSection("forecast", "Forecast", tables=(_forecast(report), swings_table(report))),
         DocumentSection(
             "gate",
             "Gates",
             (*_gate(status["gate"], report["gate_date"]), *tier_gate_sentences(status)),
             (branch_table(open_decisions(status)),),
         ),
+        calendar_section(report),
+        DocumentSection("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
+        DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
         DocumentSection("risks", "Risks and reserve", _reserve(status["reserve"], status["risks"]), (_risks(status["risks"]),)),
+        quality_section(report),
         DocumentSection("drift", "Drift", listed=tuple(_drift(status["drift"]))),
-        quality_section(status),
+        DocumentSection("spend", "Spending", tables=(_spending(report), *_lines(status["spend"]), _burn(status["burn_rate"]))),
+        energy_section(status),
         DocumentSection("runs", "Runs", tables=(_runs(status["runs"]), _quality(status["runs"]), _checkpoints(status["runs"]))),
         DocumentSection("losses", "Losses", listed=tuple(_alarms(status["runs"])), tables=(_losses(status["runs"]),)),
         DocumentSection("interruptions", "Interruptions", (_failures(status["interruptions"]),), (_stops(report["interruptions"]),)),

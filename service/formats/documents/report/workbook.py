@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
 from typing import Any
 
 from service.formats.documents.cells import FIRST_ROW, Book, Cell, Column, Formula, Input, Sheet, new_book
 from service.formats.documents.program.workbook_worth import write_branches
 from service.formats.documents.report.gate_sections import open_decisions
 from service.formats.documents.report.sections import HEALTH_TITLES, find_budget, subtitle, title
+from service.formats.documents.report.workbook_forecast import workbook_day, write_forecast_sheets
+from service.formats.documents.report.workbook_series import write_series_sheets
 from service.formats.documents.text import text
 
 Report = Mapping[str, Any]
@@ -20,15 +21,7 @@ RUNS = (
     *(Column("CPI", 9, "number"), Column("forecast, USD", 16, "usd"), Column("p10", 16, "usd"), Column("p90", 16, "usd")),
     Column("end", 12, "date"),
 )
-CURVES = (
-    *(Column("day", 12, "date"), Column("planned, USD", 18, "usd"), Column("spent, USD", 18, "usd")),
-    *(Column("difference, USD", 18, "usd"), Column("planned tokens", 20, "whole"), Column("tokens", 20, "whole")),
-)
 EVENTS = (Column("day", 12, "date"), Column("run", 30), Column("what", 16), Column("hours down", 12, "number"), Column("", 100, "wrapped"))
-QUALITY = (
-    *(Column("day", 12, "date"), Column("run", 30), Column("metric", 30), Column("step", 14, "whole")),
-    *(Column("value", 14, "number"), Column("standard error", 16, "number")),
-)
 NOTES = (Column("", 34, "wrapped"), Column("value", 40, "wrapped"), Column("source", 100, "wrapped"))
 LABELS = {
     "bac_usd": "BAC: budget at completion, USD",
@@ -38,11 +31,10 @@ LABELS = {
     "ev_usd": "EV: earned, USD",
     "cpi": "CPI",
     "spi": "SPI",
-    "eac_usd": "EAC: at completion, USD",
-    "vac_usd": "VAC: left then, USD",
+    "eac_usd": "EAC: BAC at this CPI, a check, USD",
+    "vac_usd": "VAC: BAC less EAC, USD",
     "tcpi": "TCPI",
 }
-FIRST_YEAR = 1900
 GIVEN = ("bac_usd", "tokens_share", "pv_usd")
 KINDS = {"tokens_share": "share", "cpi": "number", "spi": "number", "tcpi": "number"}
 
@@ -51,20 +43,20 @@ def write(report: Report) -> bytes:
     """The workbook. Unchanged, its recalculated figures are the report's."""
     book = new_book()
     book.workbook.set_properties({"title": title(report), "comments": f"{report['price_snapshot']}, {report['engine_version']}"})
-    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {HEALTH_TITLES[report['headline']['health']].lower()}"), SUMMARY)
+    health = HEALTH_TITLES[report["headline"]["health"]].lower()
+    summary = book.sheet("Report", (title(report), f"{subtitle(report)}: {health}"), SUMMARY)
     spent = _runs(book, report)
     _lines(book, report)
-    _summary(summary, report, spent)
-    _curves(book, report)
-    _quality(book, report)
+    last = _summary(summary, report, spent)
+    chart_rows = write_forecast_sheets(book, report) | write_series_sheets(book, summary, last, report)
     write_branches(book, open_decisions(report["status"]))
     _events(book, report)
     _notes(book, report)
-    return book.finished()
+    return book.finished(chart_rows)
 
 
-def _summary(sheet: Sheet, report: Report, spent: str) -> None:
-    """Earned value from its three inputs and the runs' cost; an unknown figure is empty, with its reason."""
+def _summary(sheet: Sheet, report: Report, spent: str) -> int:
+    """Earned value from its three inputs and the runs' cost; an unknown figure is empty, with its reason. Returns the last row."""
     earned = report["status"]["earned_value"]
     at = {name: sheet.at(row, 1) for row, name in enumerate(LABELS, FIRST_ROW)}
     for row, (name, label) in enumerate(LABELS.items(), FIRST_ROW):
@@ -74,7 +66,7 @@ def _summary(sheet: Sheet, report: Report, spent: str) -> None:
         reason = next((entry["reason"] for entry in earned["unknown"] if entry["field"] == name), str(formula or "")[1:])
         sheet.row(row, (label, None, reason))
         sheet.cell(row, 1, cell, KINDS.get(name, "usd"))
-    _forecast(sheet, report, at["bac_usd"], FIRST_ROW + len(LABELS) + 1)
+    return _forecast(sheet, report, at["bac_usd"], FIRST_ROW + len(LABELS) + 1)
 
 
 def _formulas(at: Mapping[str, str]) -> dict[str, str]:
@@ -94,19 +86,19 @@ def _over(single: str, other: str) -> str:
     return f'=IF({other}=0,"",{single}/{other})'
 
 
-def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> None:
+def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> int:
     status, finish = report["status"], report["status"]["forecast"]["finish"] or {}
     cost, over = status["forecast"]["cost_usd"] or {}, report["headline"]["over_usd"]
     budget, bac = find_budget(report), status["earned_value"]["bac_usd"]
-    p50, reserve = sheet.at(first, 1), sheet.at(first + 3, 1)
+    p50, beside = sheet.at(first, 1), sheet.at(first + 3, 1)
     rows: list[tuple[str, Cell, str, str]] = [
         ("forecast cost, USD", cost.get("p50"), "usd", "median"),
         ("p10, USD", cost.get("p10"), "usd", "one time in ten it is less"),
         ("p90, USD", cost.get("p90"), "usd", "one time in ten it is more"),
-        ("reserve, USD", None if budget is None or bac is None else Input(budget - bac), "usd", "of the budget, beside BAC"),
-        ("over budget, USD", None if over is None else Formula(f"={p50}-{at_completion}-{reserve}", over), "usd", "below 0: within budget"),
-        *((f"forecast end, {name}", _day(day), "date", "") for name, day in finish.items()),
-        ("deadline", _day(report["program"]["deadline"]), "date", ""),
+        ("budget beside BAC, USD", None if budget is None or bac is None else Input(budget - bac), "usd", _beside_bac(status["budget"])),
+        ("over budget, USD", None if over is None else Formula(f"={p50}-{at_completion}-{beside}", over), "usd", "below 0: within budget"),
+        *((f"forecast end, {name}", workbook_day(day), "date", "") for name, day in finish.items()),
+        ("deadline", workbook_day(report["program"]["deadline"]), "date", ""),
         ("goodput", status["goodput"], "share", "time of work that still counts, over wall-clock time"),
         ("interruptions", status["interruptions"]["count"], "whole", ""),
         ("interruptions expected by now", status["interruptions"]["expected"], "number", "of the failure budget, for the work done"),
@@ -114,16 +106,16 @@ def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> N
     for row, (label, cell, look, how) in enumerate(rows, first):
         sheet.row(row, (label, None, how))
         sheet.cell(row, 1, cell, look)
-    for row, sentence in enumerate(
-        (report["headline"]["text"], *report["headline"]["notes"], *status["gate"]["reasons"]), first + len(rows) + 1
-    ):
+    sentences = (report["headline"]["text"], *report["headline"]["notes"], *status["gate"]["reasons"])
+    for row, sentence in enumerate(sentences, first + len(rows) + 1):
         sheet.row(row, (None, None, sentence))
+    return first + len(rows) + len(sentences)
 
 
-def _day(moment: str | None) -> Cell:
-    """A day; as text before 1900, where a workbook's calendar begins."""
-    found = None if moment is None else date.fromisoformat(moment[:10])
-    return moment[:10] if moment and found and found.year < FIRST_YEAR else found
+def _beside_bac(bridge: Report) -> str:
+    """What of the budget is not in BAC, by part."""
+    parts = [(part["part"], (1 - part["earned_share"]) * (part["budget_usd"] or 0.0)) for part in bridge["parts"]]
+    return ", ".join(f"{name} {usd:,.0f}" for name, usd in parts if usd > 0) or "nothing"
 
 
 def _runs(book: Book, report: Report) -> str:
@@ -158,7 +150,7 @@ def _run(sheet: Sheet, row: int, run: Report) -> tuple[Cell, ...]:
         _formula(f"={planned}*{done}", earned["ev_usd"]),
         _formula(_over(ev, compute), earned["cpi"]),
         *(cost.get(name) for name in ("p50", "p10", "p90")),
-        _day(finish["p50"]),
+        workbook_day(finish["p50"]),
     )
 
 
@@ -180,36 +172,17 @@ def _lines(book: Book, report: Report) -> None:
     sheet.row(max(last, FIRST_ROW) + 1, ("total", total), "total: ")
 
 
-def _curves(book: Book, report: Report) -> None:
-    caption = "Sums by each moment: what the plots are drawn of. What is spent ends now."
-    sheet = book.sheet("Curves", ("Plan and actual", caption), CURVES)
-    for row, moment in enumerate(report["time_series"], FIRST_ROW):
-        planned, spent = moment["planned_usd"], moment["spent_usd"]
-        both = planned is not None and spent is not None
-        difference = Formula(f"={sheet.at(row, 2)}-{sheet.at(row, 1)}", spent - planned) if both else None
-        sheet.row(row, (_day(moment["at"]), planned, spent, difference, moment["planned_tokens"], moment["tokens"]))
-
-
-def _quality(book: Book, report: Report) -> None:
-    """Evaluations, newest of each metric last; no sheet without any."""
-    if not report["evaluations"]:
-        return
-    sheet = book.sheet("Quality", ("Quality", "Evaluations on the surviving line of each run."), QUALITY)
-    for row, point in enumerate(report["evaluations"], FIRST_ROW):
-        sheet.row(row, (_day(point["at"]), point["run"], point["metric"], point["step"], point["value"], point["standard_error"]))
-
-
 def _events(book: Book, report: Report) -> None:
     caption = "The newest interruptions, decisions and notes, newest first."
     sheet = book.sheet("Events", ("Events", caption), EVENTS)
     rows: list[tuple[str, tuple[Cell, ...]]] = [
         (
             interruption["at"],
-            (_day(interruption["at"]), interruption["run"], "interruption", interruption["downtime_hours"], interruption["cause"]),
+            (workbook_day(interruption["at"]), interruption["run"], "interruption", interruption["downtime_hours"], interruption["cause"]),
         )
         for interruption in report["interruptions"]
     ]
-    rows += [(entry["at"], (_day(entry["at"]), entry["run"], entry["type"], None, entry["text"])) for entry in report["log"]]
+    rows += [(entry["at"], (workbook_day(entry["at"]), entry["run"], entry["type"], None, entry["text"])) for entry in report["log"]]
     for row, (_, cells) in enumerate(sorted(rows, key=lambda entry: entry[0], reverse=True), FIRST_ROW):
         sheet.row(row, cells)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from service.domain.results import ResultDetail
 from service.formats.documents.page import STYLES, render_page
@@ -39,11 +39,11 @@ def write_page(result: ResultDetail, downloads: Mapping[str, str]) -> bytes:
     return render_page("result.html", STYLES["result"], content)
 
 
-def _charts(result: ResultDetail) -> Mapping[str, str]:
+def _charts(result: ResultDetail) -> Mapping[str, Sequence[str]]:
     """Charts in the sections, as SVG."""
     if result.row.kind != "buy_or_rent":
         return {}
     from service.formats.documents.procurement.html import charts
     from service.formats.documents.procurement.model import cash_model
 
-    return charts(cash_model(result.answer))
+    return {section: [drawn] for section, drawn in charts(cash_model(result.answer)).items()}

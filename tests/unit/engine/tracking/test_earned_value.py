@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.tracking.events import Event, PlannedWeek, ProgramBaseline, RunBaseline
+from service.domain.tracking.events import Event, PlannedLine, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.cost import CostedRun, cost_run
@@ -224,3 +224,41 @@ def test_runs_of_the_plan_that_are_not_tracked_yet_keep_their_weight() -> None:
     assert found.ev_usd == pytest.approx(450.0)
     unpriced = earned_value(replace(PROGRAM, runs=(replace(small, usd=None), large)), [half], at(72))
     assert (unpriced.ev_usd, unpriced.basis) == (250.0, "each token worth the same")
+
+
+FIRST = RunBaseline("ablations", "prototype", 100.0, usd=100.0, start=date(2027, 1, 4), finish=date(2027, 1, 6))
+LATER = RunBaseline("main", "production", 900.0, usd=900.0, start=date(2027, 1, 9), finish=date(2027, 1, 19))
+
+
+def test_runs_that_should_have_ended_untracked_do_not_count() -> None:
+    """A run on its plan has an SPI and CPI of 1, although nobody tracked the tier before it; what is not due yet keeps its weight."""
+    half = 24 * 10
+    on_plan = cost_run(LATER, run_of(event(half, tokens=450, usd=450.0), until=half + 1))
+    found = earned_value(replace(PROGRAM, runs=(FIRST, LATER)), [on_plan], at(half))
+    assert found.bac_usd == pytest.approx(900.0)
+    assert (found.cpi, found.spi) == pytest.approx((1.0, 1.0))
+    assert found.basis.endswith("without ablations: planned to end before a tracked run began, and not tracked")
+    begun = cost_run(replace(FIRST, name="other"), run_of(event(12, tokens=25, usd=25.0), until=13))
+    early = earned_value(replace(PROGRAM, planned_tokens=None, runs=(FIRST, LATER)), [begun], at(24))
+    assert early.bac_usd == pytest.approx(1000.0)
+
+
+def test_lines_around_the_runs_count_once_a_cost_of_them_is_reported() -> None:
+    """50 USD of storage do not bring 400 of people into earned value; people under any name do."""
+    lines = (PlannedLine("storage: logs", 0.05), PlannedLine("overhead: debugging", 0.05), PlannedLine("personnel: analysis", 0.4))
+    planned = replace(PROGRAM, around_share=0.5, lines=lines)
+
+    def bac(*others: Event) -> float | None:
+        return earned_value(planned, [cost_run(RUN, run_of(*steadily(50, usd=5.0), *others))], at(72)).bac_usd
+
+    assert bac() == pytest.approx(500.0)
+    assert bac(cost(20.0, 50.0, "storage")) == pytest.approx(550.0)
+    assert bac(cost(20.0, 50.0, "debugging")) == pytest.approx(550.0)
+    assert bac(cost(20.0, 50.0, "taxi")) == pytest.approx(500.0)
+    assert bac(cost(20.0, 50.0, "staff")) == pytest.approx(900.0)
+    assert bac(cost(20.0, 50.0, "personnel"), cost(21.0, 1.0, "Storage")) == pytest.approx(950.0)
+
+
+def test_a_position_of_the_past_earns_what_was_done_by_then() -> None:
+    """For the S-curve: a quarter of the run, though half is done now."""
+    assert earned_value(PROGRAM, [run(hours=50)], at(30), [250.0]).ev_usd == pytest.approx(250.0)

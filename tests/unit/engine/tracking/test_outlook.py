@@ -12,7 +12,8 @@ from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.cost import CostedRun, cost_run
-from service.engine.tracking.outlook import find_targets, program_forecast, run_forecast
+from service.engine.tracking.outlook import program_forecast, run_forecast
+from service.engine.tracking.targets import find_targets
 from service.presets.tracking.forecast import forecast_rules
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, cost, run_of, steadily
 

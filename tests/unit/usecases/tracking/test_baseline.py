@@ -10,7 +10,7 @@ from bench.harness import offline_context
 from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramRequestSchema
 from service.usecases.programs.plan import plan_program
-from service.usecases.tracking.baseline import _run_over_step_speed, baseline_of_plan, program_baseline
+from service.usecases.tracking.baseline import _run_over_step_speed, baseline_of_plan, program_baseline, shift_plan
 
 RUN = {
     "model": {"preset": "llama-2-7b"},
@@ -45,3 +45,29 @@ def test_phases_of_a_run_are_in_its_baseline() -> None:
     assert main.wall_clock_hours is not None
     assert sum(phase.tokens / phase.tokens_per_s / 3600 for phase in main.phases) == pytest.approx(main.wall_clock_hours.p50)
     assert again.phases == ()
+
+
+def test_a_plans_lines_gates_and_energy_are_in_its_baseline() -> None:
+    """Shares of people and storage by line, the runs' spread, each tier's gate with its days, and what a run emits."""
+    people = {"evaluation_hours": 100, "usd_per_hour": 90}
+    body = {
+        "name": "one",
+        "tiers": [{"tier": "production", "runs": [{"name": "main", "estimate": RUN}], "gate": {"decides": "release", "evidence": "x"}}],
+        "personnel": people,
+    }
+    with offline_context() as context:
+        answer = present_program(plan_program(context, ProgramRequestSchema().load(body)))
+    planned = baseline_of_plan(answer, body)
+    found = program_baseline({"name": "one", "state": "open", **planned}, planned)
+    shares = {line.line: line.share for line in found.lines}
+    assert shares["personnel: evaluation"] == pytest.approx(9000 / answer["total_usd"]["p50"])
+    assert sum(shares.values()) == pytest.approx(found.around_share)
+    assert found.cost_spread is not None
+    assert found.cost_spread.p10 < found.cost_spread.p50 == 1.0 < found.cost_spread.p90
+    (gate,) = found.gate_dates
+    assert (gate.tier, gate.finish.p50 >= gate.start) == ("production", True)
+    assert found.runs[0].energy_mwh == pytest.approx(answer["tiers"][0]["runs"][0]["estimate"]["energy"]["mwh"])
+    moved = program_baseline({"name": "one", "state": "open", **shift_plan(planned, "2030-01-01")}, planned)
+    assert moved.finish is not None
+    assert moved.gate_dates[0].finish.p50 <= moved.finish.p50
+    assert moved.gate_dates[0].start.year == 2030

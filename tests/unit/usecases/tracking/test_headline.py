@@ -8,12 +8,13 @@ from datetime import UTC, date, datetime
 import pytest
 
 from service.domain.quantities import Range
-from service.domain.tracking.events import ProgramBaseline
+from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.status import CompletionForecast, GateStatus, ProgramStatus, UnknownFigure
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.status import status
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
+from tests.unit.engine.tracking_builders import run_of, steadily
 
 BUDGET = 100_000.0
 DEADLINE = date(2027, 3, 31)
@@ -136,3 +137,10 @@ def test_a_fresh_program_on_its_plan_is_on_track_although_half_of_its_outcomes_e
     assert standing(Range(80_000, BUDGET, 131_000), forecast, baseline=planned).health == "at_risk"
     assert standing(Range(80_000, BUDGET, 130_000), forecast).health == "at_risk"
     assert standing(Range(80_000, BUDGET, 130_000), forecast, baseline=replace(planned, budget_usd=BUDGET + 1)).health == "at_risk"
+
+
+def test_an_unknown_end_is_said_once() -> None:
+    """The reason does not repeat the sentence."""
+    bare = replace(BASELINE, planned_tokens=None, deadline=None, budget_usd=None)
+    found = status(bare, [(RunBaseline("main", None), run_of(*steadily(5)))], NOW, status_rules())
+    assert headline(bare, found).text == "Where it will end is not known: no tokens of the run are planned."

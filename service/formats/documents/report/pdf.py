@@ -1,0 +1,70 @@
+"""A report as PDF with its charts, typeset by Typst with its own fonts, without network.
+
+The template reads the report as JSON: its texts are values, never Typst's markup or code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+import typst
+
+from service.formats.documents.charts import svg
+from service.formats.documents.report.charts import report_charts
+from service.formats.documents.report.sections import HEALTH_TITLES, footer, sections, subtitle, tiles, title
+from service.formats.documents.sections import DocumentSection, DocumentTable
+
+TEMPLATE = "templates/report.typ"
+MOST_ROWS = 60
+"""Rows of a table; the other formats have all."""
+WRAPPED = 26
+"""Characters of a cell from which its column is as wide as there is room."""
+
+
+def write(report: Mapping[str, Any]) -> bytes:
+    """The pages."""
+    template = files("service.formats.documents").joinpath(TEMPLATE).read_bytes()
+    return typst.compile(template, format="pdf", ignore_system_fonts=True, sys_inputs={"report": json.dumps(_content(report))})
+
+
+def _content(report: Mapping[str, Any]) -> dict[str, Any]:
+    health, charts = report["headline"]["health"], report_charts(report)
+    first, *others = sections(report)
+    return {
+        "title": title(report),
+        "subtitle": subtitle(report),
+        "health": health,
+        "health_title": HEALTH_TITLES[health],
+        "summary": first.listed,
+        "tiles": [asdict(tile) for tile in tiles(report)],
+        "sections": [_section(section, [svg(chart) for chart in charts.get(section.name, ())]) for section in others],
+        "footer": footer(report),
+    }
+
+
+def _section(section: DocumentSection, charts: list[str]) -> dict[str, Any]:
+    left = [len(table.rows) - MOST_ROWS for table in section.tables if len(table.rows) > MOST_ROWS]
+    more = [f"{sum(left):,} more rows are in the workbook."] if left else []
+    return {
+        "title": section.title,
+        "listed": [*section.listed, *more],
+        "charts": charts,
+        "tables": [_table(each) for each in section.tables],
+    }
+
+
+def _table(table: DocumentTable) -> dict[str, Any]:
+    """A table for the template; `wide`: columns that share the room that is left."""
+    columns = range(len(table.head))
+    longest = [max(len(row[column]) for row in table.rows) for column in columns]
+    wide = [column for column in columns if column not in table.numeric and longest[column] > WRAPPED]
+    rows = (
+        [list(row) for row in (*table.rows[: MOST_ROWS - 1], table.rows[-1])]
+        if len(table.rows) > MOST_ROWS
+        else [list(row) for row in table.rows]
+    )
+    return {"head": table.head, "rows": rows, "numeric": sorted(table.numeric), "wide": wide, "total": table.total}
