@@ -18,6 +18,8 @@ STORE_WAITS = (
     "service.prices.catalog.MAX_WAIT_S",
     "service.prices.catalog.FIRST_MAX_WAIT_S",
     "service.store.hang_guard.PING_S",
+    "service.store.database.BUSY_TIMEOUT_S",
+    "service.store.database.POOL_TIMEOUT_S",
     "service.store.database_clock.FIRST_WAIT_S",
 )
 HTTP_WAITS = (

@@ -50,7 +50,7 @@ def refusal(answer: Any, name: str) -> dict[str, Any]:
 def test_costly_batches_of_one_team_are_refused_once_its_time_is_used_up(settings: Settings, redis_or_none: str | None) -> None:
     """Eight batches of one read key: the first takes what there is, the others are refused; the other team is answered as before."""
     with budgeted(settings, redis_or_none, team_cpu="1/hour") as doors:
-        batch = {"requests": [{**RUN, "levers": True}] * 40}
+        batch = {"requests": [{**RUN, "levers": True}] * 15}
         answers = [doors.ask("we may read", "POST", BATCH, json=batch) for _ in range(8)]
         statuses = [answer.status_code for answer in answers]
         refused = statuses.index(429)
@@ -151,7 +151,7 @@ def test_a_team_sees_the_use_of_its_budgets(settings: Settings, redis_or_none: s
 def test_use_is_told_where_a_budget_is_used_up(settings: Settings) -> None:
     """Who is refused elsewhere sees why and for how long."""
     with budgeted(settings, None, team_cpu="1/hour", team_concurrency=2) as doors:
-        while doors.ask("ours", "POST", BATCH, json={"requests": [{**RUN, "levers": True}] * 40}).status_code == 200:
+        while doors.ask("ours", "POST", BATCH, json={"requests": [{**RUN, "levers": True}] * 15}).status_code == 200:
             pass
         assert standing(doors, "ours")["cpu-seconds"]["used"] >= 1
         take = doors.app.extensions["slots"].take

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.schemas.fields import Count, Number
@@ -70,7 +70,6 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
 @given(request=requests)
 def test_figures_at_their_bounds_are_answered(client: FlaskClient, request: dict[str, Any]) -> None:
     """No figure that is taken makes an error of ours, nor one that JSON does not have."""

@@ -108,7 +108,7 @@ def test_the_same_register_gives_the_same_losses() -> None:
     assert not np.array_equal(simulate_losses(blocks(), 0.4).usd, simulate_losses(blocks(), 0.4, seed=1).usd)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.floats(0, 1))
 def test_correlation_keeps_the_mean_and_widens_the_rest(correlation: float) -> None:
     """The loss that is expected does not depend on it."""

@@ -95,7 +95,7 @@ def test_an_option_is_what_an_estimate_of_its_offer_says(context: AppContext, wo
         assert option.throughput.mfu == alone.throughput.mfu
 
 
-@hypothesis.settings(max_examples=12)
+@hypothesis.settings(max_examples=hypothesis.settings().max_examples // 2)
 @given(
     count=st.one_of(st.none(), st.sampled_from((1, 7, 32, 63))),
     tensor=st.sampled_from((None, 1, 2)),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -161,7 +161,7 @@ def test_only_weights_beyond_the_stored_checkpoints_are_stored(context: AppConte
     assert evaluated(context, SUITE).checkpoint_tb == 0
 
 
-@hypothesis_settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=hypothesis_settings().max_examples // 2)
 @given(samples=st.integers(1, 1_000_000), more=st.integers(0, 1_000_000), generated=st.booleans(), blocking=st.booleans())
 def test_cost_and_time_never_fall_with_samples(context: AppContext, samples: int, more: int, generated: bool, blocking: bool) -> None:
     """Whatever the machine is filled with."""
