@@ -12,10 +12,11 @@ from service.schemas.programs.runs import MAX_RUNS
 from service.schemas.serving import ServingAnswerSchema  # noqa: F401  (describes the options of serving first)
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.schemas.training.evaluation_answer import ProgramRangeSchema
+from service.usecases.programs.network import MAX_REPEATED
 from service.usecases.programs.plan import ProgramAnswer, ProgramComparison
 
 # Runs, gates, sign-offs and suites of each tier, with its repeats; milestones and the release.
-MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 2 + MAX_NAMES) * (1 + program.MAX_REPEATS_ON_FAIL) + MAX_NAMES + 1
+MAX_ACTIVITIES = len(TIERS) * (MAX_RUNS + 2 + MAX_NAMES) + len(TIERS) * MAX_REPEATED + MAX_NAMES + 1
 # Suites and sign-offs in each tier, checks, and all else.
 MAX_LINES = 2 * len(TIERS) * MAX_NAMES + 2 * MAX_NAMES
 

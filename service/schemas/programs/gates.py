@@ -16,6 +16,7 @@ from service.schemas.programs.runs import MAX_RUNS, PartialEstimateSchema, Progr
 from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.training.request import PersonnelSchema
 
+MAX_PIVOT_RUNS = 50
 COMMITTED = "Still to be paid where the program stops here, as for a reserved machine; left out: 0 [USD]"
 PIVOT = "Program to go on with instead; left out: none is proposed"
 
@@ -64,7 +65,7 @@ class PivotTierSchema(Schema):
     """A tier of a pivot with its runs."""
 
     tier = Choice(TIERS, required=True, description="Name of the tier")
-    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MAX_RUNS, description="Runs of the tier")
+    runs = Items(Part(ProgramRunSchema), required=True, min_items=1, max_items=MAX_PIVOT_RUNS, description="Runs of the tier")
     gate = Part(PivotGateSchema, description="What is decided after the tier")
 
 

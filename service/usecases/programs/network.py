@@ -34,6 +34,8 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 RELEASE = "release"
 MAX_NAME_LENGTH = 80
+MAX_REPEATED = 200
+"""Activities that repeats of one tier add at most: each takes as much memory and time as any other."""
 CERTAIN_FROM = 0.9
 """What is less likely takes no time at the p10 of the calendar."""
 
@@ -125,7 +127,14 @@ def _tiers(
     for index, tier in enumerate(tiers):
         attempt = list(_tier(request, index, tier, runs, before, context, notes))
         yield from attempt
-        for number, probability in enumerate(repeat_probabilities(tier.gate), 1):
+        repeats = repeat_probabilities(tier.gate)
+        if len(attempt) * len(repeats) > MAX_REPEATED:
+            raise InvalidRequest(
+                f"{len(repeats)} repeats of {len(attempt)} activities are more than the {MAX_REPEATED} that one tier repeats: state fewer"
+                " repeats, or fewer runs with a repeat of their own",
+                f"/tiers/{index}/gate/repeat_on_fail",
+            )
+        for number, probability in enumerate(repeats, 1):
             yield from _repeat_tier(tier, attempt, number, probability)
         before = context.groups[tier.tier].last
 

@@ -16,7 +16,15 @@ from service.domain.programs.program import Program, Tier
 from service.domain.programs.runs import PlannedRun, RunCostLine
 from service.domain.programs.schedule import CalendarEntry, GateDates, MidpointDate, ProgramSchedule
 from service.domain.programs.tiers import TierName
-from service.domain.schedule import BurnWeek, DeadlineOption, NetworkSchedule, PlannedSpending, ScheduleAlternative, ScheduledActivity
+from service.domain.schedule import (
+    ActivityNetwork,
+    BurnWeek,
+    DeadlineOption,
+    NetworkSchedule,
+    PlannedSpending,
+    ScheduleAlternative,
+    ScheduledActivity,
+)
 from service.engine.numerics.money import allocate, share_usd, sum_usd
 from service.engine.programs.gates import spending_by_tier
 from service.engine.scheduling.calendar import next_working_day
@@ -44,7 +52,7 @@ def plan_schedule(
     schedule = ProgramSchedule(
         start=network.start,
         deadline=deadline,
-        critical_path=timed.critical_path,
+        critical_path=_median_path(network, timed.critical_path),
         calendar=_calendar(resolved, timed),
         pools=pool_uses(resolved.program, resolved.levelled, notes),
         finish=timed.finish,
@@ -60,6 +68,12 @@ def plan_schedule(
     at_risk = timed.deadline_probability is not None and timed.deadline_probability < target.probability
     options = _deadline_options(resolved, target, estimates, notes) if at_risk else ()
     return replace(schedule, target_probability=target.probability, latest_start=latest, deadline_options=options)
+
+
+def _median_path(network: ActivityNetwork, path: tuple[str, ...]) -> tuple[str, ...]:
+    """The critical path without repeats that, by medians, do not take place."""
+    absent = {activity.name for activity in network.activities if activity.repeats and activity.probability <= 0.5}
+    return tuple(name for name in path if name not in absent)
 
 
 def date_gates(resolved: ResolvedProgram, timed: NetworkSchedule) -> dict[str, GateDates]:

@@ -12,6 +12,7 @@ from service.api.resources.programs import EXAMPLE
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
+from service.domain.errors import InvalidRequest
 from service.engine.scenarios.program import draw_inputs, random_spec, simulate_program
 from service.formats.documents.render import render
 from service.schemas.programs.presenters import present_program
@@ -65,10 +66,11 @@ def test_a_likely_repeat_moves_the_end_by_the_tier(context: AppContext) -> None:
 
 
 def test_an_unlikely_repeat_moves_the_late_end_only(context: AppContext) -> None:
-    """The median stays; the deadline is met less often."""
+    """The median stays, and so does its critical path; the deadline is met less often."""
     once, twice = (planned(context, asked(times, pass_probability=0.8, sign_off_days=20)) for times in (0, 1))
     assert (twice.schedule.finish.p50 - once.schedule.finish.p50).days <= 10
     assert twice.schedule.finish.p90 > once.schedule.finish.p90
+    assert twice.schedule.critical_path == once.schedule.critical_path
     assert once.schedule.deadline_probability is not None
     assert twice.schedule.deadline_probability is not None
     assert twice.schedule.deadline_probability <= once.schedule.deadline_probability
@@ -115,6 +117,16 @@ def test_documents_show_repeats(context: AppContext) -> None:
     page, _ = render("program", body, "md")
     assert "repeats: validation" in page.decode()
     assert "scale check (repeat 1)" in page.decode()
+
+
+def test_more_repeated_activities_than_a_calendar_takes_are_refused(context: AppContext) -> None:
+    """With the gate to change."""
+    request = asked(5)
+    run = request["tiers"][1]["runs"][0]
+    request["tiers"][1]["runs"] = [run | {"name": f"check {at}"} for at in range(40)]
+    with pytest.raises(InvalidRequest) as caught:
+        planned(context, request)
+    assert caught.value.pointer == "/tiers/1/gate/repeat_on_fail"
 
 
 def test_a_repeat_that_is_no_number_is_refused() -> None:
