@@ -22,7 +22,7 @@ logs.hide(secrets_of(_settings, os.environ))
 
 bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 workers = _settings.web_workers
-worker_class = "service.api.http.gunicorn_worker.ProblemWorker"  # gthread, with our answers to what is no request
+worker_class = "service.api.http.web_worker.gunicorn_worker.ProblemWorker"  # gthread, with our answers to what is no request
 threads = 4
 worker_connections = 1000  # most of them kept alive or still sending, which takes no thread
 timeout = 30

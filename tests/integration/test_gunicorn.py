@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from service.api.http.gunicorn_worker import QUEUED_PER_THREAD
+from service.api.http.web_worker.gunicorn_worker import QUEUED_PER_THREAD
 from tests.conftest import POLL_S
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,11 @@ class Server:
         metrics.mkdir(exist_ok=True)
         self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), "PROBE_STALL_S": "0.3", "PROBE_PIPES": str(folder)}
         self.command = [sys.executable, "-m", "gunicorn", "tests.support.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
-        self.command += [f"--workers={workers}", f"--threads={threads}", "--worker-class=service.api.http.gunicorn_worker.ProblemWorker"]
+        self.command += [
+            f"--workers={workers}",
+            f"--threads={threads}",
+            "--worker-class=service.api.http.web_worker.gunicorn_worker.ProblemWorker",
+        ]
         self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
         self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}", f"--config={folder / 'hooks.py'}"]
         (folder / "hooks.py").write_text(f"def post_fork(server, worker):\n    worker.drain_s, worker.wait_s = {drain_s}, {wait_s}\n")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from service.api.http.gunicorn_worker import WAIT_S
+from service.api.http.web_worker.gunicorn_worker import WAIT_S
 from service.config import Settings
 from tests.conftest import wait_for
 from tests.integration.load import (

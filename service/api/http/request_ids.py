@@ -9,8 +9,8 @@ import time
 
 from flask import Flask, Response, g, request
 
-from service.api.http.arriving_requests import ARRIVED_S
 from service.api.http.errors import HttpError
+from service.api.http.web_worker.arriving_requests import ARRIVED_S
 from service.runtime import logs, metrics
 
 HEADER = "X-Request-Id"

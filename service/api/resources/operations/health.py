@@ -12,10 +12,10 @@ from typing import Any
 
 from flask import Response, current_app, request
 
-from service.api.http import draining
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import CONTENT_TYPE, RETRY_AFTER_S, problem, response_name
 from service.api.http.metrics import MetricsPage
+from service.api.http.web_worker import draining
 from service.schemas.base import ProblemSchema
 from service.schemas.fields import Choice, FreeObject, Items, Schema, Text
 from service.usecases.diagnosis import DISK_FULL_BYTES

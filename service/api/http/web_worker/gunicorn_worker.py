@@ -1,7 +1,7 @@
 """gunicorn's threaded worker: no client, and no flood of requests, holds what others need.
 
-Set as `worker_class = "service.api.http.gunicorn_worker.ProblemWorker"`, with `limit_request_field_size` at 16380 so that an overlong
-request id is refused by the application, with its reasons. TLS is a proxy's work: this worker reads plain HTTP.
+Set as `worker_class = "service.api.http.web_worker.gunicorn_worker.ProblemWorker"`, with `limit_request_field_size` at 16380 so that an
+overlong request id is refused by the application, with its reasons. TLS is a proxy's work: this worker reads plain HTTP.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gunicorn import util  # type: ignore[import-untyped]
 from gunicorn.http import errors  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from service.api.http.arriving_requests import ARRIVED_S, ArrivingRequest
-from service.api.http.draining import IS_DRAINING
 from service.api.http.errors import CONTENT_TYPE, problem_body
-from service.api.http.fair_queue import FairQueue
 from service.api.http.request_ids import HEADER, SECURITY_HEADERS, new_request_id
+from service.api.http.web_worker.arriving_requests import ARRIVED_S, ArrivingRequest
+from service.api.http.web_worker.draining import IS_DRAINING
+from service.api.http.web_worker.fair_queue import FairQueue
 from service.domain.metrics import REQUESTS_REFUSED, REQUESTS_RUNNING, REQUESTS_WAITING, THREADS
 from service.runtime import metrics
 from service.schemas import strict_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.http.fair_queue import FairQueue
+from service.api.http.web_worker.fair_queue import FairQueue
 
 
 def test_a_client_leaves_a_thread_to_the_others() -> None:
