@@ -17,7 +17,7 @@ from service.web.assets import asset_address
 
 HTML = "text/html; charset=utf-8"
 Answer = Mapping[str, Any]
-SECTIONS = (("/", "Home"), ("/estimate", "Estimate"), ("/compare", "Compare"))
+SECTIONS = (("/", "Home"), ("/estimate", "Estimate"), ("/compare", "Compare"), ("/prices", "Prices"))
 """The pages that every page leads to: address and name."""
 
 
@@ -47,6 +47,7 @@ def environment() -> Environment:
         "short_name": headline.short_name,
         "money_range": lambda usd: headline.money_range(_range(usd)),
         "duration_range": lambda hours: headline.duration_range(_range(hours)),
+        "moment": lambda at: f"{headline.day(at)} {at:%H:%M} UTC",
         "days": lambda hours: f"{hours / headline.HOURS_PER_DAY:.3g}",
         "share": lambda value: f"{value:.0%}",
         "query": query_string,

@@ -22,7 +22,7 @@ RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=
 COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64,128&limit=10"
 PAGES = (
     *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
-    *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}"),
+    *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}", "/prices", "/prices?accelerator=H100"),
 )
 SERIOUS = ("serious", "critical")
 

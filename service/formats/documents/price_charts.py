@@ -1,0 +1,53 @@
+"""The chart of price history: the cheapest price of each provider over time. Slow to import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from service.formats.documents.charts import COLOURS, GREY, MORE_COLOURS, data, titled
+
+WIDTH, HEIGHT = 560, 240
+Change = Mapping[str, Any]
+
+
+def history_chart(changes: Sequence[Change]) -> alt.TopLevelMixin:
+    """Steps of the cheapest price by provider. `changes`: provider, what it is the price of, time, and price [USD], None: gone."""
+    rows = list(cheapest_over_time(changes))
+    names = list(dict.fromkeys(row["provider"] for row in rows))
+    shown = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
+    colour = alt.Color("provider:N", title=None, scale=alt.Scale(domain=names, range=shown))
+    lines = data(rows).mark_line(interpolate="step-after", point=True, strokeWidth=1.5)
+    drawn = lines.encode(x=alt.X("at:T", title=None), y=alt.Y("usd:Q", title="USD per accelerator-hour"), color=colour)
+    return titled(drawn, width=WIDTH, height=HEIGHT, title=_finding(rows))
+
+
+def cheapest_over_time(changes: Sequence[Change]) -> Iterator[dict[str, Any]]:
+    """A row whenever a provider's cheapest price is another, in the order of the changes."""
+    current: dict[str, dict[str, float]] = {}
+    last: dict[str, float] = {}
+    for change in changes:
+        of_provider = current.setdefault(change["provider"], {})
+        if change["usd"] is None:
+            of_provider.pop(change["of"], None)
+        else:
+            of_provider[change["of"]] = change["usd"]
+        cheapest = min(of_provider.values(), default=None)
+        if cheapest is not None and cheapest != last.get(change["provider"]):
+            last[change["provider"]] = cheapest
+            yield {"provider": change["provider"], "at": change["at"], "usd": cheapest}
+
+
+def _finding(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Which provider's price moved most, and how far."""
+    ends: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        first, _ = ends.get(row["provider"], (row["usd"], 0.0))
+        ends[row["provider"]] = first, row["usd"]
+    moves = {name: last / first - 1 for name, (first, last) in ends.items() if first}
+    most = max(moves, key=lambda name: abs(moves[name]), default=None)
+    if most is None or not moves[most]:
+        return "No price has moved"
+    return f"{most} moved most: {moves[most]:+.0%}"

@@ -1,0 +1,132 @@
+"""/prices: what each provider asks for each accelerator, how old that is, how it moved, and which source fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, redirect, request, url_for
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from providers.offer import PRICINGS
+from service.api.http.auth import needs, principal, team_context
+from service.api.http.request_body import read_form
+from service.schemas.listings import offer_entry
+from service.usecases.prices.catalog import find_offers, find_price_changes
+from service.usecases.prices.known_names import find_accelerators
+from service.usecases.prices.providers import ProviderEntry, list_providers, refresh_now
+from service.web.blueprint import blueprint
+from service.web.forms import FormField, filled
+from service.web.rendering import page, query_string
+
+PRICING = "on_demand"
+MOST_CHANGES = 1000
+MOST_OFFERS = 20
+STATE_WORDS: Mapping[str, tuple[str, str]] = {
+    "ok": ("good", "fresh"),
+    "stale": ("warning", "old"),
+    "failing": ("bad", "failing"),
+    "never_asked": ("warning", "not asked yet"),
+    "offline": ("warning", "offline"),
+    "not_configured": ("", "not configured"),
+    "off": ("", "left out by OUTLAY_PROVIDERS"),
+}
+"""A source's state as people read it, with its class."""
+Body = dict[str, Any]
+FIELDS = (
+    FormField("accelerator", "Accelerator", "H100", known="accelerators"),
+    FormField("pricing", "Pricing", choices=PRICINGS),
+)
+
+
+@blueprint.get("/prices")
+def show_prices() -> Response:
+    """The matrix of cheapest prices, the selected accelerator's offers and history, and the sources"""
+    fields = filled(request.args.items())
+    context = team_context()
+    pricing = fields.get("pricing", PRICING)
+    book, offers = find_offers(context, {"pricing": pricing, **({"accelerator": fields["accelerator"]} if "accelerator" in fields else {})})
+    now = context.clock()
+    rows = [offer_entry(offer, stale=book.is_stale(offer, now)) for offer in offers]
+    sources = [_source(entry) for entry in list_providers(context)]
+    content: Body = {
+        "form": FIELDS,
+        "fields": {"pricing": PRICING, **fields},
+        "matrix": _matrix(rows),
+        "columns": sorted({row["provider"] for row in rows}),
+        "offers": sorted(rows, key=lambda row: row["usd_per_accelerator_hour"])[:MOST_OFFERS] if "accelerator" in fields else [],
+        "found": len(rows),
+        "has_history": "accelerator" in fields and bool(_changes(fields)),
+        "sources": sources,
+        "fresh": sum(source["state"] == "ok" for source in sources),
+        "failing": [source["name"] for source in sources if source["state"] == "failing"],
+        "is_offline": any(source["state"] == "offline" for source in sources),
+        "may_refresh": principal().may("admin"),
+        "accelerators": [accelerator.name for accelerator in find_accelerators({})],
+        "snapshot": book.name,
+        "query": query_string(fields),
+        "links": {name: query_string({**fields, "accelerator": name}) for name in {row["accelerator"] for row in rows}},
+    }
+    return page("prices/page.html", **content)
+
+
+@blueprint.get("/prices/history.svg")
+def show_price_history() -> Response:
+    """How the prices of an accelerator moved"""
+    fields = filled(request.args.items())
+    changes = _changes(fields)
+    if not changes:
+        raise NotFound
+    from service.formats.documents.price_charts import history_chart
+    from service.web.charts import chart_response
+
+    return chart_response(history_chart(changes))
+
+
+@blueprint.post("/prices/refresh")
+@needs("admin")
+def refresh_source() -> BaseResponse:
+    """Fetch from a source now"""
+    refresh_now(team_context(), read_form().get("name", ""))
+    return redirect(url_for("web.show_prices"), HTTPStatus.SEE_OTHER)
+
+
+def _source(entry: ProviderEntry) -> Body:
+    """A source with its state in words."""
+    shape, words = STATE_WORDS[entry.state]
+    return {
+        "name": entry.name,
+        "state": entry.state,
+        "shape": shape,
+        "words": words,
+        "note": entry.last_error or entry.missing or "",
+        "offers": entry.offers,
+        "at": entry.last_success_at,
+        "next": entry.next_refresh_at,
+        "may_be_asked": entry.state not in ("off", "offline", "not_configured"),
+    }
+
+
+def _changes(fields: Mapping[str, str]) -> list[Body]:
+    """How the cheapest list price of each provider moved, oldest first."""
+    given = {"pricing": fields.get("pricing", PRICING), "accelerator": fields.get("accelerator", "")}
+    found = find_price_changes(team_context(), given, MOST_CHANGES, None)
+    return [
+        {
+            "provider": change.provider,
+            "at": change.observed_at.isoformat(),
+            "usd": None if change.usd_per_hour is None else float(change.usd_per_hour / change.accelerator_count),
+            "of": f"{change.provider} {change.region} {change.instance_type}",
+        }
+        for change in reversed(found)
+    ]
+
+
+def _matrix(rows: Iterable[Body]) -> dict[str, dict[str, Body]]:
+    """The cheapest offer of each accelerator at each provider, fresh before old."""
+    cheapest: dict[str, dict[str, Body]] = {}
+    for row in sorted(rows, key=lambda row: (row["stale"], row["usd_per_accelerator_hour"])):
+        cheapest.setdefault(row["accelerator"], {}).setdefault(row["provider"], row)
+    return dict(sorted(cheapest.items()))

@@ -1,0 +1,110 @@
+"""/prices: what each provider asks, how old it is, how it moved, and which source fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.config import Settings
+from service.formats.documents.price_charts import cheapest_over_time
+from service.usecases.prices.refresh import refresh_prices
+from tests.contract.doors import House, house
+from tests.contract.web.visitor import Visitor, text_of, words_of
+
+
+@pytest.fixture
+def doors(settings: Settings) -> Iterator[House]:
+    """A service with keys and the shipped prices, read once."""
+    with house(settings) as made:
+        refresh_prices(made.context, {"provider": "snapshot"}, lambda *_: None)
+        yield made
+
+
+def test_the_matrix_has_the_cheapest_price_of_each_provider(client: FlaskClient) -> None:
+    """Fresh before old, by the pricing that is chosen."""
+    text = text_of(client.get("/prices?pricing=spot"))
+    offers = client.get("/v1/offers?pricing=spot&accelerator=NVIDIA-H200-141GB-SXM&limit=1000").get_json()["items"]
+    row = re.search(r"<tr><th[^>]*><a[^>]*>H200-141GB</a></th>(.*?)</tr>", text)
+    assert row is not None
+    columns = re.findall(r'<th scope="col" class="n">([^<]+)</th>', text.partition("Sources")[0])
+    shown = dict(zip(columns, re.findall(r"<td[^>]*>([^<]*)</td>", row[1]), strict=False))
+    for provider in {offer["provider"] for offer in offers}:
+        ours = sorted((offer["stale"], offer["usd_per_accelerator_hour"]) for offer in offers if offer["provider"] == provider)
+        assert shown[provider] == f"{ours[0][1]:.2f}", provider
+
+
+def test_an_accelerator_leads_to_its_offers(client: FlaskClient) -> None:
+    """Each with the day it was read and its source, the cheapest first."""
+    link = re.search(r'<a href="(/prices\?[^"]+)">H100-80GB</a>', text_of(client.get("/prices")))
+    assert link is not None
+    page = client.get(unescape(link[1]))
+    prices = [float(found) for found in re.findall(r'<td class="n">(\d+\.\d\d)</td><td class="machine">', text_of(page))]
+    assert prices
+    assert prices == sorted(prices)
+    offers = client.get("/v1/offers?accelerator=NVIDIA-H100-80GB-SXM&pricing=on_demand&limit=1000").get_json()["items"]
+    cheapest = min(offers, key=lambda offer: float(offer["usd_per_accelerator_hour"]))
+    assert prices[0] == round(cheapest["usd_per_accelerator_hour"], 2)
+    assert cheapest["source"] in words_of(page)
+
+
+def test_a_name_that_is_not_known_is_said_on_a_page(client: FlaskClient) -> None:
+    """With names that are near."""
+    page = client.get("/prices?accelerator=H1000")
+    assert page.status_code == 422
+    assert "H100" in words_of(page)
+
+
+def test_every_source_says_how_it_stands(client: FlaskClient) -> None:
+    """In words and shape."""
+    text = words_of(client.get("/prices"))
+    for source in client.get("/v1/providers?limit=100").get_json()["items"]:
+        assert source["name"] in text
+    assert "Nothing is fetched, as OUTLAY_OFFLINE is set" in text
+
+
+def test_only_an_administrator_reads_a_source(doors: House) -> None:
+    """Others see no button, and are refused."""
+    reader, admin = Visitor(doors), Visitor(doors)
+    reader.sign_in("we may all but admin")
+    admin.sign_in("ours")
+    assert "/prices/refresh" not in text_of(reader.open("/prices"))
+    refused = reader.send("/prices/refresh", {"csrf_token": reader.form_token(), "name": "snapshot"})
+    assert refused.status_code == 403
+    assert "/prices/refresh" in text_of(admin.open("/prices"))
+    assert admin.send("/prices/refresh", {"csrf_token": admin.form_token(), "name": "aws"}).status_code == 409
+    assert admin.send("/prices/refresh", {"csrf_token": admin.form_token(), "name": "nobody"}).status_code == 404
+
+
+def test_history_is_drawn_where_there_is_any(doors: House, client: FlaskClient) -> None:
+    """Of the accelerator and the pricing that are chosen; prices that were never read have none."""
+    visitor = Visitor(doors)
+    visitor.sign_in("ours")
+    assert "history.svg" in text_of(visitor.open("/prices?accelerator=H100"))
+    drawn = visitor.open("/prices/history.svg?accelerator=H100")
+    assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
+    assert client.get("/prices/history.svg?accelerator=H100").status_code == 404
+    assert "history.svg" not in text_of(client.get("/prices?accelerator=H100"))
+
+
+def change(provider: str, of: str, at: int, usd: float | None) -> dict[str, Any]:
+    """A row of price history."""
+    return {"provider": provider, "of": of, "at": at, "usd": usd}
+
+
+def test_the_cheapest_price_follows_what_is_sold() -> None:
+    """A cheaper offer takes over, its end gives back, what changes nothing draws nothing."""
+    changes = [
+        change("a", "x", 1, 3.0),
+        change("a", "y", 2, 4.0),
+        change("b", "x", 2, 5.0),
+        change("a", "y", 3, 2.0),
+        change("a", "y", 4, None),
+        change("a", "x", 5, None),
+    ]
+    found = [(row["provider"], row["at"], row["usd"]) for row in cheapest_over_time(changes)]
+    assert found == [("a", 1, 3.0), ("b", 2, 5.0), ("a", 3, 2.0), ("a", 4, 3.0)]
