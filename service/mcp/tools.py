@@ -15,7 +15,7 @@ OPTIONS = 10
 UNTYPED = frozenset(
     {
         *("Rl", "CarriedEfficiency", "Failures", "Storage", "Network", "Personnel", "Energy", "Overhead", "Quota", "ProgramRequest"),
-        *("OnPrem", "Variant", "Parallelism", "OptimalServingTerms", "FleetRefresh"),
+        *("OnPrem", "Variant", "Parallelism", "OptimalServingTerms", "FleetRefresh", "RunEvaluation"),
     }
 )
 """Parts of requests whose fields the list of tools does not state. They are checked all the same; `outlay://schemas/{kind}` states them."""
