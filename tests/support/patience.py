@@ -12,9 +12,11 @@ import pytest
 
 PATIENCE_S = 120.0
 """Longer than anything takes that is not hung [s]."""
+IMPATIENCE_S = 0.25
+"""As the service waits for Redis where nobody tests [s]."""
+REDIS_WAITS = ("service.cache.TIMEOUT_S", "service.queue.PING_S")
 STORE_WAITS = (
-    "service.cache.TIMEOUT_S",
-    "service.queue.PING_S",
+    *REDIS_WAITS,
     "service.prices.catalog.MAX_WAIT_S",
     "service.prices.catalog.FIRST_MAX_WAIT_S",
     "service.store.hang_guard.PING_S",
@@ -31,9 +33,9 @@ HTTP_WAITS = (
 
 
 @contextmanager
-def patient(waits: tuple[str, ...]) -> Iterator[None]:
-    """Waits of the service, by where they stand, outlast a busy machine in the block."""
+def patient(waits: tuple[str, ...], seconds: float = PATIENCE_S) -> Iterator[None]:
+    """Waits of the service, by where they stand, are of so many seconds in the block: they outlast a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
         for wait in waits:
-            patch.setattr(wait, PATIENCE_S)
+            patch.setattr(wait, seconds)
         yield

@@ -17,6 +17,7 @@ from service.cache import BREAKER_S, COUNTERS_DIR, FileCounter, MemoryCache, Red
 from service.config import Settings
 from tests.contract.doors import House, house, is_problem
 from tests.integration.outages import own_redis
+from tests.support.patience import PATIENCE_S
 
 QUOTA = 20
 PATH = "/v1/models?limit=1"
@@ -108,9 +109,10 @@ def test_all_processes_of_a_machine_count_together_without_redis(
     assert counter.count("key", 60) == (1, 60.0)
 
 
-def test_requests_go_on_without_redis(settings: Settings, tmp_path: Path) -> None:
+def test_requests_go_on_without_redis(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed: each process counts by itself, nobody gets an error, and Redis is left alone for a while."""
     with own_redis(tmp_path) as redis, limited(settings, redis.url) as doors:
+        monkeypatch.setattr(caches, "TIMEOUT_S", PATIENCE_S)
         assert [answer.status_code for answer in burst(doors, 5)] == 5 * [200]
         redis.hurt("killed")
         answers = burst(doors, QUOTA + 1)
@@ -118,15 +120,14 @@ def test_requests_go_on_without_redis(settings: Settings, tmp_path: Path) -> Non
         assert allowance(answers[0])[0] == QUOTA - 1
 
 
-def test_a_hung_redis_costs_one_timeout(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hung_redis_costs_one_timeout(settings: Settings, tmp_path: Path) -> None:
     """Stopped in the middle of its work: asked once while the breaker is open, for counts and for the cache together."""
     with own_redis(tmp_path) as redis, limited(settings, redis.url) as doors:
-        burst(doors, 1)
         cache = doors.context.cache
         assert isinstance(cache, RedisCache)
-        monkeypatch.setattr(caches, "TIMEOUT_S", 0.25)
         now = [1000.0]
-        cache._clock, cache._client = lambda: now[0], None
+        cache._clock = lambda: now[0]
+        burst(doors, 1)
         redis.hurt("paused")
         assert [answer.status_code for answer in burst(doors, 3)] == 3 * [200]
         assert cache._closed_until == now[0] + BREAKER_S
