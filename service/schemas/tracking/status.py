@@ -6,6 +6,7 @@ from service.domain.summary import Summary
 from service.domain.tracking import status
 from service.schemas.derive import derive, schema_of
 from service.schemas.fields import Part, Text
+from service.schemas.programs.answer import ProgramAnswerSchema  # noqa: F401  (describes the ways on from gates first)
 
 ORIGIN = {
     "price_snapshot": Text(required=True, allow_none=True, description="Price snapshot of the plan; null: no plan"),

@@ -54,7 +54,7 @@ def _moves(result: StatusResult) -> Mapping[str, timedelta]:
 
 
 def _moved(dates: FinishDates, moves: Mapping[str, timedelta], earliest: date) -> FinishDates:
-    return FinishDates(*(max(earliest, getattr(dates, name) + moves[name]) for name in PERCENTILES))
+    return FinishDates(*sorted(max(earliest, getattr(dates, name) + moves[name]) for name in PERCENTILES))
 
 
 def _runs(result: StatusResult, moves: Mapping[str, timedelta]) -> Iterator[ReportedActivity]:

@@ -30,6 +30,7 @@ from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, 
 from tests.support.libreoffice import recalculate
 
 HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
+STORY = Path(__file__).parents[3] / "examples" / "tracking" / "program-1b-64.json"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "program-1b-64.json"
 NAMES = dict.fromkeys(("program", "main", "cause", "text", "line", "metric"), HOSTILE)
 
@@ -237,6 +238,36 @@ def document(alone: FlaskClient, planned: Body) -> Callable[[str], bytes]:
     """The report in another format."""
     url = f"/v1/track/programs/{planned['program']['id']}/report?as_of=2026-02-05T00:00:00Z&author=A.%20Lead"
     return lambda wanted: alone.get(f"{url}&format={wanted}").get_data()
+
+
+@pytest.fixture(scope="module")
+def example(alone: FlaskClient) -> Body:
+    """The report of the example, sent as docs/tracking.md says."""
+    story = json.loads(STORY.read_text(encoding="utf-8"))
+    plan = json.loads((STORY.parent / story["plan"]).read_text(encoding="utf-8"))
+    program = made(alone, "/v1/track/programs", {**story["program"], "plan": plan})["id"]
+    for run in story["runs"]:
+        tracked = made(alone, f"/v1/track/programs/{program}/runs", {"name": run["name"], "tier": run["tier"]})["id"]
+        taken = made(alone, f"/v1/track/runs/{tracked}/events", {"events": run["events"]})
+        assert taken == {"accepted": len(run["events"]), "duplicates": 0, "rejected": []}
+    answer = alone.get(f"/v1/track/programs/{program}/report", query_string={"as_of": story["as_of"], "author": story["author"]})
+    found: Body = answer.get_json()
+    return found
+
+
+def test_the_example_shows_what_a_report_is_for(example: Body) -> None:
+    """A guardrail broken, a risk that draws on the reserve, gates decided, energy beside the plan; ranges of days in order."""
+    status = example["status"]
+    assert [each["breached"] for each in status["guardrails"]] == [True]
+    assert status["reserve"]["drawn_usd"] == 500
+    assert {part["part"] for part in status["budget"]["parts"]} == {"compute", "around the runs", "people", "reserve"}
+    assert status["energy"]["mwh"]["used"] > status["energy"]["mwh"]["planned_to_date"]
+    finishes = [list(entry["finish"].values()) for entry in example["calendar"] if entry["finish"]]
+    assert all(days == sorted(days) for days in finishes)
+    assert [entry["what"] for entry in example["calendar"] if entry["kind"] == "gate" and entry["done"]] == [
+        "gate: prototype",
+        "gate: validation",
+    ]
 
 
 class TestForFinance:

@@ -21,6 +21,8 @@ from service.formats.documents.sections import DocumentSection, DocumentTable
 TEMPLATE = "templates/report.typ"
 MOST_ROWS = 60
 """Rows of a table; the other formats have all."""
+HALF_WIDTH = ("quality", "losses", "spend", "energy")
+"""Sections whose charts stand two side by side."""
 WRAPPED = 26
 """Characters of a cell from which its column is as wide as there is room."""
 
@@ -53,18 +55,16 @@ def _section(section: DocumentSection, charts: list[str]) -> dict[str, Any]:
         "title": section.title,
         "listed": [*section.listed, *more],
         "charts": charts,
+        "half": section.name in HALF_WIDTH,
         "tables": [_table(each) for each in section.tables],
     }
 
 
 def _table(table: DocumentTable) -> dict[str, Any]:
-    """A table for the template; `wide`: columns that share the room that is left."""
+    """A table for the template; `wide`: columns that share the room that is left. Long names may break after their underscores."""
     columns = range(len(table.head))
     longest = [max(len(row[column]) for row in table.rows) for column in columns]
     wide = [column for column in columns if column not in table.numeric and longest[column] > WRAPPED]
-    rows = (
-        [list(row) for row in (*table.rows[: MOST_ROWS - 1], table.rows[-1])]
-        if len(table.rows) > MOST_ROWS
-        else [list(row) for row in table.rows]
-    )
+    shown = table.rows if len(table.rows) <= MOST_ROWS else [*table.rows[: MOST_ROWS - 1], table.rows[-1]]
+    rows = [[cell.replace("_", "_\N{ZERO WIDTH SPACE}") for cell in row] for row in shown]
     return {"head": table.head, "rows": rows, "numeric": sorted(table.numeric), "wide": wide, "total": table.total}
