@@ -47,10 +47,10 @@ class BudgetBridge:
 class PlannedAndUsed:
     """A quantity by plan and as used; null where the plan does not have it or hours are not reported."""
 
-    planned: Annotated[float | None, Doc("Planned for the whole program")]
-    planned_to_date: Annotated[float | None, Doc("Planned for the work done so far")]
-    used: Annotated[float | None, Doc("Used so far")]
-    forecast: Annotated[float | None, Doc("Forecast for the whole program, at the median")]
+    planned: Annotated[float | None, Doc("Planned for the whole program", "unit of the quantity")]
+    planned_to_date: Annotated[float | None, Doc("Planned for the work done so far", "unit of the quantity")]
+    used: Annotated[float | None, Doc("Used so far", "unit of the quantity")]
+    forecast: Annotated[float | None, Doc("Forecast for the whole program, at the median", "unit of the quantity")]
 
 
 @dataclass(frozen=True, slots=True)
