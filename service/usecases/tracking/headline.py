@@ -116,6 +116,12 @@ def _notes(baseline: ProgramBaseline, status: ProgramStatus, money: _Limit | Non
         yield f"Whether the budget will do is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."
     if money and not time:
         yield f"Whether it will be in time is not known: {_reason(status, 'finish', 'no deadline is stated')}."
+    if money and money.over > 0 and status.reserve and status.reserve.left_usd > 0:
+        left = status.reserve.left_usd
+        yield (
+            f"The forecast holds the whole reserve as spent: {left:,.0f} USD of it are not drawn, which is"
+            f" {'enough for the overrun' if left >= money.over else f'{money.over - left:,.0f} USD less than the overrun'}."
+        )
     if status.deadline_missed:
         yield f"The deadline, {baseline.deadline}, has passed."
     if status.gate.due:

@@ -260,6 +260,7 @@ def test_the_example_shows_what_a_report_is_for(example: Body) -> None:
     status = example["status"]
     assert [each["breached"] for each in status["guardrails"]] == [True]
     assert status["reserve"]["drawn_usd"] == 500
+    assert any("not drawn, which is enough for the overrun" in note for note in example["headline"]["notes"])
     assert {part["part"] for part in status["budget"]["parts"]} == {"compute", "around the runs", "people", "reserve"}
     assert status["energy"]["mwh"]["used"] > status["energy"]["mwh"]["planned_to_date"]
     finishes = [list(entry["finish"].values()) for entry in example["calendar"] if entry["finish"]]
