@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from service.domain.procurement.answer import BuyOrRent
 from service.schemas.derive import derive
+from service.schemas.training.answer import EstimateAnswerSchema  # noqa: F401  (describes estimates first)
 
 BuyOrRentAnswerSchema = derive(BuyOrRent)

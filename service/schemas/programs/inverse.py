@@ -7,6 +7,7 @@ from service.schemas.derive import derive
 from service.schemas.fields import Choice, Count, Day, NotNegative, Number, Part, Schema
 from service.schemas.programs.fields import MAX_DAYS
 from service.schemas.scaling.optimum_request import MOST_SPENT
+from service.schemas.training.answer import EstimateAnswerSchema  # noqa: F401  (describes estimates first)
 from service.schemas.training.machine import MAX_ACCELERATORS
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.programs.inverse import InverseAnswer
