@@ -25,6 +25,7 @@ workers = _settings.web_workers
 worker_class = "service.api.http.web_worker.gunicorn_worker.ProblemWorker"  # gthread, with our answers to what is no request
 threads = 4
 worker_connections = 1000  # most of them kept alive or still sending, which takes no thread
+keepalive = 10  # longer than clients wait between two looks at a job: a connection that ends as it is used again is an error there
 timeout = 30
 graceful_timeout = 25 + _settings.drain_seconds
 max_requests = 5000

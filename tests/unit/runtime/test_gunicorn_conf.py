@@ -1,0 +1,20 @@
+"""gunicorn's configuration against what clients do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from service.api.http.blueprint import POLL_AFTER_S
+from service.config import Settings, to_env
+from tests.integration.test_serve import ROOT
+
+CLIENTS_KEEP_S = 4
+"""How long Node's fetch keeps an idle connection where the server says nothing of it (undici, keepAliveTimeout)."""
+
+
+def test_a_connection_outlasts_the_pause_of_a_client_that_waits_for_a_job(settings: Settings) -> None:
+    """Else it ends as it is used again: the client sees a closed connection where an answer was due."""
+    script = "from service.runtime import gunicorn_conf; print(gunicorn_conf.keepalive)"
+    ran = subprocess.run([sys.executable, "-c", script], env=to_env(settings), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(ran.stdout) > max(2 * POLL_AFTER_S, CLIENTS_KEEP_S)
