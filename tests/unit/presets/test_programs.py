@@ -27,6 +27,7 @@ SHARES = {
 COUNTS = {
     *("sign_off_days", "accelerators_factor", "report_every_days", "prompt_tokens", "scored_tokens", "generated_tokens"),
     *("start_minutes", "checkpoint_months", "sign_off_hours_per_day"),
+    "committed_usd",
 }
 CHOICES = {"blocking", "taken", "overheads_before_runs", "evaluation_blocking", "evaluation_at"}
 """Defaults that are no numbers."""

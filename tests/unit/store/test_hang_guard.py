@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from service.domain.errors import StoreUnavailable
-from service.store.hang_guard import PING_S, PROBE_S, REMEMBER_S, HangGuard
+from service.store import hang_guard
+from service.store.hang_guard import PROBE_S, REMEMBER_S, HangGuard
 
 
 class Database:
@@ -36,11 +37,11 @@ def test_one_thread_at_a_time_waits_for_a_hung_database() -> None:
     database.answers = False
     assert not database.guard.answers()
     database.refuses()
-    assert database.pings == [PING_S]
+    assert database.pings == [hang_guard.PING_S]
     database.now_s = REMEMBER_S
     database.refuses()
     database.refuses()
-    assert database.pings == [PING_S, PROBE_S]
+    assert database.pings == [hang_guard.PING_S, PROBE_S]
 
 
 def test_an_answered_ping_lets_statements_in_again() -> None:
@@ -51,4 +52,4 @@ def test_an_answered_ping_lets_statements_in_again() -> None:
     database.answers, database.now_s = True, REMEMBER_S
     database.guard.check()
     database.guard.check()
-    assert database.pings == [PING_S, PROBE_S]
+    assert database.pings == [hang_guard.PING_S, PROBE_S]
