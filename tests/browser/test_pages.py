@@ -71,7 +71,15 @@ def view(browser: Browser, *, width: int = 1280, scheme: str = "light", scripts:
         yield made
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+LOOKS = [
+    (1280, "light"),
+    (390, "dark"),
+    pytest.param(1280, "dark", marks=pytest.mark.soak),
+    pytest.param(390, "light", marks=pytest.mark.soak),
+]
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_is_quiet_accessible_and_of_one_host(service: str, browser: Browser, width: int, scheme: str) -> None:
     """The console says nothing, axe finds nothing serious, no other host is asked, and nothing is wider than the screen."""
     for path in PAGES:
