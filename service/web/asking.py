@@ -39,8 +39,11 @@ class Asked:
 
 
 def present_fields() -> dict[str, str]:
-    """The filled fields of the present request's address, without those that say how the page looks."""
-    return filled((name, value) for name, value in request.args.items() if name not in PAGE_FIELDS)
+    """The filled fields of the present request's address, without those that say how the page looks.
+
+    A form and an assumption may have a field of one name: the filled one counts.
+    """
+    return filled((name, value) for name, value in request.args.items(multi=True) if name not in PAGE_FIELDS)
 
 
 def read_fields(fields: Fields, body: Body, schema: Schema) -> Asked:

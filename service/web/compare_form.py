@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from service.schemas.comparison.request import CompareRequestSchema
-from service.web.forms import Fields, FormField, choices_at, request_of, with_model
+from service.web.forms import Fields, FormField, choices_at, joined_lists, request_of, split_lists, with_model
 
 REQUEST = CompareRequestSchema()
 MODEL = "model"
@@ -48,25 +48,10 @@ MORE_FIELDS = (
 
 def compare_request(fields: Fields) -> dict[str, Any]:
     """The request that the form's fields say."""
-    single = {name: value for name, value in fields.items() if name not in LISTS}
-    several = {
-        f"{name}.{at}": part.strip()
-        for name, value in fields.items()
-        if name in LISTS
-        for at, part in enumerate(part for part in value.split(",") if part.strip())
-    }
-    return request_of(with_model(single, MODEL, "workload.") | several)
+    return request_of(with_model(split_lists(fields, LISTS), MODEL, "workload."))
 
 
 def compare_fields(fields: Fields) -> dict[str, str]:
     """The fields as the form shows them: a model in one field, lists with commas."""
-    shown: dict[str, str] = {}
-    for name, value in fields.items():
-        above, _, last = name.rpartition(".")
-        if above in LISTS and last.isdigit():
-            shown[above] = f"{shown[above]}, {value}" if above in shown else value
-        elif name in ("workload.model.preset", "workload.model.params"):
-            shown[MODEL] = value
-        else:
-            shown[name] = value
-    return shown
+    models = ("workload.model.preset", "workload.model.params")
+    return {MODEL if name in models else name: value for name, value in joined_lists(fields, LISTS).items()}

@@ -1,20 +1,15 @@
-"""The form of an estimate: its fields, what they say as a request, and which assumptions it can change."""
+"""The form of an estimate: its fields and what they say as a request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from service.schemas.fields import Part
 from service.schemas.training.request import EstimateRequestSchema
-from service.web.forms import Fields, FormField, choices_at, field_at, label_of, request_of, with_model
+from service.web.forms import Fields, FormField, choices_at, request_of, with_model
 
 REQUEST = EstimateRequestSchema()
 MODEL = "model"
 """One field for a preset's name and for a size."""
-Answer = Mapping[str, Any]
-
 
 MAIN_FIELDS = (
     FormField(MODEL, "Model", "llama-3-70b, or a size: 70B", known="models"),
@@ -41,17 +36,6 @@ MORE_FIELDS = (
 NAMED = frozenset(field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)) | {"model.preset", "model.params"}
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """Something that was assumed. `section`: the part of the request; `name`: the field that states it, empty where the form cannot."""
-
-    section: str
-    label: str
-    value: str
-    source: str
-    name: str
-
-
 def estimate_request(fields: Fields) -> dict[str, Any]:
     """The request that the form's fields say."""
     return request_of(with_model(fields, MODEL, ""))
@@ -69,27 +53,3 @@ def form_fields(fields: Fields) -> dict[str, str]:
 def other_fields(fields: Fields) -> dict[str, str]:
     """Stated fields that have no place of their own in the form."""
     return {name: value for name, value in fields.items() if name not in NAMED}
-
-
-def assumptions_of(answer: Answer) -> Iterator[Assumption]:
-    """The answer's assumptions; those that are a single value can be changed."""
-    for entry in answer["assumptions"]:
-        path, value = str(entry["field"]), entry["value"]
-        changeable = not isinstance(value, (dict, list)) and value is not None and _is_single(path)
-        section, _, below = path.partition(".")
-        yield Assumption(section.replace("_", " "), label_of(below), _shown(value), str(entry["source"]), path if changeable else "")
-
-
-def _is_single(path: str) -> bool:
-    field = field_at(REQUEST, path)
-    return field is not None and not isinstance(field, Part)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)

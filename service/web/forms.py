@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from marshmallow import Schema as MarshmallowSchema
 
 from service.schemas.base import pointers
-from service.schemas.fields import Choice, Part, Schema
+from service.schemas.fields import Choice, Items, Part, Schema
 
 Fields = Mapping[str, str]
+DEEPEST = 20
+"""Parts of a dotted name; what is below stays one part, which no request has."""
+_PLACE = re.compile(r"\d{1,3}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|-?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 
 
@@ -34,7 +37,10 @@ def field_at(schema: Schema, path: str) -> Any:
     below: MarshmallowSchema | None = schema
     field: Any = None
     for part in path.split("."):
-        field = below.fields.get(part) if below is not None else None
+        if isinstance(field, Items):
+            field = field.inner if _PLACE.fullmatch(part) else None
+        else:
+            field = below.fields.get(part) if below is not None else None
         below = field.schema if isinstance(field, Part) else None
     return field
 
@@ -60,6 +66,33 @@ def with_model(fields: Fields, name: str, above: str) -> dict[str, str]:
     return stated
 
 
+def split_lists(fields: Fields, lists: Collection[str]) -> dict[str, str]:
+    """The fields with each of several values between commas as one of its own."""
+    made: dict[str, str] = {}
+    for name, text in fields.items():
+        values = [part.strip() for part in text.split(",") if part.strip()] if name in lists else None
+        made |= {name: text} if values is None else {f"{name}.{at}": value for at, value in enumerate(values)}
+    return made
+
+
+def joined_lists(fields: Fields, lists: Collection[str]) -> dict[str, str]:
+    """The fields as a form shows them: the values of a list in one, with commas."""
+    made: dict[str, str] = {}
+    for name, value in fields.items():
+        above, _, last = name.rpartition(".")
+        if above in lists and _PLACE.fullmatch(last):
+            made[above] = f"{made[above]}, {value}" if above in made else value
+        else:
+            made[name] = value
+    return made
+
+
+def places_of(fields: Fields, above: str) -> list[str]:
+    """The places of a list of parts that fields state, in order: those of `own.0.name` and `own.2.name` are 0 and 2."""
+    below = (name.removeprefix(f"{above}.").partition(".")[0] for name in fields if name.startswith(f"{above}."))
+    return sorted({place for place in below if _PLACE.fullmatch(place)}, key=int)
+
+
 def filled(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The fields that are not blank, without spaces around them."""
     return {name: value.strip() for name, value in fields if value.strip()}
@@ -69,11 +102,12 @@ def request_of(fields: Fields) -> dict[str, Any]:
     """The request as JSON that fields by dotted names say. A part that is a number is a place in a list."""
     made: dict[str, Any] = {}
     for name, text in fields.items():
-        *above, last = name.split(".")
+        *above, last = name.split(".", DEEPEST)
         node = made
         for part in above:
-            below = node.setdefault(part, {})
-            node = below if isinstance(below, dict) else node.setdefault(part, {})
+            if not isinstance(node.get(part), dict):
+                node[part] = {}
+            node = node[part]
         node[last] = value_of(text)
     return {name: _with_lists(value) for name, value in made.items()}
 
@@ -92,7 +126,7 @@ def _with_lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     below = {name: _with_lists(each) for name, each in value.items()}
-    if below and all(name.isdigit() for name in below):
+    if below and all(map(_PLACE.fullmatch, below)):
         return [below[name] for name in sorted(below, key=int)]
     return below
 

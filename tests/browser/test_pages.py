@@ -20,9 +20,11 @@ from tests.integration.test_serve import ROOT, spaced_in, status
 
 RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
 COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64,128&limit=10"
+PURCHASE = "demand.accelerator=H100&demand.count=256&demand.years=3&own.0.capex_usd_per_accelerator=32000"
 PAGES = (
     *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
     *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}", "/prices", "/prices?accelerator=H100"),
+    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}"),
 )
 SERIOUS = ("serious", "critical")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -16,12 +17,12 @@ from service.api.http.budgets import uses
 from service.schemas.training.presenters import answered
 from service.usecases.prices.known_names import find_accelerators, find_models
 from service.web.asking import Asked, Body, ask, keep_asked, present_fields, read_fields
+from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
 from service.web.estimate_form import (
     MAIN_FIELDS,
     MORE_FIELDS,
     REQUEST,
-    assumptions_of,
     estimate_request,
     form_fields,
     other_fields,
@@ -108,7 +109,7 @@ def _content(asked: Asked) -> Body:
 
 
 def _answer_content(asked: Asked, answer: Body) -> Body:
-    assumptions = list(assumptions_of(answer))
+    assumptions = list(assumptions_of(answer["assumptions"], REQUEST))
     sections = dict.fromkeys(entry.section for entry in assumptions if entry.name)
     return {
         "assumptions": assumptions,
@@ -118,8 +119,8 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "layout": _layout(answer["throughput"]["parallelism"]),
         "charts": [name for name in CHARTS if name != "cost" or answer["cost"]["total_usd"]],
         "request_json": json.dumps(asked.request, indent=2),
-        "request_line": json.dumps(asked.request),
-        "settings": [f"--set {name}={value}" for name, value in fields_of(asked.request).items()],
+        "request_line": shlex.quote(json.dumps(asked.request)),
+        "settings": [f"--set {shlex.quote(f'{name}={value}')}" for name, value in fields_of(asked.request).items()],
     }
 
 

@@ -21,7 +21,7 @@ from service.web.forms import fields_of
 from service.web.rendering import page, query_string
 
 MOST_LISTED = 8
-PAGES = {"estimate": "/estimate", "compare": "/compare"}
+PAGES = {"estimate": "/estimate", "compare": "/compare", "buy_or_rent": "/buy-or-rent"}
 """Pages that take the request of a question, by its kind."""
 FRESH: Condition = "ok"
 NOT_ASKED: tuple[Condition, ...] = ("not_configured", "off")

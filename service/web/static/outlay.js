@@ -27,7 +27,10 @@ function showErrors(form, answered) {
     field.classList.toggle("wrong", Boolean(error));
     field.querySelector(".error")?.remove();
     input.toggleAttribute("aria-invalid", Boolean(error));
-    if (error) field.append(error);
+    if (error) {
+      field.append(error);
+      field.closest("details")?.setAttribute("open", "");
+    }
   }
 }
 

@@ -20,6 +20,7 @@ from tests.contract.web.visitor import Visitor, text_of, words_of
 
 COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64&limit=5"
 ESTIMATE = "model=7B&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
+PURCHASE = "demand.accelerator=H100&demand.count=256&own.0.capex_usd_per_accelerator=32000&trials=200"
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_a_session_may_do_what_its_key_may(visitor: Visitor) -> None:
     assert "scope write" in words_of(refused)
 
 
-@pytest.mark.parametrize("address", [f"/estimate/keep?{ESTIMATE}", f"/compare/keep?{COMPARISON}"])
+@pytest.mark.parametrize("address", [f"/estimate/keep?{ESTIMATE}", f"/compare/keep?{COMPARISON}", f"/buy-or-rent/keep?{PURCHASE}"])
 def test_a_kept_answer_opens_for_its_team_alone(doors: House, visitor: Visitor, address: str) -> None:
     """Another team is told that there is no such result."""
     visitor.sign_in("ours")

@@ -7,12 +7,13 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import INK, data, titled
+from service.formats.documents.charts import GREY, INK, data, titled
 from service.formats.documents.procurement.model import CashModel
 from service.formats.documents.procurement.words import COLOURS
 
 CURVE_SIZE = (500, 280)
 GRID_SIZE = (250, 190)
+WIDE_GRID_SIZE = (520, 280)
 LABEL_WIDTH = 190
 LABEL_GAP = 0.065
 DOLLARS = "replace(format(datum.value, '$~s'), 'G', 'B')"
@@ -33,7 +34,7 @@ def curves_chart(model: CashModel) -> alt.TopLevelMixin:
     most = max(row["usd"] for row in rows)
     ends = data(_end_labels(model, most))
     marks = ends.mark_point(filled=True, size=36, opacity=1, shape="square", xOffset=8).encode(x="month:Q", y="usd:Q", color=colour)
-    texts = ends.mark_text(align="left", dx=15, fontSize=10.5, limit=LABEL_WIDTH, color=INK)
+    texts = ends.mark_text(align="left", dx=15, fontSize=10.5, limit=LABEL_WIDTH)
     layers = [lines, marks, texts.encode(x="month:Q", y="usd:Q", text="label:N"), *_crossing(model)]
     width, height = CURVE_SIZE
     return titled(alt.layer(*layers), width=width, height=height)
@@ -60,13 +61,13 @@ def _crossing(model: CashModel) -> list[Any]:
     if own is None or month is None:
         return []
     rows = [{"month": month, "usd": float(model.cumulative(own)[month]), "label": f"month {month}"}]
-    point = data(rows).mark_point(filled=True, size=70, opacity=1, color=INK).encode(x="month:Q", y="usd:Q")
-    label = data(rows).mark_text(align="left", dx=6, dy=14, color=INK, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
+    point = data(rows).mark_point(filled=True, size=70, opacity=1, color=GREY).encode(x="month:Q", y="usd:Q")
+    label = data(rows).mark_text(align="left", dx=6, dy=14, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
     return [point, label]
 
 
-def grid_chart(model: CashModel) -> alt.TopLevelMixin | None:
-    """Which side costs less at other utilisations and prices of rent, with today's point; None without a grid."""
+def grid_chart(model: CashModel, *, wide: bool = False) -> alt.TopLevelMixin | None:
+    """Which side costs less at other utilisations and prices of rent, with today's point; None without a grid. `wide`: alone in its row."""
     grid = model.answer["verdict"]["grid"]
     if grid is None:
         return None
@@ -82,8 +83,8 @@ def grid_chart(model: CashModel) -> alt.TopLevelMixin | None:
     base = data(rows)
     cells = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(x=across, y=up, color=alt.Color("side:N", scale=scale, legend=None))
     amounts = data([row | {"label": f"{row['saved'] / 1e6:+.1f}"} for row in rows])
-    texts = amounts.mark_text(fontSize=8, color=INK).encode(x=across, y=up, text="label:N")
-    width, height = GRID_SIZE
+    texts = amounts.mark_text(fontSize=11 if wide else 8, color=INK).encode(x=across, y=up, text="label:N")
+    width, height = WIDE_GRID_SIZE if wide else GRID_SIZE
     return titled(cells + texts + _today(model, grid, across, up), width=width, height=height)
 
 

@@ -12,6 +12,7 @@ from service.formats.documents.text import text
 from service.formats.headline import money
 
 HOURS_PER_MONTH = 730
+MONTHS_PER_YEAR = 12
 
 
 def sections(model: CashModel) -> tuple[DocumentSection, ...]:
@@ -69,6 +70,14 @@ def years_table(model: CashModel, unit_usd: float) -> DocumentTable:
     cells = [*(_amount(each, unit_usd) for each in hours), *[""] * (count - len(hours)), _amount(sum(hours), unit_usd), ""]
     rows.append(("accelerator-hours demanded", *cells))
     head = ("paid less received", *(f"year {year + 1}" for year in range(count)), "in all", "discounted")
+    return DocumentTable(head, rows, frozenset(range(1, len(head))))
+
+
+def curves_table(model: CashModel) -> DocumentTable:
+    """Discounted cash paid by the end of each year, of the options that the chart of it has."""
+    ends = [*range(0, model.last_month, MONTHS_PER_YEAR), model.last_month]
+    rows = [(shown.name, *(f"{model.cumulative(shown)[month]:,.0f}" for month in ends)) for shown in model.shown]
+    head = ("paid by the end of month, USD", *map(str, ends))
     return DocumentTable(head, rows, frozenset(range(1, len(head))))
 
 
