@@ -21,6 +21,8 @@ from service.usecases.keys import AuthenticationError
 from service.usecases.web_sessions import begin_session, end_session, end_sessions_of, principal_of
 
 COOKIE = "outlay_session"
+SIGN_IN = "/sign-in"
+"""The page that takes an API key, and leads back to the one that was asked for."""
 TOKEN_FIELD = "csrf_token"  # noqa: S105 - a field's name
 _PURPOSE = b"form of a page"
 ATTEMPTS, ATTEMPT_WINDOW_S = 10, 60

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -106,6 +107,8 @@ def test_a_kept_answer_opens_for_its_team_alone(doors: House, visitor: Visitor, 
     assert visitor.open(kept.headers["Location"]).status_code == 200
     other = Visitor(doors)
     assert other.open(kept.headers["Location"]).status_code == 401
+    led = other.open(kept.headers["Location"], headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (led.status_code, led.headers["Location"]) == (303, f"/sign-in?next={quote(kept.headers['Location'], safe='')}")
     other.sign_in("theirs")
     assert other.open(kept.headers["Location"]).status_code == 404
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from urllib.parse import urlencode
 
-from flask import Response
+from flask import Response, request
 
 from service.api.http import sessions
 from service.api.http.auth import app_context, authenticate, principal
@@ -36,13 +37,19 @@ class PageQuerySchema(ResultFormatSchema):
 @blueprint.route("/r/<result_id>", methods=["GET"])
 @blueprint.arguments(PageQuerySchema, location="query")
 @blueprint.response(200, {"type": "object"}, description="The page; with `format` the document, of json the answer alone")
-@blueprint.doc(responses={200: {"content": DOCUMENTS}})
+@blueprint.doc(
+    responses={200: {"content": DOCUMENTS}, 303: {"description": "The way to sign in, where a browser asks that is not signed in"}}
+)
 @blueprint.alt_response(401, "Unauthorized")
 @blueprint.alt_response(406, "NotAcceptable")
 def show_result_page(query: dict[str, str], result_id: str) -> Response:
     """The page of a kept result, for members of its team and for whoever has a link"""
     token = query.get("token")
-    found = open_link(app_context(), result_id, token) if token else _team_result(result_id)
+    if not token and not sessions.admit():
+        if _asks_for_page():
+            return _to_sign_in()
+        authenticate()
+    found = open_link(app_context(), result_id, token) if token else find_result(app_context(), principal(), result_id)
     wanted = query.get("format")
     response = _page(found, token) if wanted is None else result_document(found, wanted)
     response.headers.update(PRIVATE_PAGE)
@@ -60,10 +67,14 @@ def list_signing_keys() -> Response:
     return json_response({"keys": keys}, headers={"Cache-Control": f"public, max-age={KEY_SET_AGE_S}"})
 
 
-def _team_result(result_id: str) -> ResultDetail:
-    if not sessions.admit():
-        authenticate()
-    return find_result(app_context(), principal(), result_id)
+def _asks_for_page() -> bool:
+    """Whether a person's browser asks, and no program with a key."""
+    return request.accept_mimetypes.best == "text/html" and "Authorization" not in request.headers
+
+
+def _to_sign_in() -> Response:
+    to = request.full_path.rstrip("?")
+    return Response(status=HTTPStatus.SEE_OTHER, headers={"Location": f"{sessions.SIGN_IN}?{urlencode({'next': to})}", **PRIVATE_PAGE})
 
 
 def _page(found: ResultDetail, token: str | None) -> Response:
