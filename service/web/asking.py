@@ -72,14 +72,24 @@ def _at_hand(body: Body, answer: Callable[[], Body]) -> Body:
     """An answer that is a minute old at most: the page asks for it once and its parts again."""
     context = team_context()
     who = f"{principal().team} {context.book().name} {request.path.partition('/')[2].partition('/')[0]}"
-    key = f"page:{sha256(f'{who} {to_json(body)}'.encode()).hexdigest()}"
-    kept = context.cache.get(key)
+
+    def spent() -> Body:
+        spend("estimates", 1)
+        return answer()
+
+    return at_hand(f"{who} {to_json(body)}", spent)
+
+
+def at_hand(what: str, make: Callable[[], Body]) -> Body:
+    """What was made of it within the last minute, else made now. `what` names all that it depends on, the team included."""
+    cache = team_context().cache
+    key = f"page:{sha256(what.encode()).hexdigest()}"
+    kept = cache.get(key)
     if kept is not None:
         found: Body = json.loads(kept)
         return found
-    spend("estimates", 1)
-    made = answer()
-    context.cache.set(key, to_json(made).encode(), KEPT_S)
+    made = make()
+    cache.set(key, to_json(made).encode(), KEPT_S)
     return made
 
 

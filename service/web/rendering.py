@@ -17,7 +17,14 @@ from service.web.assets import asset_address
 
 HTML = "text/html; charset=utf-8"
 Answer = Mapping[str, Any]
-SECTIONS = (("/", "Home"), ("/estimate", "Estimate"), ("/compare", "Compare"), ("/buy-or-rent", "Buy or rent"), ("/prices", "Prices"))
+SECTIONS = (
+    ("/", "Home"),
+    ("/estimate", "Estimate"),
+    ("/compare", "Compare"),
+    ("/buy-or-rent", "Buy or rent"),
+    ("/programs", "Programs"),
+    ("/prices", "Prices"),
+)
 """The pages that every page leads to: address and name."""
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import requests
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from service.config import to_env
 from service.container import build_context
+from service.web.program_tabs import TABS
 from tests.conftest import DEADLINE_S, wait_for
+from tests.contract.tracking.tracked_program import told
 from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
 
@@ -24,7 +29,7 @@ PURCHASE = "demand.accelerator=H100&demand.count=256&demand.years=3&own.0.capex_
 PAGES = (
     *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
     *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}", "/prices", "/prices?accelerator=H100"),
-    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}"),
+    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}", "/programs"),
 )
 SERIOUS = ("serious", "critical")
 
@@ -57,6 +62,24 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{settings.port}"
 
 
+@pytest.fixture(scope="module")
+def program(service: str) -> str:
+    """Where a tracked program is whose half-spend gate is due."""
+    return f"{service}/programs/{told(Sender(service))['id']}"  # type: ignore[arg-type]
+
+
+@dataclass
+class Sender:
+    """Sends as the client of a test does, to a service."""
+
+    service: str
+
+    def post(self, path: str, json: Mapping[str, Any]) -> SimpleNamespace:
+        """The answer to a POST."""
+        answer = requests.post(f"{self.service}{path}", json=json, timeout=DEADLINE_S)
+        return SimpleNamespace(status_code=answer.status_code, text=answer.text, get_json=answer.json)
+
+
 @contextmanager
 def view(browser: Browser, *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Iterator[View]:
     """A tab in a browser of its own."""
@@ -82,9 +105,10 @@ LOOKS = [
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_every_page_is_quiet_accessible_and_of_one_host(service: str, browser: Browser, width: int, scheme: str) -> None:
+def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: str, browser: Browser, width: int, scheme: str) -> None:
     """The console says nothing, axe finds nothing serious, no other host is asked, and nothing is wider than the screen."""
-    for path in PAGES:
+    tabs = [f"{program.removeprefix(service)}?tab={tab}" for tab in TABS]
+    for path in (*PAGES, *tabs):
         with view(browser, width=width, scheme=scheme) as seen:
             seen.open(service + path)
             found = [each for each in Axe().run(seen.page).response["violations"] if each["impact"] in SERIOUS]
@@ -168,3 +192,20 @@ def test_without_scripts_it_is_read_and_sent(service: str, browser: Browser) -> 
         page.get_by_role("button", name="Keep this estimate").click()
         assert "/r/" in page.url
         assert "Kept at" in page.locator("body").inner_text()
+
+
+def test_a_gate_is_decided_on_its_page(service: str, browser: Browser) -> None:
+    """With scripts and without."""
+    for scripts in (True, False):
+        made = told(Sender(service), {"program": f"decided {scripts}"})  # type: ignore[arg-type]
+        with view(browser, scripts=scripts) as seen:
+            page = seen.page
+            page.goto(f"{service}/programs")
+            page.get_by_role("link", name=str(made["name"])).click()
+            gate = page.locator("#gate-midpoint")
+            gate.get_by_role("radio", name="Pivot").check()
+            gate.get_by_label("Why").fill("the smaller one is good enough")
+            gate.get_by_role("button", name="Record the decision").click()
+            page.wait_for_url("**#gates")
+            assert "decided, pivot" in page.locator("#gate-midpoint h3").inner_text()
+            assert seen.said == []

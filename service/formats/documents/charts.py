@@ -51,12 +51,21 @@ def themed_svg(chart: alt.TopLevelMixin, *, dark: bool) -> str:
         padding=4,
         axis={**text, "gridColor": lines, "domainColor": GREY, "tickColor": GREY},
         legend=text,
-        title={"font": FONT, "anchor": "start", "color": ink, "fontSize": 14},
+        title={"font": FONT, "subtitleFont": FONT, "anchor": "start", "color": ink, "subtitleColor": ink, "fontSize": 14},
         rule={"color": ink},
         text={"color": ink},
         view={"stroke": None},
     ).to_dict()
-    return str(vl_convert.vegalite_to_svg(_drawable(specification), allowed_base_urls=[])) + "\n"
+    return str(vl_convert.vegalite_to_svg(_drawable(_inked(specification, ink)), allowed_base_urls=[])) + "\n"
+
+
+def _inked(value: Any, ink: str) -> Any:
+    """A specification whose marks in ink have that of a page's theme."""
+    if isinstance(value, dict):
+        return {name: _inked(below, ink) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_inked(below, ink) for below in value]
+    return ink if value == INK else value
 
 
 def png(chart: alt.TopLevelMixin) -> bytes:

@@ -97,9 +97,16 @@ class ProgramReport:
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each")]
 
 
-def program_report(context: AppContext, program: ProgramRecord, as_of: datetime | None = None, author: str | None = None) -> ProgramReport:
-    """Report of a program as of a time (inclusive), by default now. Raises StoreUnavailable."""
-    result = program_status(context, program, as_of, with_loss_projections=True)
+def program_report(
+    context: AppContext,
+    program: ProgramRecord,
+    as_of: datetime | None = None,
+    author: str | None = None,
+    *,
+    with_loss_projections: bool = True,
+) -> ProgramReport:
+    """Report of a program as of a time (inclusive), by default now; projected losses take up to 1 s a run. Raises StoreUnavailable."""
+    result = program_status(context, program, as_of, with_loss_projections=with_loss_projections)
     gate_date = _gate_date(result)
     return ProgramReport(
         tracked=result,

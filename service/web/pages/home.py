@@ -18,6 +18,7 @@ from service.usecases.results.keep import list_results
 from service.usecases.tracking.programs import list_programs
 from service.web.blueprint import blueprint
 from service.web.forms import fields_of
+from service.web.program_standing import standings
 from service.web.rendering import page, query_string
 
 MOST_LISTED = 8
@@ -47,9 +48,14 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
     except InvalidRequest as error:
         return None, error.message
     understood = body["understood"]
-    where = PAGES.get(understood["kind"])
-    address = None if where is None else f"{where}?{query_string(fields_of(understood['request']))}"
-    return body | {"address": address, "usd": _usd(body["answer"])}, ""
+    return body | {"address": _address(understood["kind"], understood["request"]), "usd": _usd(body["answer"])}, ""
+
+
+def _address(kind: str, asked: dict[str, Any]) -> str | None:
+    """The page that takes a question's request, None where there is none."""
+    if kind == "status":
+        return f"/programs/{asked['id']}" if "id" in asked else None
+    return f"{PAGES[kind]}?{query_string(fields_of(asked))}" if kind in PAGES else None
 
 
 def _usd(answer: dict[str, Any] | None) -> dict[str, float] | None:
@@ -64,7 +70,7 @@ def _overview() -> dict[str, Any]:
     states = [entry.state for entry in list_providers(context)]
     return {
         "results": list_results(context, who, ResultFilter(), 0, MOST_LISTED),
-        "programs": list_programs(context, who, None, 0, MOST_LISTED),
+        "programs": standings(list_programs(context, who, None, 0, MOST_LISTED)),
         "fresh_sources": states.count(FRESH),
         "sources": sum(state not in NOT_ASKED for state in states),
         "snapshot": context.book().name,

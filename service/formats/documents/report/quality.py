@@ -12,6 +12,8 @@ Report = Mapping[str, Any]
 NOISES = {"stated": "stated", "history": "from its history", "typical": "typical"}
 MAX_LISTED_METRICS = 50
 """Metrics of the table: those that regressed first."""
+MAX_CHARTS = 4
+"""Metrics that are drawn."""
 
 
 def quality_section(report: Report) -> DocumentSection:
@@ -32,6 +34,11 @@ def shown_metrics(status: Report) -> list[Report]:
     """Metrics of all runs, those that regressed first."""
     found: list[Report] = sorted(status["quality"], key=lambda metric: metric["state"] != "regressed")
     return found
+
+
+def drawn_metrics(status: Report) -> list[str]:
+    """Names of the metrics that are drawn, those that regressed first."""
+    return list(dict.fromkeys(metric["metric"] for metric in shown_metrics(status)))[:MAX_CHARTS]
 
 
 def _regressions(status: Report) -> Iterable[str]:

@@ -8,21 +8,20 @@ from typing import Any
 import altair as alt
 
 from service.formats.documents.charts import COLOURS, GREY, MORE_COLOURS, data, titled
-from service.formats.documents.report.quality import shown_metrics
+from service.formats.documents.report.quality import drawn_metrics, shown_metrics
 
 Report = Mapping[str, Any]
 WIDE, HIGH = 300, 190
 LIMIT, GOAL = "#B2182B", "#009E73"
-MAX_CHARTS = 4
 
 
 def quality_charts(report: Report) -> list[alt.TopLevelMixin]:
     """Charts of the metrics that matter most: those that regressed first."""
-    shown = list(dict.fromkeys(metric["metric"] for metric in shown_metrics(report["status"])))[:MAX_CHARTS]
-    return [_quality_chart(report, metric) for metric in shown]
+    return [quality_chart(report, metric) for metric in drawn_metrics(report["status"])]
 
 
-def _quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
+def quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
+    """The evaluations of a metric in all runs."""
     rows = [
         {**point, "low": point["value"] - (point["standard_error"] or 0.0), "high": point["value"] + (point["standard_error"] or 0.0)}
         for point in report["evaluations"]

@@ -1,0 +1,159 @@
+"""/programs: tracked programs with their verdict; /programs/{id}: one of them, where its gates are decided."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from secrets import token_hex
+from typing import Any
+
+from flask import Response, redirect, request, url_for
+from marshmallow import ValidationError
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from service.api.http.auth import app_context, needs, principal, spend
+from service.api.http.blueprint import json_response
+from service.api.http.budgets import uses
+from service.api.http.documents import document_response
+from service.api.http.request_body import read_form
+from service.domain.errors import InvalidRequest
+from service.domain.tracking.records import ProgramRecord, RunRecord
+from service.formats.documents.render import REPORT_FORMATS
+from service.formats.documents.report.sections import tiles
+from service.schemas.tracking.events import EventSchema
+from service.schemas.tracking.presenters import program_body, report_body
+from service.serialization import to_builtins
+from service.usecases.tracking import programs as usecase
+from service.usecases.tracking.events import CONFLICT, append_events
+from service.usecases.tracking.report import program_report
+from service.web.blueprint import blueprint
+from service.web.forms import field_errors, filled
+from service.web.program_standing import VERDICTS, gates_of, report_at_hand, standings
+from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts
+from service.web.rendering import page
+
+MOST_LISTED = 25
+BEFORE = re.compile(r"\d{1,15}", re.ASCII)
+FORMAT_WORDS = {
+    "html": ("Page", "for printing, with charts"),
+    "pdf": ("PDF", "for a review"),
+    "xlsx": ("Workbook", "with formulas and charts"),
+    "md": ("Markdown", "for a ticket or a wiki"),
+    "csv": ("CSV", "the figures as rows"),
+    "ics": ("Calendar", "runs, gates and deadline"),
+    "json": ("JSON", "all figures, as GET /v1/track/programs/{id}/report"),
+}
+Body = dict[str, Any]
+DECISION = EventSchema()
+
+
+@blueprint.get("/programs")
+def show_programs() -> Response:
+    """The team's programs, the newest first, each with how it stands"""
+    before = request.args.get("before", "")
+    before = before if BEFORE.fullmatch(before) else ""
+    found = usecase.list_programs(app_context(), principal(), None, int(before or 0), MOST_LISTED + 1)
+    shown = found[:MOST_LISTED]
+    older = shown[-1].number if len(found) > MOST_LISTED else None
+    return page("programs/list.html", programs=standings(shown), older=older, is_first=not before)
+
+
+@blueprint.get("/programs/<program_id>")
+def show_program(program_id: str) -> Response:
+    """A tab of a program: how it stands, what was planned, its risks, its documents"""
+    program = _known(program_id)
+    if request.args.get("format") == "json":
+        return json_response(report_at_hand(program))
+    return _program_page(program, request.args.get("tab", ""))
+
+
+@blueprint.get("/programs/<program_id>/<chart>.svg")
+def show_program_chart(program_id: str, chart: str) -> Response:
+    """A picture of the program's page"""
+    report = report_at_hand(_known(program_id))
+    from service.web.charts import chart_response
+
+    return chart_response(chart_of(report, chart))
+
+
+@blueprint.get("/programs/<program_id>/report.<report_format>")
+def show_program_report(program_id: str, report_format: str) -> Response:
+    """The program's report as a document"""
+    program = _known(program_id)
+    if report_format not in ("json", *REPORT_FORMATS):
+        raise NotFound
+    body = report_body(program_report(app_context(), program, author=principal().key_name or None))
+    return document_response("report", body, report_format)
+
+
+def _known(program_id: str) -> ProgramRecord:
+    """The team's program of that id. Raises NotFound."""
+    return usecase.find_program(app_context(), principal(), program_id)
+
+
+@blueprint.post("/programs/<program_id>/decisions")
+@uses("rows")
+@needs("write", _known)
+def record_decision(program_id: str) -> BaseResponse:
+    """Record a gate's decision in the log of a run, and go back to the gate"""
+    program = _known(program_id)
+    given = filled(read_form().items())
+    if given.get("gate") not in {gate["name"] for gate in gates_of(report_at_hand(program)["status"])}:
+        raise InvalidRequest("The form names no gate of this program: open its page again, and decide there.")
+    try:
+        event = DECISION.load(_decision(given))
+    except ValidationError as error:
+        return _program_page(program, "track", given, field_errors(error.messages, DECISION))
+    spend("rows", 1)
+    result = append_events(app_context(), _run(program, given.get("run", "")), [event])
+    if result.rejected and result.rejected[0].reason != CONFLICT:
+        raise InvalidRequest(result.rejected[0].reason)
+    return redirect(f"{url_for('web.show_program', program_id=program.id)}#gates", HTTPStatus.SEE_OTHER)
+
+
+def _decision(given: Body) -> Body:
+    """The event that a form says. Its id is the form's and the verdict's: sent twice it counts once."""
+    sent: Body = {name: given[name].replace("\r\n", "\n") for name in ("gate", "verdict", "text") if name in given}
+    form = "-".join((given.get("form") or token_hex(8), *(sent.get(name, "") for name in ("gate", "verdict"))))
+    return {"id": form, "type": "decision", "at": to_builtins(app_context().clock()), **sent}
+
+
+def _run(program: ProgramRecord, run_id: str) -> RunRecord:
+    """The program's run of that id. Raises NotFound."""
+    run = usecase.find_run_of_log(app_context(), principal(), run_id)
+    if run.program != program.id:
+        raise NotFound
+    return run
+
+
+def _program_page(program: ProgramRecord, tab: str, given: Body | None = None, errors: dict[str, str] | None = None) -> Response:
+    """A tab of the program's page; `given` and `errors` are of a decision that was not taken."""
+    tab = tab if tab in TABS else "track"
+    report, body = report_at_hand(program), program_body(program)
+    shown, folded = parts_of(report, tab)
+    content: Body = {
+        "program": body,
+        "tab": tab,
+        "tabs": TABS,
+        "report": report,
+        "verdict_of": VERDICTS[report["headline"]["health"]],
+        "tiles": tiles(report),
+        "parts": shown,
+        "folded": folded,
+        "facts": plan_facts(body),
+        "formats": FORMAT_WORDS,
+        "gates": gates_of(report["status"]),
+        "runs": _runs(program) if tab == "track" else [],
+        "form": token_hex(8),
+        "given": given or {},
+        "errors": errors or {},
+        "may_decide": principal().may("write"),
+    }
+    return page("programs/page.html", HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK, **content)
+
+
+def _runs(program: ProgramRecord) -> list[Body]:
+    """The runs in whose log a decision can be, the newest first."""
+    runs = usecase.list_runs(app_context(), program)
+    return [{"id": run.id, "name": run.name, "tier": run.body["tier"]} for run in reversed(runs) if run.archived_at is None]
