@@ -172,6 +172,35 @@ def test_pictures_are_drawn(service: str, browser: Browser) -> None:
             assert figure.locator("table tbody tr").count() > 1
 
 
+def test_a_quote_changes_the_verdict(service: str, browser: Browser) -> None:
+    """In place: what is missing of it is shown where it is, opened, and then the verdict follows."""
+    with view(browser) as seen:
+        seen.open(f"{service}/buy-or-rent?{PURCHASE}")
+        page, before = seen.page, seen.page.locator(".sentence").inner_text()
+        page.get_by_text("Quote 2", exact=True).click()
+        page.locator('[name="rent.quotes.1.usd_per_accelerator_hour"]').fill("0.5")
+        page.locator('[id="e-rent.quotes.1.pricing"]').wait_for()
+        page.locator('[name="rent.quotes.1.pricing"]').select_option("reserved_3y")
+        page.wait_for_function("before => (document.querySelector('.sentence')?.innerText ?? before) !== before", arg=before)
+        assert "Reserving" in page.locator(".sentence").inner_text()
+        page.locator('[name="own.0.staff_fte"][form]').evaluate("field => field.closest('details').open = true")
+        page.locator('[name="own.0.staff_fte"][form]').fill("2")
+        page.wait_for_url("**staff_fte=2**")
+
+
+def test_without_scripts_a_verdict_is_kept(service: str, browser: Browser) -> None:
+    """With its assumptions changed, and its files there to take away."""
+    with view(browser, scripts=False) as seen:
+        page = seen.page
+        page.goto(f"{service}/buy-or-rent?{PURCHASE}")
+        page.locator('[name="demand.utilisation"][form]').fill("0.3")
+        page.get_by_role("button", name="Compare").click()
+        assert page.locator('[name="demand.utilisation"]').input_value() == "0.3"
+        page.get_by_role("button", name="Keep this verdict").click()
+        assert "/r/" in page.url
+        assert page.get_by_role("link", name="xlsx").count() == 1
+
+
 def test_without_scripts_it_is_read_and_sent(service: str, browser: Browser) -> None:
     """A question, its form with a mistake, the correction, an assumption, and a kept page."""
     with view(browser, scripts=False) as seen:
