@@ -85,6 +85,6 @@ def _next_gate(gates: Iterable[Body]) -> str:
         return f"{due['title']} is due: {due['recommendation'] or 'nothing'} is recommended"
     following = next(iter(undecided), None)
     if following is None:
-        return "all gates are decided"
+        return "All gates are decided"
     at = following.get("due_usd")
     return str(following["title"]) if at is None else f"{following['title']} at {money(at)} spent"

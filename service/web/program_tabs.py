@@ -11,9 +11,9 @@ from werkzeug.exceptions import NotFound
 
 from service.formats.documents.report.budget_sections import filled_parts
 from service.formats.documents.report.quality import drawn_metrics
-from service.formats.documents.report.sections import sections
+from service.formats.documents.report.sections import Tile, sections, tiles
 from service.formats.documents.sections import DocumentSection, DocumentTable
-from service.formats.headline import day, money
+from service.formats.headline import count, day, money
 
 if TYPE_CHECKING:
     import altair as alt
@@ -39,6 +39,8 @@ SERIES = {"planned_usd": "planned", "earned_usd": "earned", "spent_usd": "spent"
 SERIES_HEAD = ("until", "planned, USD", "earned, USD", "spent, USD")
 MOST_ROWS = 40
 QUALITY = "quality-"
+UNKNOWN = "not known"
+RATIOS = ("Cost efficiency, CPI", "Work done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,29 @@ def chart_of(report: Report, name: str) -> alt.TopLevelMixin:
     return chart
 
 
+def tiles_of(report: Report) -> tuple[Tile, ...]:
+    """Headline figures with units, in the words of a page; gates have cards of their own."""
+    status, said = report["status"], report["headline"]
+    spend, cost, finish = status["spend"], status["forecast"]["cost_usd"], status["forecast"]["finish"]
+    budget, deadline = report["program"]["budget_usd"], report["program"]["deadline"]
+    share = "" if spend["share_of_budget"] is None else f"{spend['share_of_budget']:.0%} of {_known(budget, money)}"
+    over, late = said["over_usd"], said["late_days"]
+    against = "" if over is None else f"{money(abs(over))} {'over' if over > 0 else 'within'} the budget"
+    behind = "" if late is None else f"{abs(late):,} days {'after' if late > 0 else 'before'} the deadline, {_day(deadline)}"
+    return (
+        Tile("Spent", _known(spend["usd"], money, UNKNOWN), share),
+        Tile("Forecast cost", _known(cost and cost["p50"], money, UNKNOWN), against),
+        Tile("Forecast end", _known(finish and finish["p50"], _day, UNKNOWN), behind),
+        *(tile for tile in tiles(report) if tile.name in RATIOS),
+    )
+
+
 def plan_facts(program: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a program is held to, in words."""
     gate, pivoted = program["midpoint_gate"], program["pivoted"]
     facts = [
         ("budget", _known(program["budget_usd"], money)),
-        ("tokens", _known(program["planned_tokens"], lambda tokens: f"{tokens:,}")),
+        ("tokens", _known(program["planned_tokens"], count)),
         ("start", _known(program["start"], _day)),
         ("deadline", _known(program["deadline"], _day)),
         ("half-spend gate", _known(gate, lambda gate: f"at {gate['at_spend_share']:.0%} of the budget")),
@@ -159,8 +178,8 @@ def _amount(usd: float | None) -> str:
     return "" if usd is None else f"{usd:,.0f}"
 
 
-def _known(value: Any, words: Callable[[Any], str]) -> str:
-    return "not stated" if value is None else words(value)
+def _known(value: Any, words: Callable[[Any], str], otherwise: str = "not stated") -> str:
+    return otherwise if value is None else words(value)
 
 
 def _day(moment: str) -> str:

@@ -18,9 +18,9 @@ from service.api.http.budgets import uses
 from service.api.http.documents import document_response
 from service.api.http.request_body import read_form
 from service.domain.errors import InvalidRequest
+from service.domain.programs.tiers import TIERS
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.formats.documents.render import REPORT_FORMATS
-from service.formats.documents.report.sections import tiles
 from service.schemas.tracking.events import EventSchema
 from service.schemas.tracking.presenters import program_body, report_body
 from service.serialization import to_builtins
@@ -30,7 +30,7 @@ from service.usecases.tracking.report import program_report
 from service.web.blueprint import blueprint
 from service.web.forms import field_errors, filled
 from service.web.program_standing import VERDICTS, gates_of, report_at_hand, standings
-from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts
+from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of
 from service.web.rendering import page
 
 MOST_LISTED = 25
@@ -138,7 +138,7 @@ def _program_page(program: ProgramRecord, tab: str, given: Body | None = None, e
         "tabs": TABS,
         "report": report,
         "verdict_of": VERDICTS[report["headline"]["health"]],
-        "tiles": tiles(report),
+        "tiles": tiles_of(report),
         "parts": shown,
         "folded": folded,
         "facts": plan_facts(body),
@@ -154,6 +154,7 @@ def _program_page(program: ProgramRecord, tab: str, given: Body | None = None, e
 
 
 def _runs(program: ProgramRecord) -> list[Body]:
-    """The runs in whose log a decision can be, the newest first."""
-    runs = usecase.list_runs(app_context(), program)
-    return [{"id": run.id, "name": run.name, "tier": run.body["tier"]} for run in reversed(runs) if run.archived_at is None]
+    """The runs in whose log a decision can be: those of the last tier first, the newest first."""
+    runs = [run for run in usecase.list_runs(app_context(), program) if run.archived_at is None]
+    found = [{"id": run.id, "name": run.name, "tier": run.body["tier"]} for run in reversed(runs)]
+    return sorted(found, key=lambda run: TIERS.index(run["tier"]) if run["tier"] else -1, reverse=True)

@@ -103,7 +103,7 @@ def test_a_program_begins_with_its_verdict(client: FlaskClient, program: Body) -
     assert text.index(report["headline"]["health"].replace("_", " ")) < text.index(report["headline"]["text"])
     for note in (*report["headline"]["notes"], *report["status"]["gate"]["reasons"]):
         assert note in text
-    assert f"{report['status']['spend']['usd']:,.0f}" in text
+    assert f"Spent {money(report['status']['spend']['usd'])} 62% of $150,000" in text
     twin = client.get(f"/programs/{program['id']}?format=json").get_json()
     assert twin["headline"] == report["headline"]
 

@@ -385,7 +385,7 @@ def _middle(quantity: Mapping[str, float] | None) -> float | None:
 
 
 def _against(over: float | None) -> str:
-    return NONE if over is None else f"{over:,.0f} USD over budget" if over > 0 else f"{-over:,.0f} USD within budget"
+    return NONE if over is None else f"{over:,.0f} USD over budget" if over > 0 else f"{abs(over):,.0f} USD within budget"
 
 
 def _late(days_late: int) -> str:
