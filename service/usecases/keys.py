@@ -81,6 +81,12 @@ def rotate_key(context: AppContext, key_id: str, overlap: str) -> tuple[Key, str
     return new, f"{new.prefix}_{secret}", ends
 
 
+def list_team_keys(context: AppContext, who: Principal) -> tuple[Key, ...]:
+    """The keys of the caller's team without their secrets, ended ones too, the oldest first."""
+    found = context.store.keys()
+    return tuple(key for key in found if key.team == who.team)
+
+
 def parse_expiry(text: str, now: datetime) -> datetime | None:
     """Expiry of a key created now. Raises InvalidRequest."""
     if text == "never":

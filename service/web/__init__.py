@@ -19,7 +19,10 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.compare",
     "service.web.pages.buy_or_rent",
     "service.web.pages.programs",
+    "service.web.pages.trials",
+    "service.web.pages.scenarios",
     "service.web.pages.prices",
+    "service.web.pages.settings",
     "service.web.pages.sign_in",
 )
 

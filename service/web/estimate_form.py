@@ -33,6 +33,9 @@ MORE_FIELDS = (
     FormField("overhead.debugging", "Debugging", "0.05", "share of compute"),
     FormField("overhead.reruns", "Reruns", "0.05", "share of compute"),
 )
+TRIALS = 100_000
+"""Trials of the scenario that says how sure an estimate is."""
+TRIALS_BUDGET = FormField("budget_usd", "Budget, if there is one", "300,000", "USD")
 NAMED = frozenset(field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)) | {"model.preset", "model.params"}
 
 

@@ -23,7 +23,9 @@ SECTIONS = (
     ("/compare", "Compare"),
     ("/buy-or-rent", "Buy or rent"),
     ("/programs", "Programs"),
+    ("/scenarios", "Scenarios"),
     ("/prices", "Prices"),
+    ("/settings", "Settings"),
 )
 """The pages that every page leads to: address and name."""
 

@@ -15,10 +15,11 @@ import requests
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from service.config import to_env
+from service.config import Settings, to_env
 from service.container import build_context
 from service.web.program_tabs import TABS
 from tests.conftest import DEADLINE_S, wait_for
+from tests.contract.scenarios.test_scenario_ends import work
 from tests.contract.tracking.tracked_program import told
 from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
@@ -30,6 +31,7 @@ PAGES = (
     *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
     *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}", "/prices", "/prices?accelerator=H100"),
     *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}", "/programs"),
+    *("/scenarios", "/settings"),
 )
 SERIOUS = ("serious", "critical")
 
@@ -49,11 +51,17 @@ class View:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Of the service without keys, in a folder of its own."""
+    made = spaced_in(tmp_path_factory.mktemp("pages"))
+    made.data_dir.mkdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def service(settings: Settings) -> Iterator[str]:
     """Where the service without keys is."""
-    folder = tmp_path_factory.mktemp("pages")
-    settings = spaced_in(folder)
-    settings.data_dir.mkdir()
+    folder = settings.data_dir.parent
     with closing(build_context(settings).store) as store:
         store.migrate()
     command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
@@ -199,6 +207,25 @@ def test_without_scripts_a_verdict_is_kept(service: str, browser: Browser) -> No
         page.get_by_role("button", name="Keep this verdict").click()
         assert "/r/" in page.url
         assert page.get_by_role("link", name="xlsx").count() == 1
+
+
+def test_trials_are_followed_to_their_end(service: str, settings: Settings, browser: Browser) -> None:
+    """On one page, which then reads a budget off while one types it."""
+    context = build_context(settings)
+    with view(browser) as seen, closing(context.store):
+        seen.open(f"{service}/estimate?{RUN}")
+        page = seen.page
+        page.get_by_role("button", name="Run 100,000 trials").click()
+        page.locator("[data-state=queued]").wait_for()
+        page.evaluate("window.same = true")
+        work(context)
+        page.get_by_role("button", name="Read off").wait_for()
+        page.locator('[name="budget_usd"]').fill("1")
+        page.get_by_text("Less than 5% to keep to the budget").wait_for()
+        assert page.evaluate("window.same")
+        assert "budget_usd=1" in page.url
+        assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
+        assert seen.said == []
 
 
 def test_without_scripts_it_is_read_and_sent(service: str, browser: Browser) -> None:

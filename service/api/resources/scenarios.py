@@ -143,7 +143,11 @@ def watch_scenario(scenario_id: str) -> Response:
     `event: progress` after every change, `event: end` when it has ended. A stream lasts at most 25 s: reconnect, as browsers do by
     themselves. A process has at most 2 streams (503 beyond).
     """
-    row = known_scenario(scenario_id).row
+    return progress_stream(known_scenario(scenario_id).row)
+
+
+def progress_stream(row: ScenarioRecord) -> Response:
+    """The events of a scenario of the caller's team. Raises HttpError 503 where this process has no stream left."""
     if not _streams.acquire(blocking=False):
         raise HttpError(503, f"This process has {MOST_STREAMS} streams open already; ask again.", headers={"Retry-After": "5"})
     release = cache(_streams.release)  # once: at the end of the stream, or when the response closes unread

@@ -23,6 +23,8 @@ from service.web.estimate_form import (
     MAIN_FIELDS,
     MORE_FIELDS,
     REQUEST,
+    TRIALS,
+    TRIALS_BUDGET,
     estimate_request,
     form_fields,
     other_fields,
@@ -40,11 +42,7 @@ OPEN_SECTIONS = ("hardware", "training")
 @uses("estimates")
 def show_estimate() -> Response:
     """The form, and with its fields the estimate"""
-    asked = _asked()
-    if request.args.get("format") == "json" and asked.answer is not None:
-        return json_response(asked.answer)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors else HTTPStatus.OK
-    return page("estimate/page.html", status, **_content(asked))
+    return estimate_page()
 
 
 @blueprint.get("/estimate/levers")
@@ -76,6 +74,16 @@ def show_estimate_chart(chart: str) -> Response:
 def keep_estimate() -> BaseResponse:
     """Keep the estimate, and open the page that can be shared"""
     return keep_asked("estimate", _read(levers=False), REQUEST, answered, "web.show_estimate")
+
+
+def estimate_page(trials_budget: str = "", trials_error: str = "") -> Response:
+    """The page of the present request's fields; with the budget that was typed for its trials, and what is wrong with them."""
+    asked = _asked()
+    if request.args.get("format") == "json" and asked.answer is not None:
+        return json_response(asked.answer)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors or trials_error else HTTPStatus.OK
+    trials = {"trials": TRIALS, "trials_field": TRIALS_BUDGET, "trials_budget": trials_budget, "trials_error": trials_error}
+    return page("estimate/page.html", status, **_content(asked), **trials)
 
 
 def _asked(*, levers: bool = False) -> Asked:

@@ -1,6 +1,7 @@
 // What pages do better with scripts: forms that answer as one types, parts that come later, one key to ask. All of it works without.
 
 const TYPING_MS = 500;
+const LOOKING_MS = 5000;
 
 /** The address of a form's answer: its fields that are not blank. */
 function addressOf(form) {
@@ -88,11 +89,44 @@ function fill(part) {
   }).observe(part);
 }
 
+/** A part of the page that follows what workers do: by its events and, where the service has no stream left, by looking again. */
+function watch(part) {
+  const source = new EventSource(part.dataset.events);
+
+  async function look() {
+    const found = (await fetchPage(location.href)).getElementById(part.id);
+    part.replaceChildren(...found.childNodes);
+    for (const form of part.querySelectorAll("form[data-live]")) follow(form);
+    return Boolean(found.dataset.events);
+  }
+
+  async function poll() {
+    if (await look().catch(() => true)) setTimeout(poll, LOOKING_MS);
+  }
+
+  source.addEventListener("progress", (event) => {
+    const { state, progress, created_at, updated_at } = JSON.parse(event.data);
+    if (part.querySelector("[data-state]").dataset.state !== state) return look();
+    part.querySelector("progress").value = progress.done;
+    part.querySelector("[data-done]").textContent = progress.done.toLocaleString("en");
+    const left = ((Date.parse(updated_at) - Date.parse(created_at)) * (progress.total - progress.done)) / progress.done;
+    if (progress.done) part.querySelector("[data-left]").textContent = `, some ${Math.ceil(left / 1000).toLocaleString("en")} s are left`;
+  });
+  source.addEventListener("end", () => {
+    source.close();
+    poll();
+  });
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) setTimeout(poll, LOOKING_MS);
+  });
+}
+
 function enhance(root) {
   for (const part of root.querySelectorAll("[data-fragment]")) fill(part);
 }
 
 for (const form of document.querySelectorAll("form[data-live]")) follow(form);
+for (const part of document.querySelectorAll("[data-events]")) watch(part);
 enhance(document);
 
 document.addEventListener("keydown", (event) => {
