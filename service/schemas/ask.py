@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from marshmallow import Schema as MarshmallowSchema
@@ -40,6 +40,8 @@ from service.usecases.training.estimate import estimate
 Body = dict[str, Any]
 LONGEST_QUESTION = 1000
 """Characters of a question; a sentence has some hundred."""
+ERRORS_SHOWN = 3
+"""Errors of the request in the sentence that refuses it."""
 SCHEMAS: Mapping[Kind, MarshmallowSchema] = {
     "estimate": EstimateRequestSchema(),
     "compare": CompareRequestSchema(),
@@ -118,14 +120,20 @@ def _attempt(context: AppContext, who: Principal, understood: Understanding) -> 
         loaded = SCHEMAS[kind].load(understood.request) if kind in SCHEMAS else understood.request
         return ANSWERS[kind](context, who, loaded), None
     except ValidationError as error:
-        return None, _problem(
-            422, "Invalid request", "The request cannot be answered; see errors.", pointers(error.messages, SCHEMAS[kind])
-        )
+        errors = pointers(error.messages, SCHEMAS[kind])
+        return None, _problem(422, "Invalid request", _refusal(errors), errors)
     except DomainError as error:
         entry: Body = {"pointer": error.pointer, "message": error.message}
         if isinstance(error, UnknownName) and error.near:
             entry["near"] = list(error.near)
         return None, _problem(error.status, error.title, error.message, [entry])
+
+
+def _refusal(errors: Sequence[Body]) -> str:
+    """The first errors, each with its field, for those who see no more than a sentence."""
+    shown = "; ".join(f"{entry['pointer'].strip('/').replace('/', '.')}: {entry['message'].rstrip('.')}" for entry in errors[:ERRORS_SHOWN])
+    more = f"; and {len(errors) - ERRORS_SHOWN} more" if len(errors) > ERRORS_SHOWN else ""
+    return f"The request cannot be answered: {shown}{more}."
 
 
 def _problem(status: int, title: str, detail: str, errors: list[Body]) -> Body:

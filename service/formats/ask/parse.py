@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
 from service.formats.ask.grammar.alternatives import with_ways
-from service.formats.ask.grammar.bare import meanings, settle
+from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
@@ -47,10 +47,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
     slots = split_teacher(sentence, slots)
-    slots, question = settle(
-        slots,
-        model_known=any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left),
-    )
+    model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
+    slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = _started(_sums_of_runs(slots), pieces)
     slots, of_ranges = both_ends(sentence, slots, ranges)
     slots = with_ways(sentence, slots, ranges)

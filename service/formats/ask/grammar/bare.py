@@ -13,7 +13,21 @@ from service.formats.ask.lexing.vocabulary import Name
 NOTES: Mapping[str, str] = {"params": "read as the model's size", "tokens": "read as the number of tokens"}
 WHICH = "is it the model's size, or the number of tokens?"
 WHICH_OF_TWO = "which is the model's size, and which the number of tokens?"
+GIVEN = frozenset({"tokens", "samples", "tokens_per_parameter", "flops", "accelerator_hours", "money", "money_at", "budget_usd"})
+"""What decides the tokens besides the model's size."""
 WHICH_OF_THREE = "what is this number of: dollars, parameters or tokens?"
+
+
+def with_ratio(slots: Sequence[Slot], *, model_known: bool) -> list[Slot]:
+    """The slots with `chinchilla optimal` as tokens for each parameter, where one size is said and no budget; else as asking for the size."""
+    sizes = model_known + sum(slot.name in ("params", "quantity") for slot in slots)
+    asked = any(slot.name == "intent" and slot.value == "optimal" for slot in slots)
+    as_ratio = sizes == 1 and not asked and not any(slot.name in GIVEN for slot in slots)
+    return [_ratio(slot, as_ratio=as_ratio) if slot.name == "optimal_ratio" else slot for slot in slots]
+
+
+def _ratio(slot: Slot, *, as_ratio: bool) -> Slot:
+    return replace(slot, name="tokens_per_parameter") if as_ratio else Slot("intent", "optimal", slot.first, slot.last)
 
 
 def settle(slots: Sequence[Slot], *, model_known: bool) -> tuple[list[Slot], str]:

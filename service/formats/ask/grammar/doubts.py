@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import POWER_WORDS
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR
+from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -77,9 +77,11 @@ OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeti
 """What a day or quarter before it is that of, and not of the run."""
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
+TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
+HOURS_PER_DAY = 24
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
 
@@ -215,15 +217,26 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             continue
         text = sentence.part(slot.first, slot.last)
         if kind == "price" and slot.name in ("count", "nodes"):
-            year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR
+            year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR and str(slot.value) in text
             what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
             yield Doubt(text, (), what, blocking=year)
+        elif kind == "price" and slot.name == "span" and isinstance(slot.value, Duration):
+            yield Doubt(text, (), _hours_priced(said, slot.value), blocking=False)
         else:
             dated = said.has("start", "deadline")
             yield _unused_time(sentence, text, slot, dated=dated) or _unused(text, slot, kind)
     for slot in said.all:
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
+
+
+def _hours_priced(said: Slots, time: Duration) -> str:
+    """What to say of the time that accelerators are held, and how many hours are paid for where their number is said."""
+    counts = {slot.value for slot in said.all if slot.name == "count"}
+    count = next(iter(counts)) if len(counts) == 1 else None
+    hours = time.days * HOURS_PER_DAY
+    paid = f"{count:,} for this time are {count * hours:,.0f} of them" if isinstance(count, int) else f"this time has {hours:,.0f} of them"
+    return f"prices are of one accelerator-hour: {paid}"
 
 
 def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> Doubt | None:
@@ -266,4 +279,8 @@ def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> I
             yield Doubt(text, (), "prices are those of accelerator-hours, and an estimate of a run says what it draws: what is asked for?")
         if piece.kind == "c" and kind not in str(piece.value).split():
             text = sentence.part(piece.first, piece.last)
-            yield Doubt(text, (), f"this has no meaning in a question of kind {kind}: what is asked for?")
+            yield Doubt(
+                text,
+                (),
+                TOKENS_ASKED if piece.value == "optimal" else f"this has no meaning in a question of kind {kind}: what is asked for?",
+            )

@@ -131,14 +131,17 @@ def reserved_for(pieces: Pieces) -> Iterator[Slot]:
 
 
 def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
-    """Chinchilla tokens: so many for each parameter."""
-    ratio = int(str(pieces[0].value))
-    yield Slot("tokens_per_parameter", ratio, *_span(pieces), note="the rule of thumb of Hoffmann et al. 2022")
+    """Chinchilla tokens: so many for each parameter; chinchilla optimal: so many of the size that is said, or the size itself is asked for."""
+    words = str(pieces[0].value).split()
+    name = "optimal_ratio" if words[0] == "optimal" else "tokens_per_parameter"
+    yield Slot(name, int(words[-1]), *_span(pieces), note="the rule of thumb of Hoffmann et al. 2022")
 
 
 def samples_of(pieces: Pieces) -> Iterator[Slot]:
     """60k pairs of 1,000 tokens: all their tokens."""
     samples, length = figures(pieces)
+    if pieces[1].kind == "I" and pieces[1].value != "help":  # examples: alone they are a question for help
+        return
     if length.value.denominator == 1 and length.value <= MOST_SAMPLE_TOKENS and length.scale <= 1000:
         note = f"{plain(samples.value):,} of {plain(length.value):,} tokens each"
         yield Slot("tokens", plain(samples.value * length.value), *_span(pieces), note=note)

@@ -75,7 +75,7 @@ RULES: tuple[Rule, ...] = (
     # counts of things
     _rule("nx?TQ", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
-    _rule("nsx?nTE?|ns,nTE", quantities.samples_of),
+    _rule("n[sI]x?nTE?|n[sI],nTE", quantities.samples_of),
     _rule("nI", quantities.examples),
     _rule("nW,?x?nsE?", quantities.answers),
     _rule("[lz]n(?:,n)*T", quantities.bounded(quantities.tokens)),

@@ -8,7 +8,9 @@ from typing import Any
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.quantities import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
+from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.ownership import buy_or_rent_request
 from service.formats.ask.requests.sections import (
@@ -69,6 +71,7 @@ def chance_request(draft: Draft) -> Request:
     if program is not None:
         draft.slots.taken.update({"deadline", *MONEY} if not draft.slots.has("deadline", *MONEY) else ())
         return {"id": program.id}
+    draft.rename("lower_bound", "budget_usd", "the chance to stay under it: that to go over it is the rest")
     budget = dollars(draft, "budget_usd")
     draft.rename("span", "limit", "read as a limit")
     draft.rename("date", "deadline", "read as the deadline")
@@ -141,6 +144,7 @@ def optimal_request(draft: Draft) -> Request:
         budget=budget,
         hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget)),
         training=training_section(draft),
+        efficiency=stated(mfu=draft.one("mfu", "efficiency.mfu")),
         price=price_section(draft),
         overhead=overhead_section(draft),
         schedule=stated(start=start and start.isoformat(), queue_hours=queue_hours(draft)),
@@ -167,7 +171,7 @@ def price_request(draft: Draft) -> Request:
     names = accelerator_names(draft, "accelerator")
     if all(slot.implied for slot in draft.slots.all if slot.name == "count"):
         draft.slots.each("count")
-    draft.slots.taken.add("rent")
+    draft.slots.taken.update({"rent"} if not _is_term(draft) else {"rent", "span"})
     if draft.slots.peek("date") == draft.today:
         draft.slots.taken.add("date")
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
@@ -181,6 +185,12 @@ def price_request(draft: Draft) -> Request:
         pricing=one_pricing(draft, "pricing"),
         max_usd_per_accelerator_hour=draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"),
     )
+
+
+def _is_term(draft: Draft) -> bool:
+    """Whether the time that is said is that of the one reservation: reserved H100 for one year."""
+    spans, pricings = ({slot.value for slot in draft.slots.all if slot.name == name} for name in ("span", "pricing"))
+    return len(spans) == 1 and pricings == {TERMS.get(span.years) for span in spans if isinstance(span, Duration)}
 
 
 def status_request(draft: Draft) -> Request:

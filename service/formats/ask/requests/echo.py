@@ -80,9 +80,13 @@ def _run(request: Body) -> Iterator[str]:
     yield _counted(data, "samples", "samples")
     yield _counted(data, "epochs", "epochs")
     yield from _training(request.get("training", {}))
-    mfu = request.get("efficiency", {}).get("mfu")
-    yield "" if mfu is None else f"MFU {_percent(mfu)}"
+    yield _mfu(request)
     yield from _around(request)
+
+
+def _mfu(request: Body) -> str:
+    mfu = request.get("efficiency", {}).get("mfu")
+    return "" if mfu is None else f"MFU {_percent(mfu)}"
 
 
 def _counted(section: Body, name: str, unit: str) -> str:
@@ -192,6 +196,7 @@ def _optimal(request: Body) -> Iterator[str]:
     yield f"by {budget['deadline']}" if "deadline" in budget else ""
     yield _machine(request.get("hardware", {}))
     yield from _training(request.get("training", {}))
+    yield _mfu(request)
     yield from _price(request.get("price", {}))
     yield from _around(request)
     yield from _dates(request.get("schedule", {}))
