@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.formats.ask.grammar.alternatives import with_ways
+from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
-from service.formats.ask.grammar.quantities import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
+from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import Duration, add_months
@@ -51,7 +51,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = _started(_sums_of_runs(slots), pieces)
     slots, of_ranges = both_ends(sentence, slots, ranges)
-    slots = with_ways(sentence, slots, ranges)
+    slots = against_usual(with_ways(sentence, slots, ranges))
     slots = [_dated(slot, today) for slot in slots]
     doubts = [
         *asked_of,

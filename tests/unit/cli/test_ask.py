@@ -47,6 +47,12 @@ def test_a_refusal_is_shown_below_what_was_read(settings: Settings) -> None:
     assert result.exit_code == 1
 
 
+def test_a_refusal_by_the_schema_names_the_field_and_what_is_wrong_there(settings: Settings) -> None:
+    result = run(settings, "ask", "7b 1T 64 h100 lora rank 90000000")
+    assert "The request cannot be answered: training.lora_rank: must lie between 1 and 10,000." in result.stdout
+    assert result.exit_code == 1
+
+
 def test_nothing_understood_is_an_error_with_examples(settings: Settings) -> None:
     result = run(settings, "ask", "xyzzy")
     assert result.exit_code == 1

@@ -12,6 +12,9 @@ from service.formats.ask.lexing.tokens import Sentence
 
 AXES = ("model", "params", "tokens", "precision", "method", "optimizer", "seq_len")
 """Slots of which several are so many ways."""
+SAVING = "saving"
+USUAL = {"pricing": "on_demand", "precision": "bf16"}
+"""What the one that is named is weighed against, where a question asks what it saves."""
 THAN = frozenset({"than", "over"})
 CHANGE = dict.fromkeys(("precision", "optimizer", "method", "model"), frozenset({"to"}))
 """From one to the other: of names no range is meant."""
@@ -36,6 +39,25 @@ def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
         return list(slots)
     ways = [slot for slot in found if slot.name == axes[0]]
     return [*found, Slot("ways", axes[0], ways[0].first, ways[-1].last)]
+
+
+def against_usual(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with what is usual beside the one kind of pricing, or the precision, of which a question asks what it saves."""
+    saving = [slot for slot in slots if slot.name == "intent" and slot.value == SAVING]
+    if not saving:
+        return list(slots)
+    others = [slot for slot in slots if slot not in saving]
+    asked = replace(saving[0], value="compare")
+    for name, usual in USUAL.items():
+        said = [slot for slot in slots if slot.name == name]
+        values = {slot.value for slot in said}
+        if len(values) == 1 and usual not in values:
+            beside = replace(said[0], value=usual, note=f"{said[0].value} is weighed against {usual}, as is usual")
+            ways = [replace(beside, name="ways", value=name)] if name in AXES else []
+            return [*others, asked, beside, *ways]
+        if len(values) > 1:
+            return [*others, asked]
+    return list(slots)
 
 
 def _are_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range], joints: frozenset[str]) -> bool:

@@ -19,7 +19,7 @@ WHICH_OF_THREE = "what is this number of: dollars, parameters or tokens?"
 
 
 def with_ratio(slots: Sequence[Slot], *, model_known: bool) -> list[Slot]:
-    """The slots with `chinchilla optimal` as tokens for each parameter, where one size is said and no budget; else as asking for the size."""
+    """The slots with `chinchilla optimal` as tokens for each parameter, where one size is said and no budget, else as asking for it."""
     sizes = model_known + sum(slot.name in ("params", "quantity") for slot in slots)
     asked = any(slot.name == "intent" and slot.value == "optimal" for slot in slots)
     as_ratio = sizes == 1 and not asked and not any(slot.name in GIVEN for slot in slots)

@@ -58,6 +58,7 @@ QUESTIONS: Mapping[str, str] = {
     "k": "which accelerators of this vendor?",
     "€": "amounts are in US dollars: how many of them?",
     "L": "prices are of one accelerator: what is it of one?",
+    "@": "prices are of one accelerator-hour: what is it of one?",
     "D": "what of this time: by it, from it, or for it?",
     "U": "what of this time: by it, from it, or for it?",
     "n": "what is this number of?",
@@ -217,16 +218,17 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             continue
         text = sentence.part(slot.first, slot.last)
         if kind == "price" and slot.name in ("count", "nodes"):
-            year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR and str(slot.value) in text
+            year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR and text.endswith(str(slot.value))
             what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
             yield Doubt(text, (), what, blocking=year)
-        elif kind == "price" and slot.name == "span" and isinstance(slot.value, Duration):
+        elif kind == "price" and slot.name in ("span", "paid_time") and isinstance(slot.value, Duration):
             yield Doubt(text, (), _hours_priced(said, slot.value), blocking=False)
         else:
             dated = said.has("start", "deadline")
             yield _unused_time(sentence, text, slot, dated=dated) or _unused(text, slot, kind)
     for slot in said.all:
-        if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS:
+        weighed = slot.value == "saving" and kind == "compare"
+        if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
 
 
@@ -279,8 +281,5 @@ def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> I
             yield Doubt(text, (), "prices are those of accelerator-hours, and an estimate of a run says what it draws: what is asked for?")
         if piece.kind == "c" and kind not in str(piece.value).split():
             text = sentence.part(piece.first, piece.last)
-            yield Doubt(
-                text,
-                (),
-                TOKENS_ASKED if piece.value == "optimal" else f"this has no meaning in a question of kind {kind}: what is asked for?",
-            )
+            what = f"this has no meaning in a question of kind {kind}: what is asked for?"
+            yield Doubt(text, (), TOKENS_ASKED if piece.value == "optimal" else what)

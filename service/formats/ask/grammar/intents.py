@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.quantities import RESERVED_FOR
+from service.formats.ask.grammar.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 
 MONEY = ("budget_usd", "money", "money_at")

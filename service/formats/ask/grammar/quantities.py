@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
-from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
@@ -16,8 +15,6 @@ from service.formats.ask.lexing.vocabulary import Name
 Pieces = Sequence[Piece]
 MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
-TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
-RESERVED_FOR = "reserved for the time that is said"
 APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
 LEAST_PER_HOUR_USD = Fraction(1, 5)
@@ -113,25 +110,8 @@ def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
         yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
 
 
-def reservations(pieces: Pieces) -> Iterator[Slot]:
-    """Reserved 1y or 3y: the kinds of pricing of both terms."""
-    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
-    others = [TERMS.get(term) for term in years]
-    if str(pieces[0].value).startswith("reserved") and None not in others and pieces[0].value not in others:
-        for pricing in (pieces[0].value, *(TERMS[term] for term in years)):
-            yield Slot("pricing", pricing, *_span(pieces))
-
-
-def reserved_for(pieces: Pieces) -> Iterator[Slot]:
-    """A 12-month reservation, reserved for 3 years: the kind of pricing, and no time that a run takes."""
-    years = next(piece.value.years for piece in pieces if isinstance(piece.value, Duration))
-    plain_ones = any(piece.value == "reserved" for piece in pieces)
-    if plain_ones and years in TERMS:
-        yield Slot("pricing", TERMS[years], *_span(pieces), note=RESERVED_FOR)
-
-
 def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
-    """Chinchilla tokens: so many for each parameter; chinchilla optimal: so many of the size that is said, or the size itself is asked for."""
+    """Chinchilla tokens: so many for each parameter; chinchilla optimal: of the size, or it is asked for."""
     words = str(pieces[0].value).split()
     name = "optimal_ratio" if words[0] == "optimal" else "tokens_per_parameter"
     yield Slot(name, int(words[-1]), *_span(pieces), note="the rule of thumb of Hoffmann et al. 2022")
@@ -166,17 +146,6 @@ def examples(pieces: Pieces) -> Iterator[Slot]:
     """200k examples: samples, where alone they are a question for help."""
     if pieces[-1].value == "help":
         yield Slot("samples", plain(figures(pieces)[0].value), *_span(pieces), note="examples read as samples")
-
-
-def terms(pieces: Pieces) -> Iterator[Slot]:
-    """1y vs 3y reserved: the kinds of pricing of both terms."""
-    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
-    if any(piece.value == "comma" for piece in pieces):
-        return
-    last = str(pieces[-1].value)
-    of_last = [last] if last in TERMS.values() else []
-    if last.startswith("reserved") and all(term in TERMS for term in years) and len(years) + len(of_last) > 1:
-        yield from (Slot("pricing", value, *_span(pieces)) for value in (*(TERMS[term] for term in years), *of_last))
 
 
 def mixture(pieces: Pieces) -> Iterator[Slot]:
@@ -238,6 +207,13 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
         return
     yield from found
     yield from _accelerator_slots(pieces)
+
+
+def rising_counts(pieces: Pieces) -> Iterator[Slot]:
+    """H100 x 64 128 256: a list without commas, where the numbers rise."""
+    numbers = [figure.value for figure in figures(pieces)]
+    if numbers == sorted(set(numbers)) and all(figure.scale <= 1000 for figure in figures(pieces)):
+        yield from accelerators(pieces)
 
 
 def listed_count(pieces: Pieces) -> Iterator[Slot]:

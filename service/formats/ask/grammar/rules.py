@@ -3,7 +3,8 @@
 The kinds of a sentence's pieces, fillers left out, are a text of one letter each; a rule is a regular expression over it and a function
 that makes slots of the matched pieces, or nothing where they do not fit. Rules are tried in order, and what one has read is gone for the
 later ones. Letters are those of `data/words.toml` and of the names: M model, A accelerator, P provider, R region, J jurisdiction, G
-program, n number, m money, p percentage, D day or period, U duration.
+program, n number, m money, p percentage, D day or period, U duration, @ the
+time that a price is of.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, quantities, times
+from service.formats.ask.grammar import attributes, quantities, reservations, times
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece
@@ -69,9 +70,9 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<=,)Tn(?![TQ])", quantities.keyed("tokens")),
     _rule("(?<=,)Qn(?![TQ])", quantities.keyed("params")),
     _rule("g=n(?:,n)*", quantities.counts),
-    _rule("S(?:,U)+", quantities.reservations),
-    _rule("U(?:,U)*,U?S", quantities.terms),
-    _rule("US|So?U", quantities.reserved_for),
+    _rule("S(?:,U)+", reservations.reservations),
+    _rule("U(?:,U)*,U?S", reservations.terms),
+    _rule("US|So?U", reservations.reserved_for),
     # counts of things
     _rule("nx?TQ", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
@@ -88,15 +89,17 @@ RULES: tuple[Rule, ...] = (
     _rule("ns", quantities.counted("samples")),
     _rule("ne", quantities.counted("epochs")),
     _rule("nf", quantities.counted("flops")),
+    _rule("nx?NC", quantities.instances),
     _rule("nN,?Ex?nx?A", quantities.nodes),
     _rule("nx?N(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
     _rule("C[x=]n", quantities.instances),
-    _rule("nx?N?C", quantities.instances),
+    _rule("nx?C", quantities.instances),
     _rule("C", quantities.instances),
     _rule("nxn(?=x?[Ag])", quantities.product),
     _rule("nAN", quantities.nodes),
     _rule("(?:[la]n(?:,n)*|zn)x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
+    _rule("A(?:,A)*[x=]nn+(?![TQVsefhHEKNxA])", quantities.rising_counts),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A[x=]n(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*,n(?![TQVsefhHEKNxA])", quantities.accelerators_and_list),
@@ -141,6 +144,7 @@ RULES: tuple[Rule, ...] = (
     _rule("O", _single("objective")),
     _rule("I", _single("intent")),
     _rule("r", _single("rent")),
+    _rule("(?<![mnpUDT])@(?![mnp])", times.paid_time),
     _rule("j", times.to_date),
     _rule("n", quantities.bare),
 )

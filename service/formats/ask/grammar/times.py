@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.dates import SPAN, CalendarPeriod, Duration
@@ -117,3 +118,8 @@ def span(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("deadline", duration, pieces[0].first, pieces[-1].last)
     else:
         yield Slot("span", duration, pieces[0].first, pieces[-1].last, implied=pieces[0].kind == "U")
+
+
+def paid_time(pieces: Pieces) -> Iterator[Slot]:
+    """Per month: the time that a price is asked for."""
+    yield Slot("paid_time", Duration(Fraction(1), str(pieces[-1].value)), pieces[0].first, pieces[-1].last)

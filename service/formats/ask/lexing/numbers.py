@@ -25,6 +25,7 @@ _ARTICLES = ("a", "an")
 _PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 _CENTS = frozenset({"cents", "cent", "¢", "ct", "cts"})
 _DOLLARS = frozenset({"usd", "dollar", "dollars", "bucks", "buck", "$"})
+_ONE_DOLLAR = frozenset({"dollar", "buck"})
 _FOREIGN = frozenset(
     (
         *("€", "£", "¥", "₹", "eur", "euro", "euros", "gbp", "pounds", "pound", "quid", "sterling", "yen", "jpy", "cny", "rmb", "yuan"),
@@ -61,6 +62,8 @@ class Figure:
 
 def read_figure(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     """The figure that begins at a token, and the token after it; None where none does."""
+    if tokens[at].text in _ARTICLES and at + 1 < len(tokens) and tokens[at + 1].text in _ONE_DOLLAR:
+        return at + 2, Figure(Fraction(1), unit="usd", spoken=True)
     begin, unit = _read_currency(tokens, at)
     found = _read_digits(tokens, begin) or _read_words(tokens, begin)
     if found is None:

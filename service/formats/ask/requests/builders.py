@@ -8,7 +8,7 @@ from typing import Any
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import MONEY
-from service.formats.ask.grammar.quantities import TERMS
+from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated

@@ -1,0 +1,41 @@
+"""Accelerators reserved for a time: the kinds of pricing that terms are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.tokens import Piece
+
+Pieces = Sequence[Piece]
+TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
+RESERVED_FOR = "reserved for the time that is said"
+
+
+def reservations(pieces: Pieces) -> Iterator[Slot]:
+    """Reserved 1y or 3y: the kinds of pricing of both terms."""
+    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
+    others = [TERMS.get(term) for term in years]
+    if str(pieces[0].value).startswith("reserved") and None not in others and pieces[0].value not in others:
+        for pricing in (pieces[0].value, *(TERMS[term] for term in years)):
+            yield Slot("pricing", pricing, pieces[0].first, pieces[-1].last)
+
+
+def reserved_for(pieces: Pieces) -> Iterator[Slot]:
+    """A 12-month reservation, reserved for 3 years: the kind of pricing, and no time that a run takes."""
+    years = next(piece.value.years for piece in pieces if isinstance(piece.value, Duration))
+    plain_ones = any(piece.value == "reserved" for piece in pieces)
+    if plain_ones and years in TERMS:
+        yield Slot("pricing", TERMS[years], pieces[0].first, pieces[-1].last, note=RESERVED_FOR)
+
+
+def terms(pieces: Pieces) -> Iterator[Slot]:
+    """1y vs 3y reserved: the kinds of pricing of both terms."""
+    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
+    if any(piece.value == "comma" for piece in pieces):
+        return
+    last = str(pieces[-1].value)
+    of_last = [last] if last in TERMS.values() else []
+    if last.startswith("reserved") and all(term in TERMS for term in years) and len(years) + len(of_last) > 1:
+        yield from (Slot("pricing", value, pieces[0].first, pieces[-1].last) for value in (*(TERMS[term] for term in years), *of_last))
