@@ -25,6 +25,8 @@ WIDTH, HEIGHT, ROW_HEIGHT, CELL = 520, 240, 26, 34
 MOST_BARS = 12
 MOST_LABELLED = 120
 """Cells of a grid whose figures are written into them."""
+FEW_DAYS = 6
+"""Days of an axis that has a tick for each."""
 LABELLED = (0.1, 0.5, 0.9)
 DOLLARS = "'$' + replace(format(datum.value, '~s'), 'G', 'B')"
 
@@ -46,7 +48,9 @@ def finish_chart(result: Result, stated: date | None, deadline: date | None) -> 
     points = finish_points(result, stated)
     days = [(date.fromordinal(round(value)), share) for value, share in points]
     rows = [{"at": at.isoformat(), "share": share, "text": day(at)} for at, share in days]
-    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, format="%-d %b %Y", labelOverlap=True))
+    is_short = (days[-1][0] - days[0][0]).days <= FEW_DAYS
+    ticks: Any = {"interval": "day", "step": 1} if is_short else 5
+    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=ticks, format="%-d %b %Y", labelOverlap=True))
     if deadline is None:
         title = f"Four of five trials have ended by {day(date.fromisoformat(result['finish']['p80']))}"
     else:
@@ -115,12 +119,15 @@ def sweep_chart(result: Result) -> alt.TopLevelMixin:
     across = alt.X("across:N", title=_words(across_path), scale=alt.Scale(domain=columns), sort=None, axis=alt.Axis(labelAngle=0))
     up = alt.Y("up:N", title=_words(up_path) or None, scale=alt.Scale(domain=lines), sort=None, axis=alt.Axis(grid=False))
     scheme = alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[1.0, 0.25]), zero=False)
-    legend = alt.Legend(title="USD, p50" if is_priced else "hours", labelExpr=DOLLARS if is_priced else "datum.label")
+    is_labelled = len(rows) <= MOST_LABELLED
+    title, texts_of_legend = ("USD, p50", DOLLARS) if is_priced else ("hours", "datum.label")
+    legend = None if is_labelled else alt.Legend(title=title, labelExpr=texts_of_legend)
     squares = data(rows).mark_rect().encode(x=across, y=up, color=alt.Color("value:Q", scale=scheme, legend=legend))
-    middle = sorted(row["value"] for row in rows)[len(rows) // 2] if rows else 0.0
+    values = [row["value"] for row in rows] or [0.0]
+    middle = (min(values) + max(values)) / 2
     ink = alt.condition(alt.datum.value > middle, alt.value("#ffffff"), alt.value("#111111"))
     texts = data(rows).mark_text(fontSize=10).encode(x=across, y=up, text="text:N", color=ink)
-    drawn = squares + texts if len(rows) <= MOST_LABELLED else squares
+    drawn = squares + texts if is_labelled else squares
     return titled(drawn, width=max(240, min(640, 64 * len(columns))), height=CELL * len(lines), title=_best_cell(rows, figure, result))
 
 
