@@ -41,6 +41,11 @@ function follow(form) {
   let timer = 0;
   let running = new AbortController();
 
+  function again() {
+    clearTimeout(timer);
+    timer = setTimeout(answer, TYPING_MS);
+  }
+
   async function answer() {
     clearTimeout(timer);
     running.abort();
@@ -49,6 +54,7 @@ function follow(form) {
     result.setAttribute("aria-busy", "true");
     try {
       const answered = await fetchPage(address, running.signal);
+      if (addressOf(form) !== address) return again(); // what was typed meanwhile would be lost with the fields of this answer
       const found = answered.getElementById(result.id);
       if (!found) return location.assign(address);
       const focused = document.activeElement?.form === form && result.contains(document.activeElement) ? document.activeElement.name : "";
@@ -67,9 +73,7 @@ function follow(form) {
 
   document.addEventListener("change", (event) => { if (event.target.form === form) answer(); });
   document.addEventListener("input", (event) => {
-    if (event.target.form !== form) return;
-    clearTimeout(timer);
-    timer = setTimeout(answer, TYPING_MS);
+    if (event.target.form === form) again();
   });
   form.addEventListener("submit", (event) => { event.preventDefault(); answer(); });
 }
