@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
 
-from flask import redirect, request, url_for
+from flask import Response, redirect, request, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import app_context, principal, spend, team_context
+from service.api.http.blueprint import json_response
 from service.domain.errors import DomainError
 from service.schemas.fields import Schema
 from service.serialization import to_json
 from service.usecases.results.keep import Question, keep
-from service.web.forms import Fields, by_field, field_errors, filled
-from service.web.rendering import query_string
+from service.web.forms import Fields, by_field, field_errors, filled, label_of
+from service.web.rendering import page, query_string
 
 PAGE_FIELDS = ("format", "theme", "sort", "pin")
 """Fields of an address that say how the page looks, and nothing of the request."""
@@ -63,9 +64,37 @@ def ask(asked: Asked, schema: Schema, answer: Callable[[Any, Body], Body]) -> As
     try:
         return Asked(asked.fields, asked.request, _at_hand(asked.request, lambda: answer(team_context(), schema.load(asked.request))))
     except DomainError as error:
-        if not error.pointer:
-            raise
-        return Asked(asked.fields, asked.request, errors=by_field([{"pointer": error.pointer, "message": error.message}]))
+        return Asked(asked.fields, asked.request, errors=refused_field(error))
+
+
+def refused_field(error: DomainError) -> dict[str, str]:
+    """What is wrong by the dotted name of its field, from a refusal. Raises the refusal where it names no field."""
+    if not error.pointer:
+        raise error
+    return by_field([{"pointer": error.pointer, "message": error.message}])
+
+
+def form_page(template: str, asked: Asked, content: Callable[[Asked], Body], *, is_wrong: bool = False) -> Response:
+    """The page of a form, or its answer alone with `format=json`. `is_wrong`: something besides the fields is refused."""
+    if asked.answer is not None and request.args.get("format") == "json":
+        return json_response(asked.answer)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors or is_wrong else HTTPStatus.OK
+    return page(template, status, **content(asked))
+
+
+def asked_content(asked: Asked, fields: Fields, named: Collection[str], errors: Mapping[str, str]) -> Body:
+    """What every form's page shows: each field's value and what is wrong beside it, and what has no field of its own.
+
+    `fields`: values and `errors`: messages, by the names of the form's fields; `named`: all those names.
+    """
+    return {
+        "fields": fields,
+        "errors": errors,
+        "other_fields": {name: (label_of(name), value) for name, value in fields.items() if name not in named},
+        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
+        "answer": asked.answer,
+        "query": query_string(asked.fields),
+    }
 
 
 def _at_hand(body: Body, answer: Callable[[], Body]) -> Body:

@@ -21,13 +21,22 @@ class Assumption:
     name: str
 
 
-def assumptions_of(entries: Iterable[Mapping[str, Any]], schema: Schema) -> Iterator[Assumption]:
-    """An answer's assumptions; those that are a single value of the request's schema can be changed."""
+def assumptions_of(entries: Iterable[Mapping[str, Any]], schema: Schema | None = None) -> Iterator[Assumption]:
+    """An answer's assumptions; those that are a single value of the request's schema, where one is given, can be changed."""
     for entry in entries:
         path, value = str(entry["field"]), entry["value"]
-        changeable = not isinstance(value, (dict, list)) and value is not None and _is_single(schema, path)
+        changeable = schema is not None and not isinstance(value, (dict, list)) and value is not None and _is_single(schema, path)
         section, _, below = path.partition(".")
         yield Assumption(section.replace("_", " "), label_of(below), _shown(value), str(entry["source"]), path if changeable else "")
+
+
+def changeable_by_section(assumptions: Iterable[Assumption]) -> dict[str, list[Assumption]]:
+    """The assumptions that the form can change, by the part of the request."""
+    sections: dict[str, list[Assumption]] = {}
+    for entry in assumptions:
+        if entry.name:
+            sections.setdefault(entry.section, []).append(entry)
+    return sections
 
 
 def _is_single(schema: Schema, path: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from service.schemas.comparison.request import CompareRequestSchema
-from service.web.forms import Fields, FormField, choices_at, joined_lists, request_of, split_lists, with_model
+from service.web.forms import Fields, FormField, choices_at, joined_lists, request_of, split_lists, with_model, with_one_model
 
 REQUEST = CompareRequestSchema()
 MODEL = "model"
@@ -53,5 +53,4 @@ def compare_request(fields: Fields) -> dict[str, Any]:
 
 def compare_fields(fields: Fields) -> dict[str, str]:
     """The fields as the form shows them: a model in one field, lists with commas."""
-    models = ("workload.model.preset", "workload.model.params")
-    return {MODEL if name in models else name: value for name, value in joined_lists(fields, LISTS).items()}
+    return with_one_model(joined_lists(fields, LISTS), MODEL, "workload.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from service.schemas.training.request import EstimateRequestSchema
-from service.web.forms import Fields, FormField, choices_at, request_of, with_model
+from service.web.forms import Fields, FormField, choices_at, request_of, with_model, with_one_model
 
 REQUEST = EstimateRequestSchema()
 MODEL = "model"
@@ -36,7 +36,6 @@ MORE_FIELDS = (
 TRIALS = 100_000
 """Trials of the scenario that says how sure an estimate is."""
 TRIALS_BUDGET = FormField("budget_usd", "Budget, if there is one", "300,000", "USD")
-NAMED = frozenset(field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)) | {"model.preset", "model.params"}
 
 
 def estimate_request(fields: Fields) -> dict[str, Any]:
@@ -46,13 +45,4 @@ def estimate_request(fields: Fields) -> dict[str, Any]:
 
 def form_fields(fields: Fields) -> dict[str, str]:
     """The fields as the form shows them: a model's name or size in one field."""
-    shown = dict(fields)
-    for name in ("model.preset", "model.params"):
-        if name in shown and MODEL not in shown:
-            shown[MODEL] = shown.pop(name)
-    return shown
-
-
-def other_fields(fields: Fields) -> dict[str, str]:
-    """Stated fields that have no place of their own in the form."""
-    return {name: value for name, value in fields.items() if name not in NAMED}
+    return with_one_model(fields, MODEL, "")

@@ -66,6 +66,12 @@ def with_model(fields: Fields, name: str, above: str) -> dict[str, str]:
     return stated
 
 
+def with_one_model(fields: Fields, name: str, above: str) -> dict[str, str]:
+    """The fields as a form shows them: a model's preset or size in one field."""
+    models = (f"{above}model.preset", f"{above}model.params")
+    return {name if stated in models else stated: value for stated, value in fields.items()}
+
+
 def split_lists(fields: Fields, lists: Collection[str]) -> dict[str, str]:
     """The fields with each of several values between commas as one of its own."""
     made: dict[str, str] = {}

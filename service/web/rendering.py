@@ -14,6 +14,7 @@ from service.api.http import sessions
 from service.domain.quantities import Range
 from service.formats import headline
 from service.web.assets import asset_address
+from service.web.forms import label_of
 
 HTML = "text/html; charset=utf-8"
 Answer = Mapping[str, Any]
@@ -61,7 +62,7 @@ def environment() -> Environment:
         "share": lambda value: f"{value:.0%}",
         "query": query_string,
         "day": headline.day,
-        "words": lambda path: path.replace("_", " ").replace(".", ": "),
+        "words": label_of,
     }
     return made
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
-from service.domain.programs.budget_parts import RESERVE
+from service.domain.programs.budget_parts import RESERVE, BudgetPart
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
@@ -101,12 +101,8 @@ def status(
     guarded = watch_guardrails(baseline.guardrails, chain(*watched), baseline.outcome, rules.quality)
     risks = track_risks(baseline.risks, chain(*(run.history.risks for run in all_runs)))
     reserve = reserve_status(baseline, risks)
-    left = beside_runs(baseline, found, now)
-    held_usd = NOTHING.p50 if left is None else left.get(RESERVE, NOTHING).p50
-    risk_usd = 0.0 if is_complete(baseline, found, now) else max(forecast_change_usd(reserve), -held_usd)
+    risk_usd, left = _around_runs(baseline, found, reserve, now)
     completion = with_risks(program_forecast(baseline, found, forecasts, now), () if baseline.closed else risks, risk_usd)
-    if left is not None and risk_usd:
-        left = {**left, RESERVE: Range.exactly(held_usd + risk_usd)}
     evaluations, decisions = ([*chain(*(getattr(run.history, name) for run in all_runs))] for name in ("evaluations", "decisions"))
     inputs = GateInputs(spent, earned, evaluations, decisions, GateActuals(spent.usd, completion, now))
     gate, gate_warnings = assess_gate(baseline, inputs, rules.gate)
@@ -147,6 +143,18 @@ def status(
             *chain(*(block.warnings for block in blocks)),
         ),
     )
+
+
+def _around_runs(
+    baseline: ProgramBaseline, found: Sequence[RunTarget], reserve: ReserveStatus | None, now: datetime
+) -> tuple[float, Mapping[BudgetPart, Range] | None]:
+    """What risks change in the forecast [USD], and what is left to spend around the runs with it; None where no plan says."""
+    left = beside_runs(baseline, found, now)
+    held_usd = NOTHING.p50 if left is None else left.get(RESERVE, NOTHING).p50
+    risk_usd = 0.0 if is_complete(baseline, found, now) else max(forecast_change_usd(reserve), -held_usd)
+    if left is not None and risk_usd:
+        left = {**left, RESERVE: Range.exactly(held_usd + risk_usd)}
+    return risk_usd, left
 
 
 def _is_stopped(histories: Sequence[RunHistory]) -> bool:

@@ -52,12 +52,15 @@ def _finish_text(schedule: ProgramSchedule) -> str:
     text = f"{day(finish.p50)} ({day(finish.p10)}–{day(finish.p90)})"
     if probability is None or schedule.deadline is None:
         return text
-    return f"{text}; {probability:.0%} to meet {day(schedule.deadline)}: {_verdict(probability, schedule.target_probability or 0.0)}"
+    return (
+        f"{text}; {probability:.0%} to meet {day(schedule.deadline)}: {deadline_verdict(probability, schedule.target_probability or 0.0)}"
+    )
 
 
-def _verdict(probability: float, target: float) -> str:
-    """The chance of a deadline in words, beside the chance that is aimed at."""
-    if probability >= target:
+def deadline_verdict(probability: float, target: float | None = None) -> str:
+    """The chance of a goal in words, beside the chance that is aimed at; where none is stated, that which programs aim at."""
+    aimed: float = find_program_default("target_probability").value if target is None else target
+    if probability >= aimed:
         return "on track"
     return "at risk" if probability >= find_program_default("off_track_below").value else "off track"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator
-from http import HTTPStatus
 from typing import Any
 
 from flask import Response, request
@@ -13,7 +12,6 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import needs
-from service.api.http.blueprint import json_response
 from service.api.http.budgets import uses
 from service.api.http.documents import document_response
 from service.context import AppContext
@@ -30,7 +28,8 @@ from service.formats.documents.render import PACK_FORMATS
 from service.serialization import to_builtins
 from service.usecases.prices.known_names import find_accelerators
 from service.usecases.procurement.buy_or_rent import buy_or_rent
-from service.web.asking import Asked, Body, ask, keep_asked, present_fields, read_fields
+from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
+from service.web.assumptions import changeable_by_section
 from service.web.blueprint import blueprint
 from service.web.buy_or_rent_form import (
     DEMAND_FIELDS,
@@ -49,8 +48,8 @@ from service.web.buy_or_rent_form import (
     parts_of,
     places_shown,
 )
-from service.web.forms import FormField, joined_lists, label_of
-from service.web.rendering import page, query_string
+from service.web.forms import FormField, joined_lists
+from service.web.rendering import query_string
 
 STATES = {"sure": "good", "likely": "good", "more likely than not": "warning", "open": "warning"}
 """How sure a verdict is, as the class of its shape."""
@@ -78,10 +77,7 @@ def show_buy_or_rent() -> Response:
     wanted = request.args.get("format")
     if asked.answer is not None and wanted in PACK_FORMATS:
         return document_response("procurement", asked.answer, wanted)
-    if asked.answer is not None and wanted == "json":
-        return json_response(asked.answer)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors else HTTPStatus.OK
-    return page("buy_or_rent/page.html", status, **_content(asked))
+    return form_page("buy_or_rent/page.html", asked, _content)
 
 
 @blueprint.get("/buy-or-rent/<chart>.svg")
@@ -130,20 +126,14 @@ def _content(asked: Asked) -> Body:
     groups += [members for fleet in fleets for members in (fleet["fields"], fleet["more"])]
     named = {field.name for group in groups for field in group}
     errors = {field_of_error(name, fields): message for name, message in asked.errors.items()}
-    content: Body = {
-        "fields": fields,
+    content = asked_content(asked, fields, named, errors) | {
         "demand_fields": DEMAND_FIELDS,
         "fleets": fleets,
         "rent_fields": RENT_FIELDS,
         "quotes": quotes,
         "more_fields": MORE_FIELDS,
         "more_open": _is_stated(asked, MORE_FIELDS),
-        "other_fields": {name: (label_of(name), value) for name, value in fields.items() if name not in named},
-        "errors": errors,
-        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
-        "answer": asked.answer,
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],
-        "query": query_string(fields),
         "example": query_string(EXAMPLE),
     }
     return content if asked.answer is None else content | _answer_content(asked, asked.answer)
@@ -176,7 +166,6 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
     model = cash_model(answer)
     word = certainty(answer)[0]
     assumptions = list(form_assumptions(answer, asked.request, asked.fields))
-    sections = dict.fromkeys(entry.section for entry in assumptions if entry.name)
     shown = [each.option for each in model.options]
     return {
         "title": title(answer),
@@ -196,7 +185,7 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "quoted": quotes_table(model),
         "pack_formats": PACK_FORMATS,
         "assumptions": assumptions,
-        "changeable": {section: [entry for entry in assumptions if entry.name and entry.section == section] for section in sections},
+        "changeable": changeable_by_section(assumptions),
         "open_sections": OPEN_SECTIONS,
         "request_line": shlex.quote(json.dumps(asked.request)),
     }

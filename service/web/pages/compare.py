@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import Any
 
 from flask import Response, request
@@ -11,17 +10,16 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import needs
-from service.api.http.blueprint import json_response
 from service.api.http.budgets import uses
 from service.context import AppContext
 from service.serialization import to_builtins
 from service.usecases.comparison.compare import compare
 from service.usecases.prices.known_names import find_models
-from service.web.asking import Asked, Body, ask, keep_asked, present_fields, read_fields
+from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
+from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
 from service.web.compare_form import FILTER_FIELDS, MORE_FIELDS, REQUEST, WORKLOAD_FIELDS, compare_fields, compare_request
-from service.web.forms import label_of
-from service.web.rendering import page, query_string
+from service.web.rendering import query_string
 
 MOST_PINNED = 3
 ENDLESS = float("inf")
@@ -42,11 +40,7 @@ ORDERS: Mapping[str, Order] = {
 @uses("estimates", costly=True)
 def show_comparison() -> Response:
     """The form, and with its fields the options"""
-    asked = _asked()
-    if request.args.get("format") == "json" and asked.answer is not None:
-        return json_response(asked.answer)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors else HTTPStatus.OK
-    return page("compare/page.html", status, **_content(asked))
+    return form_page("compare/page.html", _asked(), _content)
 
 
 @blueprint.get("/compare/options.svg")
@@ -88,18 +82,12 @@ def _content(asked: Asked) -> Body:
     named = {field.name for field in (*WORKLOAD_FIELDS, *FILTER_FIELDS, *MORE_FIELDS)}
     errors = {_shown_name(name, named): message for name, message in asked.errors.items()}
     more = {field.name for field in MORE_FIELDS}
-    content: Body = {
-        "fields": asked.fields,
+    content = asked_content(asked, asked.fields, named, errors) | {
         "workload_fields": WORKLOAD_FIELDS,
         "filter_fields": FILTER_FIELDS,
         "more_fields": MORE_FIELDS,
         "more_open": bool(more & {*asked.fields, *errors}),
-        "other_fields": {name: (label_of(name), value) for name, value in asked.fields.items() if name not in named},
-        "errors": errors,
-        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
-        "answer": asked.answer,
         "models": [preset.name for preset in find_models({})],
-        "query": query_string(asked.fields),
     }
     return content if asked.answer is None else content | _answer_content(asked.fields, asked.answer)
 
@@ -116,6 +104,7 @@ def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:
         "options": [_row(option, {**fields, **look}, pinned) for option in options],
         "pinned": [option for option in answer["options"] if option["id"] in pinned],
         "unpinned": query_string({**fields, **look}),
+        "assumptions": list(assumptions_of(answer["assumptions"])),
         "ruled_out": sorted(answer["infeasible"].items(), key=lambda entry: -entry[1]),
     }
 

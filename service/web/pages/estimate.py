@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from http import HTTPStatus
 
-from flask import Response, request
+from flask import Response
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import needs
-from service.api.http.blueprint import json_response
 from service.api.http.budgets import uses
 from service.schemas.training.presenters import answered
 from service.usecases.prices.known_names import find_accelerators, find_models
-from service.web.asking import Asked, Body, ask, keep_asked, present_fields, read_fields
-from service.web.assumptions import assumptions_of
+from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
+from service.web.assumptions import assumptions_of, changeable_by_section
 from service.web.blueprint import blueprint
 from service.web.estimate_form import (
     MAIN_FIELDS,
@@ -27,10 +25,10 @@ from service.web.estimate_form import (
     TRIALS_BUDGET,
     estimate_request,
     form_fields,
-    other_fields,
 )
-from service.web.forms import fields_of, label_of
+from service.web.forms import fields_of
 from service.web.rendering import page, query_string
+from service.web.verdicts import chance_verdict
 
 CHARTS = ("cost", "memory")
 LEVERS = "levers"
@@ -78,12 +76,8 @@ def keep_estimate() -> BaseResponse:
 
 def estimate_page(trials_budget: str = "", trials_error: str = "") -> Response:
     """The page of the present request's fields; with the budget that was typed for its trials, and what is wrong with them."""
-    asked = _asked()
-    if request.args.get("format") == "json" and asked.answer is not None:
-        return json_response(asked.answer)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.errors or trials_error else HTTPStatus.OK
     trials = {"trials": TRIALS, "trials_field": TRIALS_BUDGET, "trials_budget": trials_budget, "trials_error": trials_error}
-    return page("estimate/page.html", status, **_content(asked), **trials)
+    return form_page("estimate/page.html", _asked(), lambda asked: _content(asked) | trials, is_wrong=bool(trials_error))
 
 
 def _asked(*, levers: bool = False) -> Asked:
@@ -98,30 +92,25 @@ def _read(*, levers: bool) -> Asked:
 
 def _content(asked: Asked) -> Body:
     fields = form_fields(asked.fields)
-    named = {field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)}
     errors = {_shown_name(name): message for name, message in asked.errors.items()}
-    content: Body = {
-        "fields": fields,
+    named = {field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)}
+    content = asked_content(asked, fields, named | {LEVERS}, errors) | {
         "main_fields": MAIN_FIELDS,
         "more_fields": MORE_FIELDS,
         "more_open": any(field.name in fields or field.name in errors for field in MORE_FIELDS),
-        "other_fields": {name: (label_of(name), value) for name, value in other_fields(fields).items() if name != LEVERS},
-        "errors": errors,
-        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
-        "answer": asked.answer,
         "models": [preset.name for preset in find_models({})],
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],
-        "query": query_string(asked.fields),
     }
     return content if asked.answer is None else content | _answer_content(asked, asked.answer)
 
 
 def _answer_content(asked: Asked, answer: Body) -> Body:
     assumptions = list(assumptions_of(answer["assumptions"], REQUEST))
-    sections = dict.fromkeys(entry.section for entry in assumptions if entry.name)
+    chance = answer["time"]["deadline_probability"]
     return {
+        "deadline": None if chance is None else chance_verdict(chance),
         "assumptions": assumptions,
-        "changeable": {section: [entry for entry in assumptions if entry.name and entry.section == section] for section in sections},
+        "changeable": changeable_by_section(assumptions),
         "open_sections": OPEN_SECTIONS,
         "levers": _levers(asked) if answer.get("levers") is not None else None,
         "layout": _layout(answer["throughput"]["parallelism"]),

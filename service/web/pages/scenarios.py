@@ -20,9 +20,11 @@ from service.formats.scenario_figures import PERCENTILES, chance_at, cost_points
 from service.schemas.scenarios.presenters import scenario_body
 from service.usecases.scenarios.scenarios import cancel_scenario, list_scenarios
 from service.web.asking import present_fields
+from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
 from service.web.forms import FormField, fields_of, value_of
 from service.web.rendering import page, query_string
+from service.web.verdicts import chance_verdict
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,8 +49,6 @@ STATE_WORDS: Mapping[str, tuple[str, str]] = {
     "cancelled": ("bad", "cancelled"),
 }
 """A scenario's state as people read it, with its class."""
-VERDICTS = ((0.8, "good", "on track"), (0.5, "warning", "at risk"), (0.0, "bad", "off track"))
-"""Least chance of each verdict, with its class."""
 BUDGET, DEADLINE = "budget_usd", "deadline"
 GOAL_FIELDS = (FormField(BUDGET, "Budget", "300,000", "USD"), FormField(DEADLINE, "Deadline", kind="date"))
 ALTERNATIVES: Mapping[str, str] = {
@@ -218,6 +218,7 @@ def _result_content(found: ScenarioDetail, goals: Body, *, is_asked: bool) -> Bo
         "rows": [_cell(result["paths"], row) for row in result["rows"][:MOST_ROWS]] if "rows" in result else [],
         "bars": [_bar(bar) for bar in result.get("tornado") or ()],
         "indices": _indices(result),
+        "assumptions": list(assumptions_of(result.get("assumptions", ()))),
         "options": [result["best"], *result["pareto_front"]] if result.get("best") else [],
     }
 
@@ -227,7 +228,7 @@ def _verdicts(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, what in (("deadline_probability", "to meet the deadline"), ("budget_probability", "to keep to the budget")):
         chance = result.get(name)
         if chance is not None:
-            shape, words = next((shape, words) for least, shape, words in VERDICTS if chance >= least)
+            shape, words = chance_verdict(chance)
             yield shape, f"{chance:.0%} {what}: {words}"
 
 

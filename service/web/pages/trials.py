@@ -14,10 +14,10 @@ from service.api.http.request_body import read_form
 from service.domain.errors import DomainError
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.scenarios.scenarios import submit
-from service.web.asking import Body, present_fields, read_fields
+from service.web.asking import Body, present_fields, read_fields, refused_field
 from service.web.blueprint import blueprint
 from service.web.estimate_form import REQUEST, TRIALS, TRIALS_BUDGET, estimate_request
-from service.web.forms import by_field, field_errors, value_of
+from service.web.forms import field_errors, value_of
 from service.web.pages.estimate import LEVERS, estimate_page
 from service.web.rendering import query_string
 
@@ -41,9 +41,7 @@ def start_trials() -> BaseResponse:
     except ValidationError as error:
         return _refused(budget, field_errors(error.messages, SCENARIO))
     except DomainError as error:
-        if not error.pointer:
-            raise
-        return _refused(budget, by_field([{"pointer": error.pointer, "message": error.message}]))
+        return _refused(budget, refused_field(error))
     return redirect(url_for("web.show_scenario", scenario_id=row.id), HTTPStatus.SEE_OTHER)
 
 

@@ -145,7 +145,7 @@ def test_a_result_is_its_sentence_with_pictures_and_figures(visitor: Visitor, do
     assert [chart.partition(".svg")[0].rpartition("/")[2] for chart in charts] == CHARTS[kind]
     for chart in charts:
         for theme in ("light", "dark"):
-            drawn = visitor.open(unescape(chart) + f"&theme={theme}")
+            drawn = visitor.open(unescape(chart) + ("&" if "?" in chart else "?") + f"theme={theme}")
             assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
     assert "<table>" in text
     assert "data-events" not in text
