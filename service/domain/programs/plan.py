@@ -175,7 +175,13 @@ class ProgramPlan:
 
     name: Annotated[str, Doc("Name of the program")]
     outcome: Annotated[OutcomeBlock | None, Doc("What the program is for; null: not stated")]
-    total_usd: Annotated[Range, Doc("p50: the budget with every gate passed; p10, p90: of what it costs", "USD", nullable=True)]
+    total_usd: Annotated[
+        Range, Doc("The budget with every gate passed as p50; the contingency is in all three percentiles", "USD", nullable=True)
+    ]
+    without_contingency_usd: Annotated[
+        Range,
+        Doc("What the program costs with every gate passed: the contingency is in no percentile", "USD", nullable=True, older=None),
+    ]
     expected_usd: Annotated[Decimal, Doc("Mean cost over the gate tree", "USD", nullable=True)]
     completion_probability: Annotated[float, share("Probability that every gate is passed")]
     envelope: Annotated[Envelope, Doc("The budget in three", nullable=True)]

@@ -18,7 +18,7 @@ from service.domain.quantities import Range
 from service.domain.training.estimate import FinishDates
 from service.engine.numerics.money import ZERO, share_usd, sum_usd
 from service.engine.programs.budget import CONTINGENCY_LINE, loaded_run_costs
-from service.engine.programs.contingency import combine_ranges, total_range
+from service.engine.programs.contingency import budget_range, combine_ranges, cost_range
 from service.engine.programs.gates import TierSpending, gate_tree, spending_by_tier, tier_repeats
 from service.engine.programs.value import outcome_value_usd
 
@@ -64,7 +64,7 @@ def cost_ahead(program: Program, plan: ProgramPlan, sunk_usd: Decimal) -> Range:
     Returns
     -------
     Range
-        p50 is the budget less `sunk_usd`; p10 and p90 as `total_range` of what is left of each tier's runs, risks and reserves [USD].
+        p50 is the budget less `sunk_usd`; p10 and p90 as `budget_range` of what is left of each tier's runs, risks and reserves [USD].
     """
     budget = sum_usd(line.usd for line in plan.lines)
     left = max(ZERO, budget - sunk_usd)
@@ -79,7 +79,8 @@ def cost_ahead(program: Program, plan: ProgramPlan, sunk_usd: Decimal) -> Range:
         replace(again, expected_usd=share_usd(share, again.expected_usd), deviation_usd=share * again.deviation_usd)
         for share, again in zip(shares, tier_repeats(program, plan.tiers), strict=True)
     ]
-    return total_range(left, left - held, risks, combine_ranges(runs, program.correlation), program.risk_correlation, repeats)
+    cost = cost_range(left - held, risks, combine_ranges(runs, program.correlation), program.risk_correlation, repeats)
+    return budget_range(left, cost)
 
 
 def expected_cost_ahead(spending: Sequence[TierSpending], tiers_over: int, sunk_usd: Decimal) -> float:

@@ -30,7 +30,7 @@ from service.domain.programs.tiers import EXPLORATION_TIERS
 from service.domain.quantities import Range
 from service.engine.numerics.money import ZERO, allocate, share_usd, sum_usd
 from service.engine.numerics.ranges import comonotone_sum
-from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, total_range
+from service.engine.programs.contingency import assess_risks, budget_range, combine_ranges, contingency_usd, cost_range
 from service.engine.programs.gates import TierRepeats, TierSpending, expected_usd, gate_tree, price_gates, spending_by_tier, tier_repeats
 from service.engine.programs.information import gate_information
 from service.engine.programs.validation import check_program, plan_warnings
@@ -72,6 +72,7 @@ def plan_budget(program: Program) -> ProgramPlan:
     debugging = share_usd(program.reserves.evaluation_and_debugging, sum_usd(tier.cost_usd for tier in tiers))
     contingency = contingency_usd(program.reserves, spent, risks, spread, program.risk_correlation)
     budget = spent + debugging + contingency
+    cost = cost_range(spent + debugging, risks, spread, program.risk_correlation, repeats)
     spending = spending_by_tier(program, tiers, debugging + contingency)
     endings = gate_tree(spending)
     loaded = zip(tiers, repeats, strict=True)
@@ -80,7 +81,8 @@ def plan_budget(program: Program) -> ProgramPlan:
     return ProgramPlan(
         name=program.name,
         outcome=None if program.outcome is None else _outcome(program.outcome, budget, tiers, endings),
-        total_usd=total_range(budget, spent + debugging, risks, spread, program.risk_correlation, repeats),
+        total_usd=budget_range(budget, cost),
+        without_contingency_usd=cost,
         expected_usd=expected_usd(endings),
         completion_probability=math.prod(tier.pass_probability for tier in spending),
         envelope=Envelope(exploration, spent - exploration, debugging + contingency),

@@ -93,20 +93,19 @@ def contingency_usd(
     return expected_loss_usd(risks) + cents((spread.p90 - spread.p50) * deviations / P90_Z_SCORE)
 
 
-def total_range(
-    budget: Decimal,
+def cost_range(
     without_contingency: Decimal,
     risks: Sequence[RiskBlock],
     spread: Range,
     correlation: RiskCorrelation = None,
     repeats: Sequence[TierRepeats] = (),
 ) -> Range:
-    """The budget as p50, and the percentiles of the program's cost as p10 and p90.
+    """What the program costs, with the contingency in none of the percentiles.
 
     Parameters
     ----------
-    budget, without_contingency : Decimal
-        The whole budget, and the budget less its contingency [USD].
+    without_contingency : Decimal
+        The budget less its contingency [USD].
     risks : sequence of RiskBlock
         Independent of the estimate.
     spread : Range
@@ -119,18 +118,36 @@ def total_range(
     Returns
     -------
     Range
-        p10 and p90 lie around the cost with its expected losses, without the contingency's margin, and never both on one side of the
-        budget [USD].
+        p50 is `without_contingency` with the expected losses; below it risks and repeats save no more than they are expected to cost
+        [USD].
     """
     simulated = None if correlation is None else float(np.std(simulate_losses(risks, correlation).usd))
     of_risks = independent_deviation_usd(risks) if simulated is None else simulated
     deviation = math.hypot(of_risks, *(again.deviation_usd for again in repeats)) * P90_Z_SCORE
     loss = float(expected_loss_usd(risks))
-    middle, whole = float(without_contingency) + loss, float(budget)
     saved = loss + sum(float(again.expected_usd) for again in repeats)
+    middle = float(without_contingency) + loss
     below = math.hypot(spread.p50 - spread.p10, min(deviation, saved))
-    above = math.hypot(spread.p90 - spread.p50, deviation)
-    return Range(min(max(0.0, middle - below), whole), whole, max(middle + above, whole))
+    return Range(max(0.0, middle - below), middle, middle + math.hypot(spread.p90 - spread.p50, deviation))
+
+
+def budget_range(budget: Decimal, cost: Range) -> Range:
+    """The budget as p50, with the contingency in all percentiles alike.
+
+    Parameters
+    ----------
+    budget : Decimal
+        The whole budget, contingency included [USD].
+    cost : Range
+        As `cost_range` gives it [USD].
+
+    Returns
+    -------
+    Range
+        p10 and p90 lie as far from the budget as those of the cost from its p50 [USD].
+    """
+    whole = float(budget)
+    return Range(max(0.0, whole - (cost.p50 - cost.p10)), whole, whole + (cost.p90 - cost.p50))
 
 
 def _combined_deviation(sides: Sequence[float], correlation: float) -> float:

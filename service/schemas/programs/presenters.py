@@ -30,7 +30,7 @@ def _present(answer: ProgramAnswer) -> Body:
         **_fields(answer, "summary"),
         "name": plan.name,
         "outcome": _outcome(answer),
-        **_fields(plan, "total_usd", "expected_usd", "completion_probability", "envelope"),
+        **_fields(plan, "total_usd", "without_contingency_usd", "expected_usd", "completion_probability", "envelope"),
         "tiers": [_tier(tier, answer, estimates) for tier in plan.tiers],
         **_fields(plan, "overhead", "reserves", "lines"),
         **_fields(plan, "risks", "endings"),

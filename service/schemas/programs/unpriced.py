@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 Body = dict[str, Any]
-UNKNOWN: Body = {"total_usd": None, "expected_usd": None, "envelope": None, "endings": [], "burn_plan": [], "overhead": [], "lines": []}
+UNKNOWN: Body = {
+    "total_usd": None,
+    "without_contingency_usd": None,
+    "expected_usd": None,
+    "envelope": None,
+    "endings": [],
+    "burn_plan": [],
+    "overhead": [],
+    "lines": [],
+}
 
 
 def without_budget(answer: Body) -> Body:

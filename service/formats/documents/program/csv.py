@@ -27,14 +27,10 @@ def write(answer: Answer) -> bytes:
 
 
 def _totals(answer: Answer) -> Iterable[Row]:
-    whole = answer["total_usd"]
-    yield {
-        "section": "total",
-        "name": "budget",
-        "usd": _cents(whole["p50"]),
-        "usd_p10": _cents(whole["p10"]),
-        "usd_p90": _cents(whole["p90"]),
-    }
+    for name, field in (("budget", "total_usd"), ("without contingency", "without_contingency_usd")):
+        if usd := answer.get(field):
+            cells = {f"usd{suffix}": _cents(usd[point]) for suffix, point in (("", "p50"), ("_p10", "p10"), ("_p90", "p90"))}
+            yield {"section": "total", "name": name} | cells
     yield {"section": "expected", "name": "mean over the gates", "usd": _cents(answer["expected_usd"])}
     for name, amount in answer["envelope"].items():
         yield {"section": "envelope", "name": name.removesuffix("_usd"), "usd": _cents(amount)}

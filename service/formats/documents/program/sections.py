@@ -47,7 +47,9 @@ def footer(answer: Answer) -> str:
 
 def _summary(answer: Answer) -> Iterable[tuple[str, str]]:
     envelope = answer["envelope"]
-    yield "Budget, every gate passed, USD", usd_span(answer["total_usd"])
+    yield "Budget, every gate passed, contingency included, USD", usd_span(answer["total_usd"])
+    if answer.get("without_contingency_usd"):
+        yield "What it costs, contingency left out, USD", usd_span(answer["without_contingency_usd"])
     yield "Expected over the gates, USD", usd(answer["expected_usd"])
     for part in ("exploration", "committed", "reserve"):
         yield f"of the budget: {part}, USD", usd(envelope[f"{part}_usd"])

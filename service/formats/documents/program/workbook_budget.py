@@ -205,7 +205,15 @@ def _envelope(sheets: BudgetSheets, by_tier: Sequence[Decimal]) -> None:
         sheets.budget.row(row + at, (name, *cells, "of the budget"))
     for at, percentile in enumerate(("p10", "p90"), row + 3):
         sheets.budget.row(
-            at, (f"total, {percentile}", None, None, answer["total_usd"][percentile], None, "as planned; does not follow changes")
+            at,
+            (
+                f"total, {percentile}",
+                None,
+                None,
+                answer["total_usd"][percentile],
+                None,
+                "as planned, contingency included; does not follow changes",
+            ),
         )
 
 

@@ -10,7 +10,14 @@ import pytest
 from service.domain.programs.program import Reserves, Risk
 from service.domain.quantities import Range
 from service.engine.programs.budget import plan_budget
-from service.engine.programs.contingency import assess_risks, combine_ranges, contingency_usd, expected_loss_usd, total_range
+from service.engine.programs.contingency import (
+    assess_risks,
+    budget_range,
+    combine_ranges,
+    contingency_usd,
+    cost_range,
+    expected_loss_usd,
+)
 from tests.unit.engine.program_builders import three_tiers
 
 SPREAD = Range(80.0, 100.0, 140.0)
@@ -44,9 +51,20 @@ def test_a_computed_contingency_is_losses_and_the_estimates_side_above() -> None
 def test_the_range_of_a_program_with_a_risk() -> None:
     """A loss of 60 USD at 0.5 deviates by 30, 38.4 at the percentiles: with 20 below, where no more than 30 can be saved, and 40 above."""
     blocks = assess_risks((Risk("spike", 0.5, None, 0.0, Decimal(60)),), ())
-    found = total_range(Decimal(140), Decimal(100), blocks, SPREAD)
+    found = cost_range(Decimal(100), blocks, SPREAD)
     assert found.p10 == pytest.approx(130 - math.hypot(20, 30))
-    assert found.p50 == 140
+    assert found.p50 == 130
     assert found.p90 == pytest.approx(130 + math.hypot(40, 30 * 1.2815515655))
-    assert total_range(Decimal(500), Decimal(100), blocks, SPREAD).p90 == 500
-    assert total_range(Decimal(50), Decimal(100), blocks, SPREAD).p10 == 50
+
+
+def test_the_contingency_is_in_all_percentiles_of_the_budget_and_in_none_of_the_cost() -> None:
+    """A budget of 170 USD holds 40 more than the cost that is expected, in every percentile; no percentile is below 0."""
+    assert budget_range(Decimal(170), Range(95.0, 130.0, 190.0)) == Range(135.0, 170.0, 230.0)
+    assert budget_range(Decimal(20), Range(95.0, 130.0, 190.0)) == Range(0.0, 20.0, 80.0)
+    held = plan_budget(three_tiers(reserves=Reserves(0.0, 0.8, 0.25)))
+    none = plan_budget(three_tiers(reserves=Reserves(0.0, 0.8, 0.0)))
+    contingency = float(held.envelope.reserve_usd)
+    assert contingency == 6500
+    for point in ("p10", "p50", "p90"):
+        assert getattr(held.total_usd, point) - contingency == pytest.approx(getattr(none.total_usd, point))
+        assert getattr(held.without_contingency_usd, point) == pytest.approx(getattr(none.total_usd, point))
