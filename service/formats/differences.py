@@ -14,6 +14,8 @@ QUANTITIES = (
     ("cost, kept with 80 %", ("summary", "p80_usd"), "usd"),
     ("days, p50", ("summary", "p50_finish_days"), "number"),
     ("days, kept with 80 %", ("summary", "p80_finish_days"), "number"),
+    ("chance to meet the deadline", ("schedule", "deadline_probability"), "share"),
+    ("chance to keep to the budget", ("budget_probability",), "share"),
     ("accelerator-hours, p50", ("time", "accelerator_hours", "p50"), "number"),
     ("MFU, p50", ("throughput", "mfu", "p50"), "share"),
     ("emissions in tCO2e", ("energy", "tco2e"), "number"),

@@ -27,6 +27,15 @@ class ProgramRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramVersion:
+    """A version of a program. `by`: name of the API key that made the change; None where it is not known, and where there are no keys."""
+
+    version: int
+    at: datetime
+    by: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """A tracked run as stored. `key` is its key in the log, `position` the number of its newest event, `folded` that of the newest
     projected one. `archived_at`: since when its events are in a file."""

@@ -49,6 +49,10 @@ class ProgramChangeSchema(ProgramTermsSchema):
     """Changeable fields of a program; every version is kept."""
 
     state = Choice(STATES, description="Whether it is open")
+    plan = FreeObject(
+        description="Plan that it follows from now on: a request of POST /v1/estimate/program, or its answer. Budget, scope and dates are"
+        " the plan's where not stated; the criteria of the half-spend gate stay"
+    )
     pivot_at = Choice(
         (*TIERS, MIDPOINT), description="Gate whose pivot the program goes on with; a decision event of that gate says pivot before"
     )

@@ -14,11 +14,11 @@ from service.domain.audit import Change
 from service.domain.errors import VersionConflictError
 from service.domain.idempotency import IdempotencyRecord
 from service.domain.teams import DEFAULT_TEAM
-from service.domain.tracking.records import ProgramRecord, RunRecord
+from service.domain.tracking.records import ProgramRecord, ProgramVersion, RunRecord
 from service.store.audit import record_change
 from service.store.database import Database, columns_of, insert_new
 from service.store.idempotency import store_response
-from service.store.tables import teams
+from service.store.tables import api_keys, teams
 from service.store.tracking.tables import track_programs, track_revisions, track_runs
 
 Body = Mapping[str, Any]
@@ -123,9 +123,27 @@ class TrackRows(Database):
 
     def first_body(self, object_id: str) -> Body:
         """The first version of a program or run."""
-        query = select(track_revisions.c.body).where(track_revisions.c.id == object_id, track_revisions.c.version == 1)
-        body: Body = self._scalar(query)
+        body = self.body_of_version(object_id, 1)
+        assert body is not None
         return body
+
+    def body_of_version(self, object_id: str, version: int) -> Body | None:
+        """A version of a program or run; None where there is none of that number."""
+        query = select(track_revisions.c.body).where(track_revisions.c.id == object_id, track_revisions.c.version == version)
+        body: Body | None = self._scalar(query)
+        return body
+
+    def program_versions(self, program_id: str, limit: int) -> list[ProgramVersion]:
+        """A program's versions, the newest first."""
+        columns = (track_revisions.c.version, track_revisions.c.at, api_keys.c.name.label("by"))
+        joined = track_revisions.outerjoin(api_keys, api_keys.c.id == track_revisions.c.by)
+        query = select(*columns).select_from(joined).where(track_revisions.c.id == program_id)
+        return self._list(ProgramVersion, query.order_by(track_revisions.c.version.desc()).limit(limit))
+
+    def first_plan(self, program_id: str) -> Body | None:
+        """Request and answer of the plan that a program was started with; None where it was started without."""
+        plan: Body | None = self._scalar(select(track_programs.c.plan).where(track_programs.c.id == program_id))
+        return plan
 
 
 def save_version(connection: Connection, operation: str, row: _Tracked, values: dict[str, Any], now: datetime, by: str | None) -> _Tracked:

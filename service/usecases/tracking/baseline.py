@@ -7,6 +7,7 @@ from datetime import date
 from itertools import accumulate
 from typing import Any
 
+from service.domain.errors import InvalidRequest
 from service.domain.programs.budget_parts import AROUND, PEOPLE, budget_part
 from service.domain.programs.outcome import Guardrail, Outcome
 from service.domain.programs.program import GateCriteria, MidpointGate
@@ -24,6 +25,10 @@ STATED_FIELDS = ("name", "budget_usd", "planned_tokens", "start", "deadline")
 CLOSED = "closed"
 CENT_USD = 0.01
 GATE_PREFIX = "gate: "
+KEPT_FIGURES = ("summary", "total_usd", "lines", "price_snapshot", "engine_version", "warnings")
+"""What a version of a program has of the answer of the plan that it follows, besides the baseline."""
+CRITERIA = ("at_spend_share", "continue_if", "stop_if", "pivot_to")
+"""What of a half-spend gate was decided up front."""
 _WEEK = ("usd", "tokens", "accelerator_hours", "checkpoints")
 
 
@@ -49,6 +54,30 @@ def baseline_of_plan(answer: Body, request: Body | None) -> dict[str, Any]:
         "runs": [_run_of_plan(tier, run, answer) for tier in answer["tiers"] for run in tier["runs"]],
         "gate_dates": [_gate_of_plan(entry) for entry in schedule["calendar"] if entry["kind"] == "gate"],
     }
+
+
+def kept_plan(plan: Body) -> dict[str, Any]:
+    """A plan as a version of a program has it: its request, and the figures of its answer that versions are compared by."""
+    answer = plan["answer"]
+    schedule = {name: answer["schedule"][name] for name in ("start", "deadline", "finish", "deadline_probability")}
+    return {"request": plan["request"], "answer": {**{name: answer[name] for name in KEPT_FIGURES}, "schedule": schedule}}
+
+
+def replanned(body: Body, plan: Body) -> dict[str, Any]:
+    """A program's body with another plan. Its name, its caps, and what was decided up front of its half-spend gate stay.
+
+    Raises InvalidRequest for a program that goes on with a pivot: its plan holds what was spent before.
+    """
+    if body.get("pivoted"):
+        pivot = body["pivoted"]["program"]
+        raise InvalidRequest(f"the program goes on with {pivot}: state budget and dates, the plan is the pivot's", "/plan")
+    planned = baseline_of_plan(plan["answer"], plan["request"])
+    decided = {gate["gate"]: gate["since"] for gate in body.get("gates", ()) if gate.get("since")}
+    gates = [{**gate, "since": decided[gate["gate"]]} if gate["gate"] in decided else gate for gate in planned["gates"]]
+    agreed = {name: value for name, value in (body.get("midpoint_gate") or {}).items() if name in CRITERIA}
+    midpoint = {**(planned["midpoint_gate"] or {}), **agreed} or None
+    guardrails = planned["guardrails"] or body.get("guardrails", [])
+    return {**body, **planned, "gates": gates, "midpoint_gate": midpoint, "guardrails": guardrails, "plan": kept_plan(plan)}
 
 
 def shift_plan(planned: Body, start: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import ProgramStatus, RunStatus
 from service.domain.training.estimate import COMPUTE_LINE
 from service.serialization import to_builtins
-from service.usecases.tracking.baseline import CLOSED, baseline_of_plan
+from service.usecases.tracking.baseline import CLOSED, baseline_of_plan, kept_plan
 from service.usecases.tracking.programs import change_run
 from service.usecases.tracking.status import program_status
 
@@ -57,7 +57,8 @@ def switch_to_pivot(context: AppContext, who: Principal, program: ProgramRecord,
     news = {name: to_builtins(value) for name, value in given.items() if name not in ("pivot_at", "pivot_from")}
     pivoted = {"gate": gate, "program": plan["request"]["name"], "from": plan["request"]["start"]}
     gates = [{**one, "since": since} for one in body["gates"]]
-    return context.store.change_program(program, {**body, "gates": gates, **news, "pivoted": pivoted}, context.clock(), who.key)
+    after = {**body, "gates": gates, **news, "pivoted": pivoted, "plan": kept_plan(plan)}
+    return context.store.change_program(program, after, context.clock(), who.key)
 
 
 def _decided_at(status: ProgramStatus, gate: str) -> datetime:

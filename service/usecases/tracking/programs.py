@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.context import AppContext
@@ -18,6 +18,7 @@ from service.usecases.tracking.baseline import (
     apply_stated,
     baseline_of_plan,
     planned_run,
+    replanned,
     shift_plan,
     with_gate_share,
 )
@@ -65,31 +66,36 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
     return found
 
 
-def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given) -> ProgramRecord:
+def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given, plan: Given | None = None) -> ProgramRecord:
     """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change, ProgramArchived
-    for an archived program that is to be open.
+    for an archived program that is to be open, InvalidRequest for a plan of a program that goes on with a pivot.
 
-    Another start moves the plan's dates, and those of its tracked runs where these are the plan's.
+    `plan`: request and answer of the plan that it follows from now on; stated values take precedence over it. Another plan, and another
+    start, which moves the plan's dates, are followed by the tracked runs where what is planned of them is the plan's.
     """
     news = {name: to_builtins(value) for name, value in given.items()}
     if news.get("state") == OPEN and archive_mark(program) is not None:
         raise ProgramArchived(
             "the program is archived; before it is opened, who runs the service brings it back (`outlay unarchive`)", "/state"
         )
-    body = {**shift_plan(program.body, news.get("start")), **news}
+    body = {**shift_plan(program.body if plan is None else replanned(program.body, plan), news.get("start")), **news}
     _check_order(body, "deadline", "/deadline")
-    if news.get("start"):
-        _move_runs(context, who, program, body)
+    if plan is not None or news.get("start"):
+        _move_runs(context, who, program, body, () if plan is not None else DATES)
     return context.store.change_program(program, body, context.clock(), who.key)
 
 
-def _move_runs(context: AppContext, who: Principal, program: ProgramRecord, body: Given) -> None:
-    """Give tracked runs with the plan's dates those of the moved plan; a repeat changes nothing."""
+def _move_runs(context: AppContext, who: Principal, program: ProgramRecord, body: Given, only: Sequence[str]) -> None:
+    """Give tracked runs with the plan's values those of the new plan: the values of `only`, or all of runs that are open.
+
+    A repeat changes nothing.
+    """
     for run in context.store.runs(program.id):
         tier, name, planned = run.body["tier"], run.name, run.body["planned"]
         old, new = (planned_run(each, tier, name) for each in (program.body, body))
-        moved = {field: new[field] for field in DATES if old.get(field) != new.get(field) and planned.get(field) == old.get(field)}
-        if moved:
+        moving = only if only else new.keys()
+        moved = {field: new[field] for field in moving if old.get(field) != new.get(field) and planned.get(field) == old.get(field)}
+        if moved and (only or run.body["state"] == OPEN):
             context.store.change_run(run, {**run.body, "planned": {**planned, **moved}}, context.clock(), who.key)
 
 

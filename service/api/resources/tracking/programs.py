@@ -16,6 +16,7 @@ from service.api.http.idempotency import IDEMPOTENT, idempotency_record
 from service.api.http.paging import numbered_page
 from service.api.http.preconditions import IF_MATCH, VERSIONED, check_if_match, versioned_response
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit
+from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.schemas.paging import PageQuerySchema, page_schema
@@ -91,11 +92,7 @@ def start_program(given: Body) -> Response:
     context = team_context()
     idempotency = idempotency_record(201, program_body, _program_url)
     usecase.check_new(context, idempotency)  # a repeat gets the first answer, whatever its plan would cost today
-    plan = given.pop("plan", None)
-    if plan is not None:
-        if errors := plan_errors(plan, "/plan"):
-            raise HttpError(422, errors=errors)
-        plan = plan_of(context, plan, "/plan")
+    plan = _plan(context, given)
     made = usecase.start_program(context, principal(), given, plan, idempotency)
     return versioned_response(program_body(made), 201, _program_url(made))
 
@@ -116,6 +113,7 @@ def get_program(program_id: str) -> Response:
 
 
 @blueprint.route("/v1/track/programs/<program_id>", methods=["PATCH"])
+@body_limit(LARGE_BODY_BYTES)
 @needs("write", known_program)
 @blueprint.arguments(ProgramChangeSchema, example={"budget_usd": 300000})
 @blueprint.response(200, TrackedProgramSchema, headers=VERSIONED)
@@ -125,16 +123,34 @@ def get_program(program_id: str) -> Response:
 def change_program(given: Body, program_id: str) -> Response:
     """Change a program: its budget, scope, dates, name, caps, the plan that it follows, or whether it is open
 
-    `pivot_at` goes on with the pivot that the plan states in that gate: what is spent stays, and the rest is planned anew. Every version is
-    kept. `If-Match` names the version to change; of two concurrent changes one gets a 412.
+    `plan` is followed from now on, by open runs too where what is planned of them was the plan's. `pivot_at` goes on with the pivot that
+    the plan states in that gate: what is spent stays, and the rest is planned anew. Every version is kept. `If-Match` names the version to
+    change; of two concurrent changes one gets a 412.
     """
     with check_if_match(known_program(program_id)) as program:
         pivots = given.keys() & {"pivot_at", "pivot_from"}
-        changed = _pivot(program, given) if pivots else usecase.change_program(app_context(), principal(), program, given)
+        changed = _pivot(program, given) if pivots else _change(program, given)
     return versioned_response(program_body(changed))
 
 
+def _plan(context: AppContext, given: Body) -> Body | None:
+    """Request and answer of the plan that a body states, which is taken out of it."""
+    plan = given.pop("plan", None)
+    if plan is None:
+        return None
+    if errors := plan_errors(plan, "/plan"):
+        raise HttpError(422, errors=errors)
+    return plan_of(context, plan, "/plan")
+
+
+def _change(program: ProgramRecord, given: Body) -> ProgramRecord:
+    plan = _plan(team_context(), given) if "plan" in given else None
+    return usecase.change_program(app_context(), principal(), program, given, plan)
+
+
 def _pivot(program: ProgramRecord, given: Body) -> ProgramRecord:
+    if "plan" in given:
+        raise InvalidRequest("state one of plan and pivot_at: a pivot has its plan", "/plan")
     if "pivot_at" not in given:
         raise InvalidRequest("state pivot_at, the gate whose pivot begins on that day", "/pivot_from")
     context = team_context()

@@ -1,0 +1,82 @@
+"""Versions of a tracked program: who changed it and when, and what each was held to by the plan that it followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from service.context import AppContext
+from service.domain.errors import NotFound
+from service.domain.quantities import Range
+from service.domain.tracking.records import ProgramRecord, ProgramVersion
+from service.engine.numerics.ranges import probability_below
+
+Body = Mapping[str, Any]
+TERMS = ("name", "state", "budget_usd", "planned_tokens", "start", "deadline", "caps", "guardrails", "midpoint_gate", "pivoted")
+SAID_BY_TERMS = ("name", "start", "deadline")
+"""Fields of a plan's request that a program has of its own."""
+OF_BUDGET_AND_START = ("at_usd", "date", "tier")
+"""Fields of the half-spend gate that follow from others."""
+
+
+def list_versions(context: AppContext, program: ProgramRecord, limit: int) -> list[ProgramVersion]:
+    """A program's versions, the newest first."""
+    return context.store.program_versions(program.id, limit)
+
+
+def body_of_version(context: AppContext, program: ProgramRecord, version: int) -> Body:
+    """A program as of a version. Raises NotFound."""
+    found = program.body if version == program.version else context.store.body_of_version(program.id, version)
+    if found is None:
+        raise NotFound("the program has no version of this number")
+    return found
+
+
+def followed_plan(context: AppContext, program: ProgramRecord, body: Body | None = None) -> Body | None:
+    """Request and figures of the plan that a program follows, or followed with that body; None where it has none.
+
+    The request is None where the program was given a plan's answer.
+    """
+    own: Body | None = (program.body if body is None else body).get("plan")
+    return context.store.first_plan(program.id) if own is None else own
+
+
+def stated_by(body: Body, plan: Body | None) -> dict[str, Any]:
+    """What is stated of a program, by the API's names: its own fields, and those of its plan's request."""
+    stated = {name: body[name] for name in TERMS if body.get(name) is not None}
+    if gate := stated.get("midpoint_gate"):
+        stated["midpoint_gate"] = {name: value for name, value in gate.items() if name not in OF_BUDGET_AND_START}
+    asked = (plan or {}).get("request")
+    request = {name: value for name, value in (asked or {}).items() if name not in (*SAID_BY_TERMS, "midpoint_gate")}
+    return {**stated, "plan": request} if request else stated
+
+
+def figures_of(body: Body, plan: Body | None) -> dict[str, Any]:
+    """The figures of a program's plan against its own budget and deadline, under the names of a plan's answer."""
+    if plan is None:
+        return {"summary": {"p50_usd": body.get("budget_usd")}, "price_snapshot": None, "engine_version": None}
+    answer, total, budget = plan["answer"], plan["answer"]["total_usd"], body.get("budget_usd")
+    schedule = {**answer["schedule"], "deadline_probability": _chance_of_deadline(body, answer["schedule"])}
+    return {
+        **{name: answer.get(name) for name in ("summary", "lines", "price_snapshot", "engine_version")},
+        "warnings": answer.get("warnings", ()),
+        "schedule": schedule,
+        "budget_probability": None if budget is None or not total["p50"] else probability_below(budget, Range(**total)),
+    }
+
+
+def _chance_of_deadline(body: Body, schedule: Body) -> float | None:
+    """The plan's probability; by the percentiles of its finish where start or deadline are others than it was planned with."""
+    start, deadline = body.get("start"), body.get("deadline")
+    if (start, deadline) == (schedule["start"], schedule["deadline"]):
+        known: float | None = schedule["deadline_probability"]
+        return known
+    if start is None or deadline is None:
+        return None
+    days = {point: (_day(day) - _day(schedule["start"])).days + 1 for point, day in schedule["finish"].items()}
+    return probability_below((_day(deadline) - _day(start)).days + 1, Range(**days))
+
+
+def _day(text: str) -> date:
+    return date.fromisoformat(text)
