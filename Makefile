@@ -58,7 +58,7 @@ readme: $(DEV_STAMP)
 lock: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build --extra dev pyproject.toml --constraints requirements.lock --output-file requirements-dev.lock
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet --extra build --extra dev --extra docs pyproject.toml --constraints requirements.lock --output-file requirements-dev.lock
 
 # Bill of materials and licences of what the image contains, from an environment of its own.
 sbom: $(STAMP)
