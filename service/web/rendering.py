@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
@@ -38,6 +39,11 @@ def page(template: str, status: int = 200, **content: Any) -> Response:
     return Response(text, status, content_type=HTML)
 
 
+def moment(at: datetime) -> str:
+    """A time as people read it."""
+    return f"{headline.day(at)} {at:%H:%M} UTC"
+
+
 def query_string(fields: Mapping[str, str]) -> str:
     """Fields as the query of an address."""
     return urlencode(fields)
@@ -57,7 +63,7 @@ def environment() -> Environment:
         "short_name": headline.short_name,
         "money_range": lambda usd: headline.money_range(_range(usd)),
         "duration_range": lambda hours: headline.duration_range(_range(hours)),
-        "moment": lambda at: f"{headline.day(at)} {at:%H:%M} UTC",
+        "moment": moment,
         "days": lambda hours: f"{hours / headline.HOURS_PER_DAY:.3g}",
         "share": lambda value: f"{value:.0%}",
         "query": query_string,

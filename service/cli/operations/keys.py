@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from service.domain.teams import Key
 
 TIMES = ("created", "last_used", "expires")
-HERE = here_only("keys are made and revoked in the database itself, so that no key can make another", "Run it on the service's machine")
+HERE = here_only("keys are made and revoked in the database itself", "Run it on the service's machine")
 
 
 @click.group("keys")

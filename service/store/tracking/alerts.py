@@ -56,13 +56,24 @@ class AlertRows(SecretRows):
         with self._write() as connection:
             remembered = store_response(connection, idempotency, self._sealing(connection))
             lock(connection, track_programs, track_programs.c.id == program.id)
-            number = next_number(connection, alert_rules.c.number, alert_rules.c.program == program.id)
-            made = AlertRuleRecord(str(uuid.uuid4()), program.team, program.id, number, dict(body), now, None)
-            sealed = with_targets(made.body, partial(self._seal, connection))
-            connection.execute(insert(alert_rules).values(asdict(made) | {"body": sealed}))
-            connection.execute(update(track_programs).where(track_programs.c.id == program.id).values(judged_at=None))
-            record_change(connection, Change(made.team, "alert_rule.create", made.id, None, asdict(made)), now)
+            made = self._add_rule(connection, program.team, program.id, body, now)
             remembered(made)
+        return made
+
+    def replace_rule(self, rule: AlertRuleRecord, body: Body, now: datetime) -> AlertRuleRecord | None:
+        """A new rule in the place of another of its program, which ends; None where that has ended already."""
+        with self._write() as connection:
+            lock(connection, track_programs, track_programs.c.id == rule.program)
+            return self._add_rule(connection, rule.team, rule.program, body, now) if _end_rule(connection, rule, now) else None
+
+    def _add_rule(self, connection: Connection, team: str, program_id: str, body: Body, now: datetime) -> AlertRuleRecord:
+        """The new rule of a program that is locked."""
+        number = next_number(connection, alert_rules.c.number, alert_rules.c.program == program_id)
+        made = AlertRuleRecord(str(uuid.uuid4()), team, program_id, number, dict(body), now, None)
+        sealed = with_targets(made.body, partial(self._seal, connection))
+        connection.execute(insert(alert_rules).values(asdict(made) | {"body": sealed}))
+        connection.execute(update(track_programs).where(track_programs.c.id == program_id).values(judged_at=None))
+        record_change(connection, Change(made.team, "alert_rule.create", made.id, None, asdict(made)), now)
         return made
 
     def rule(self, team: str, rule_id: str) -> AlertRuleRecord | None:
@@ -77,14 +88,8 @@ class AlertRows(SecretRows):
 
     def end_rule(self, rule: AlertRuleRecord, now: datetime) -> None:
         """End a rule and drop its pending deliveries. Its alerts stay."""
-        alert_ids = select(alerts.c.id).where(alerts.c.rule == rule.id)
-        waiting = and_(deliveries.c.state == "pending", deliveries.c.alert.in_(alert_ids))
         with self._write() as connection:
-            ended = update(alert_rules).where(alert_rules.c.id == rule.id, alert_rules.c.ended_at.is_(None)).values(ended_at=now)
-            if not connection.execute(ended).rowcount:
-                return
-            record_change(connection, Change(rule.team, "alert_rule.end", rule.id, asdict(rule), None), now)
-            connection.execute(update(deliveries).where(waiting).values(state="failed", last_error=ENDED, claimed_until=None))
+            _end_rule(connection, rule, now)
 
     def due_evaluations(self, before: datetime, limit: int) -> list[DueEvaluation]:
         """Programs with rules that have new events or were not evaluated since `before`; the longest waiting first."""
@@ -150,6 +155,18 @@ class AlertRows(SecretRows):
         change = partial(with_targets, change=self._resealing(plain_only=plain_only))
         with self._write() as connection:
             return self._reseal_column(connection, alert_rules, alert_rules.c.body, change)
+
+
+def _end_rule(connection: Connection, rule: AlertRuleRecord, now: datetime) -> bool:
+    """Whether the rule was in force until now."""
+    ended = update(alert_rules).where(alert_rules.c.id == rule.id, alert_rules.c.ended_at.is_(None)).values(ended_at=now)
+    if not connection.execute(ended).rowcount:
+        return False
+    alert_ids = select(alerts.c.id).where(alerts.c.rule == rule.id)
+    waiting = and_(deliveries.c.state == "pending", deliveries.c.alert.in_(alert_ids))
+    record_change(connection, Change(rule.team, "alert_rule.end", rule.id, asdict(rule), None), now)
+    connection.execute(update(deliveries).where(waiting).values(state="failed", last_error=ENDED, claimed_until=None))
+    return True
 
 
 def _previous_alerts(connection: Connection, rule: AlertRuleRecord, since: datetime) -> list[PreviousAlert]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from service.context import AppContext
-from service.domain.errors import InvalidRequest
+from service.domain.errors import InvalidRequest, NotFound
 from service.domain.slack import WHOLE_WORKSPACE, SlackChannel
-from service.domain.teams import Scope, checked_name, checked_scopes
+from service.domain.teams import Principal, Scope, checked_name, checked_scopes
 from service.runtime.webhooks import Forbidden
 from service.usecases.slack.addresses import slack_destination
 
@@ -41,6 +41,40 @@ def unmap_channel(context: AppContext, workspace: str, channel: str | None) -> N
     _check_ids(workspace, channel)
     if not context.store.unmap_slack_channel(workspace, channel or WHOLE_WORKSPACE, context.clock()):
         raise InvalidRequest("this is not mapped; `outlay slack list` shows what is", "/channel")
+
+
+def map_team_channel(
+    context: AppContext, who: Principal, workspace: str, channel: str | None, scopes: Sequence[str], webhook: str | None
+) -> SlackChannel:
+    """Let a channel, or the rest of a workspace, act for the caller's team; in place of the team's earlier mapping of it.
+
+    Raises InvalidRequest, also for a channel of another team.
+    """
+    known = _mapping(context, workspace, channel)
+    if known is not None and known.team != who.team:
+        raise InvalidRequest("this acts for another team; who runs the service can change that: `outlay slack map`", "/channel")
+    if beyond := [scope for scope in checked_scopes(scopes) if not who.may(scope)]:
+        raise InvalidRequest(f"your own key has no scope {', '.join(beyond)}, so it gives none to a channel", "/scopes")
+    return map_channel(context, workspace, channel, who.team_name, scopes, webhook)
+
+
+def unmap_team_channel(context: AppContext, who: Principal, workspace: str, channel: str | None) -> None:
+    """Delete a mapping of the caller's team. Raises NotFound, also for those of other teams."""
+    known = _mapping(context, workspace, channel)
+    if known is None or known.team != who.team:
+        raise NotFound("the team has no such mapping")
+    unmap_channel(context, workspace, channel)
+
+
+def list_team_channels(context: AppContext, who: Principal) -> list[SlackChannel]:
+    """The mappings of the caller's team."""
+    return [mapped for mapped in list_channels(context) if mapped.team == who.team]
+
+
+def _mapping(context: AppContext, workspace: str, channel: str | None) -> SlackChannel | None:
+    """The very mapping of a channel, or of the rest of a workspace; None where there is none."""
+    place = workspace, channel or WHOLE_WORKSPACE
+    return next((mapped for mapped in list_channels(context) if (mapped.workspace, mapped.channel) == place), None)
 
 
 def list_channels(context: AppContext) -> list[SlackChannel]:

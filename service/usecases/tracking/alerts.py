@@ -43,6 +43,20 @@ def create_rule(context: AppContext, program: ProgramRecord, given: Given, idemp
     return context.store.create_rule(program, asdict(AlertRule(given["kind"], targets, **_limits(given))), context.clock(), idempotency)
 
 
+def replace_rule(context: AppContext, rule: AlertRuleRecord, given: Given) -> AlertRuleRecord:
+    """A new rule in the place of another, which ends; without `targets` it has those of the other, with their secrets.
+
+    Raises InvalidRequest as `create_rule`, and NotFound where the other has ended meanwhile.
+    """
+    kept = rule_from_record(rule).targets
+    targets = tuple(_target(context, target, f"/targets/{place}") for place, target in enumerate(given.get("targets", ())))
+    body = asdict(AlertRule(given["kind"], targets or kept, **_limits(given)))
+    made = context.store.replace_rule(rule, body, context.clock())
+    if made is None:
+        raise NotFound(NOT_OURS.format(what="alert rule"))
+    return made
+
+
 def find_rule(context: AppContext, who: Principal, rule_id: str) -> AlertRuleRecord:
     """An active rule of the caller's team. Raises NotFound, also for rules of other teams."""
     found = context.store.rule(who.team, rule_id)

@@ -2,82 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import Any
+from http import HTTPStatus
 
-from flask import Response
+from flask import Response, redirect, url_for
+from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http import budgets
-from service.api.http.auth import app_context, principal
-from service.api.resources.tracking.alerts import rule_body
-from service.domain.budgets import BudgetStatus
-from service.domain.teams import Key
-from service.usecases.keys import list_team_keys
-from service.usecases.slack.channels import list_channels
-from service.usecases.storage import storage_budgets
-from service.usecases.tracking.alerts import list_rules
-from service.usecases.tracking.programs import list_programs
+from service.api.http.auth import app_context, needs, principal
+from service.api.http.request_body import read_form
+from service.domain.errors import InvalidRequest
+from service.domain.teams import SCOPES, Key
+from service.usecases.slack.channels import map_team_channel, unmap_team_channel
+from service.usecases.team_keys import find_team_key, make_team_key, revoke_team_key, rotate_team_key
 from service.web.blueprint import blueprint
-from service.web.rendering import page
-
-MOST_PROGRAMS, MOST_RULES = 50, 100
-OPEN = "open"
-NEARLY = 0.8
-"""Share of a budget from which it is said to be nearly used up [1]."""
-Body = dict[str, Any]
+from service.web.forms import filled
+from service.web.rendering import moment
+from service.web.settings_content import EXPIRES, OVERLAP, refused, settings_page
 
 
 @blueprint.get("/settings")
 @budgets.unbudgeted
 def show_settings() -> Response:
     """The key's team and scopes, the team's keys for administrators, budgets, alert rules and Slack channels"""
-    context, who = app_context(), principal()
-    uses = (*budgets.standing(context, who), *storage_budgets(context, who.team))
-    programs = list_programs(context, who, OPEN, 0, MOST_PROGRAMS)
-    rules = [(program.body["name"], _rule(rule_body(row))) for program in programs for row in list_rules(context, program, 0, MOST_RULES)]
-    content: Body = {
-        "team": who.team_name or who.team,
-        "key_name": who.key_name,
-        "scopes": who.scopes,
-        "has_keys": who.key is not None,
-        "keys": [_key(key, context.clock()) for key in list_team_keys(context, who)] if who.may("admin") and who.key else None,
-        "uses": [_use(use) for use in uses],
-        "used_up": [use.name for use in uses if use.used >= use.limit],
-        "programs": programs,
-        "rules": rules,
-        "channels": [channel for channel in list_channels(context) if channel.team == who.team],
-    }
-    return page("settings/page.html", **content)
+    return settings_page()
 
 
-def _key(key: Key, now: datetime) -> Body:
-    """A key as it is listed, with its state in words."""
-    reason = key.invalid_reason(now)
-    return {"key": key, "shape": "bad" if reason else "good", "state": reason or "good"}
+@blueprint.post("/settings/keys")
+@budgets.unbudgeted
+@needs("admin")
+def create_key() -> Response:
+    """Make a key of the team and show it once"""
+    given = filled(read_form().items())
+    scopes = [scope for scope in SCOPES if f"scopes.{scope}" in given]
+    try:
+        key, token = make_team_key(app_context(), principal(), given.get("name", ""), scopes, given.get("expires", EXPIRES))
+    except InvalidRequest as error:
+        return refused(error, given)
+    return _shown_once(key, token, f"The key {key.name} is made.")
 
 
-def _use(use: BudgetStatus) -> Body:
-    share = use.used / use.limit if use.limit else 1.0
-    shape = "bad" if share >= 1 else "warning" if share >= NEARLY else "good"
-    words = {"bad": "used up", "warning": "nearly used up", "good": "enough is left"}[shape]
-    return {"use": use, "name": use.name.replace("-", " "), "shape": shape, "words": words}
+def _known_key(key_id: str) -> Key:
+    """The team's key of that id. Raises NotFound."""
+    return find_team_key(app_context(), principal(), key_id)
 
 
-def _rule(rule: Mapping[str, Any]) -> Body:
-    targets = [f"{target['kind']} {target['host']}" for target in rule["targets"]]
-    return {"kind": rule["kind"].replace("_", " "), "limits": list(_limits(rule)), "targets": targets}
+@blueprint.post("/settings/keys/<key_id>/rotate")
+@budgets.unbudgeted
+@needs("admin")
+def rotate_key(key_id: str) -> Response:
+    """Make a key in the place of another and show it once"""
+    given = filled(read_form().items())
+    try:
+        key, token, ends = rotate_team_key(app_context(), principal(), key_id, given.get("overlap", OVERLAP))
+    except InvalidRequest as error:
+        return refused(error, given)
+    return _shown_once(key, token, f"A key takes the place of {_known_key(key_id).prefix}, which ends at {moment(ends)}.")
 
 
-def _limits(rule: Mapping[str, Any]) -> Iterator[str]:
-    """What the rule waits for, in words."""
-    if rule["shares"]:
-        yield "at " + ", ".join(f"{share:.0%}" for share in rule["shares"]) + " of the budget"
-    if rule["percentile"]:
-        yield f"by {rule['percentile']} of the forecast"
-    if rule["hours"] is not None:
-        yield f"after {rule['hours']:g} h without an event"
-    if rule["days"] is not None:
-        yield f"{rule['days']:g} days after the gate was due"
-    if rule["team_usd"] is not None:
-        yield f"above {rule['team_usd']:,.0f} USD of all programs"
+@blueprint.post("/settings/keys/<key_id>/revoke")
+@budgets.unbudgeted
+@needs("admin")
+def revoke_key(key_id: str) -> BaseResponse:
+    """End a key, with all sessions that were begun with it"""
+    revoke_team_key(app_context(), principal(), key_id)
+    return _back("keys")
+
+
+@blueprint.post("/settings/slack-channels")
+@needs("admin")
+def map_slack_channel() -> BaseResponse:
+    """Let a Slack channel, or the rest of a workspace, act for the team"""
+    given = filled(read_form().items())
+    scopes = given.get("channel_scopes", "read").split(",")
+    try:
+        map_team_channel(app_context(), principal(), given.get("workspace", ""), given.get("channel"), scopes, given.get("webhook"))
+    except InvalidRequest as error:
+        return refused(error, given)
+    return _back("slack-channels")
+
+
+@blueprint.post("/settings/slack-channels/unmap")
+@needs("admin")
+def unmap_slack_channel() -> BaseResponse:
+    """Delete a mapping of the team"""
+    given = filled(read_form().items())
+    unmap_team_channel(app_context(), principal(), given.get("workspace", ""), given.get("channel"))
+    return _back("slack-channels")
+
+
+def _shown_once(key: Key, token: str, what: str) -> Response:
+    until = "never ends" if key.expires_at is None else f"ends at {moment(key.expires_at)}"
+    return settings_page(secret={"what": f"{what} It may {', '.join(key.scopes)} and {until}.", "values": [("the key", token)]})
+
+
+def _back(part: str) -> BaseResponse:
+    return redirect(f"{url_for('web.show_settings')}#{part}", HTTPStatus.SEE_OTHER)

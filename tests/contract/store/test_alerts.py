@@ -96,6 +96,16 @@ class TestRules:
         ]
         assert claim(store) == []
 
+    def test_one_that_is_replaced_ends_with_its_successor(self, store: Store, program: ProgramRecord, rule: AlertRuleRecord) -> None:
+        """In one commit; of two replacements at once one finds nothing to replace."""
+        judged(store, rule, NOW, "a")
+        made = store.replace_rule(rule, BODY | {"kind": "loss"}, NOW)
+        assert made is not None
+        assert ([one.id for one in store.rules(program.id)], made.number, made.body["kind"]) == ([made.id], 2, "loss")
+        assert {one.last_error for one in deliveries(store, program)} == {"the rule was ended"}
+        assert store.replace_rule(rule, BODY, NOW) is None
+        assert len(store.rules(program.id)) == 1
+
     def test_eight_made_at_once_have_numbers_of_their_own(self, store: Store, program: ProgramRecord) -> None:
         """Without gaps."""
         with ThreadPoolExecutor(8) as pool:
