@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -180,6 +180,17 @@ class GateStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class OverdueRun:
+    """A run of the plan that should have begun. `late_days`: the delay beyond its float, which moves the program's end."""
+
+    run: Annotated[str, Doc("Name of the run")]
+    tier: Annotated[TierName | None, Doc("Tier of the run; null: none")]
+    planned_start: Annotated[date, Doc("Day on which it should have begun")]
+    days: Annotated[int, Doc("Days since then", "days", minimum=1)]
+    late_days: Annotated[int, Doc("Days by which the program ends later for it: those beyond its float", "days")]
+
+
+@dataclass(frozen=True, slots=True)
 class CostDriver:
     """Contribution of a cause to the cost [USD], in whole cents; negative where it saves."""
 
@@ -301,6 +312,7 @@ class ProgramStatus:
     risks: Annotated[tuple[TrackedRisk, ...], Doc("The plan's risks and those that notes name", max_items=1000)]
     reserve: Annotated[ReserveStatus | None, Doc("What risks leave of the reserve; null where neither a plan nor a risk is known")]
     cost_drivers: Annotated[CostDrivers | None, Doc("Cost at completion against the plan; null without a plan")]
+    overdue: Annotated[tuple[OverdueRun, ...], Doc("Runs that should have begun and have not, the longest overdue first", max_items=10000)]
     deadline_missed: Annotated[bool | None, Doc("Whether the median finish is after the deadline; null without a deadline")]
     runs: Annotated[tuple[RunStatus, ...], Doc("Runs in the order of creation")]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_length=5000)]

@@ -23,6 +23,7 @@ from service.engine.tracking.cost import CostedRun
 from service.engine.tracking.cost_drivers import planned_cost
 from service.engine.tracking.earned_value import midnight
 from service.engine.tracking.forecast import ForecastRules, PlanPrior, ProgressSeries, RemainingWork, forecast
+from service.engine.tracking.plan_calendar import calendar_finish, not_before
 from service.engine.tracking.planned_work import planned_work, planned_work_until
 from service.engine.tracking.targets import RunTarget, untracked_share
 
@@ -64,6 +65,8 @@ def program_forecast(
 ) -> CompletionForecast:
     """Forecast of a program: its runs', and the rest of the plan as planned, until the planned time is over.
 
+    While anything is left its end is never before `now`.
+
     Parameters
     ----------
     program : ProgramBaseline
@@ -80,16 +83,17 @@ def program_forecast(
     if not forecasts and not rest:
         return _unknown("no run is tracked and no tokens are planned")
     begun = [one for target, one in zip(all_targets, forecasts, strict=True) if not target.never_started]
-    planned = None if program.closed else _calendar_finish(program, all_targets, forecasts, now)
+    planned = None if program.closed else calendar_finish(program, all_targets, forecasts, now)
     finish = None if rest and planned is None else _last([*(one.finish for one in begun), *([planned] if planned else [])])
     left_hours = [one.remaining_hours for one in forecasts if one.remaining_hours]
     left = add_ranges(one.remaining_usd for one in forecasts)
     beyond = _total(beside_runs(program, all_targets, now))
     unknown = (*(each for one in begun or forecasts for each in one.unknown), *(_unplanned(beyond, planned) if rest else ()))
     cost = add_ranges([*(one.cost_usd for one in forecasts), beyond])
+    is_left = rest or any(not target.is_over for target in all_targets) or beyond not in (None, NOTHING)
     return CompletionForecast(
         cost_usd=cost,
-        finish=finish,
+        finish=not_before(finish, now.date()) if is_left and not program.closed else finish,
         remaining_hours=_by_percentile(left_hours, max) if left_hours and not rest else None,
         remaining_usd=add_ranges([left, beyond]),
         remaining_accelerator_hours=None if rest else add_ranges(one.remaining_accelerator_hours for one in forecasts),
@@ -253,44 +257,6 @@ def _bases(forecasts: Sequence[CompletionForecast], planned: FinishDates | None,
         yield CALENDAR
     if is_beyond:
         yield BEYOND
-
-
-def _calendar_finish(
-    program: ProgramBaseline, all_targets: Sequence[RunTarget], forecasts: Sequence[CompletionForecast], now: datetime
-) -> FinishDates | None:
-    """Finish of the plan's calendar, moved by what its present runs are late or early; None without a calendar.
-
-    The present runs are those under way, else the last in the plan that has ended; with them the next run that should have begun by now.
-    """
-    if program.finish is None:
-        return None
-    both = [(target, one) for target, one in zip(all_targets, forecasts, strict=True) if target.run.baseline.finish_range]
-    begun = [(target, one) for target, one in both if target.run.history.last_at and one.finish]
-    ended = sorted(begun, key=lambda pair: pair[0].run.baseline.finish or date.min)[-1:]
-    moves = [_moves(target.run.baseline, one.finish) for target, one in [pair for pair in begun if not pair[0].is_over] or ended]
-    late = _days_not_begun(program, all_targets, now)
-    days = [max(each) for each in zip(*moves, strict=True)] if moves else [late] * 3
-    planned = (program.finish.p10, program.finish.p50, program.finish.p90)
-    return FinishDates(*sorted(day + timedelta(days=max(move, late) if late else move) for day, move in zip(planned, days, strict=True)))
-
-
-def _moves(baseline: RunBaseline, finish: FinishDates | None) -> list[int]:
-    """Days by which a run's finish moves the program's, by percentile: those beyond the run's float; earlier ones where it has none."""
-    if finish is None or baseline.finish_range is None:
-        return [0, 0, 0]
-    days = [(getattr(finish, name) - getattr(baseline.finish_range, name)).days for name in ("p10", "p50", "p90")]
-    spare = int(baseline.float_hours // HOURS_PER_DAY)
-    return [max(0, each - spare) if spare else each for each in days]
-
-
-def _days_not_begun(program: ProgramBaseline, all_targets: Sequence[RunTarget], now: datetime) -> int:
-    """Days since the next run should have begun, beyond its float; earlier runs of the plan than one that has begun count as done."""
-    begun = {(target.run.baseline.tier, target.run.baseline.name) for target in all_targets if target.run.history.last_at or target.is_over}
-    tracked = [target.run.baseline for target in all_targets]
-    reached = max((run.start for run in tracked if run.start and (run.tier, run.name) in begun), default=date.min)
-    waiting = [run for run in tracked or program.runs if (run.tier, run.name) not in begun and run.start and run.start >= reached]
-    late = [(now.date() - run.start).days - int(run.float_hours // HOURS_PER_DAY) for run in waiting if run.start]
-    return max(0, *late) if late else 0
 
 
 def _by_percentile(ranges: Sequence[Range], combine: Callable[[Iterable[float]], float]) -> Range:

@@ -33,6 +33,7 @@ from service.engine.tracking.outlook import (
     run_forecast,
     unspent_plan_warnings,
 )
+from service.engine.tracking.plan_calendar import overdue_runs
 from service.engine.tracking.plan_drift import PlanDriftRules
 from service.engine.tracking.planned_burn import planned_burn_rate, planned_run_burn_rate
 from service.engine.tracking.quality import watch_guardrails, watch_quality
@@ -132,6 +133,7 @@ def status(
             [block.utilisation.goodput for block in blocks],
             beside_change_usd(baseline, found, now) + risk_usd,
         ),
+        overdue=overdue_runs(baseline, found, now),
         deadline_missed=missed,
         runs=blocks,
         warnings=(

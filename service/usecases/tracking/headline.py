@@ -98,11 +98,21 @@ def _standing(limits: list[_Limit], status: ProgramStatus) -> tuple[Health, str]
         reasons = [each.reason for each in (*status.forecast.unknown, *status.earned_value.unknown)]
         return "unknown", f"Where it will end is not known: {next(iter(reasons), 'neither budget nor deadline is stated')}."
     broken = [limit.beyond for limit in limits if limit.over > 0]
-    held = [limit.within for limit in limits if limit.over <= 0]
+    held = [*(limit.within for limit in limits if limit.over <= 0), *_overdue(status)]
     if broken:
         return "off_track", _sentence([*broken, *held])
     risks = [limit.risk for limit in limits if limit.over_at_p90 > 0]
     return ("at_risk", _sentence(["at risk", *held, *risks])) if risks else ("on_track", _sentence(["on track", *held]))
+
+
+def _overdue(status: ProgramStatus) -> Iterator[str]:
+    """The run that is overdue longest, and how many others are."""
+    for first in status.overdue[:1]:
+        name = f"{first.tier}: {first.run}" if first.tier else first.run
+        more = len(status.overdue) - 1
+        others = f", and {more} more {'is' if more == 1 else 'are'} overdue" if more else ""
+        moved = f"the end is {_days(first.late_days)} later for it" if first.late_days else "its float still covers it"
+        yield f"{name} should have begun on {first.planned_start} and is {_days(first.days)} overdue{others}: {moved}"
 
 
 def _sentence(parts: list[str]) -> str:

@@ -72,7 +72,8 @@ def _run(result: StatusResult, plan: RunBaseline, run: RunStatus | None, moves: 
     finish = run.forecast.finish if run is not None and (begun or result.baseline.finish is None) else None
     if finish is None and plan.finish_range is not None and run is not None and not done:
         finish = _moved(plan.finish_range, moves, today)
-    if finish is None and run is None and plan.finish_range is not None and plan.finish and plan.finish >= today:
+    overdue = (plan.tier, plan.name) in {(one.tier, one.run) for one in result.status.overdue}
+    if finish is None and run is None and plan.finish_range is not None and plan.finish and (overdue or plan.finish >= today):
         finish = _moved(plan.finish_range, moves, today)
     start = begun or (max(today, plan.start + moves["p50"]) if plan.start and finish is not None and not done else None)
     name = f"{plan.tier}: {plan.name}" if plan.tier else plan.name

@@ -9,7 +9,7 @@ import pytest
 
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline, RunBaseline
-from service.domain.tracking.status import CompletionForecast, GateStatus, ProgramStatus, UnknownFigure
+from service.domain.tracking.status import CompletionForecast, GateStatus, OverdueRun, ProgramStatus, UnknownFigure
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.status import status
 from service.presets.tracking.status import status_rules
@@ -144,3 +144,15 @@ def test_an_unknown_end_is_said_once() -> None:
     bare = replace(BASELINE, planned_tokens=None, deadline=None, budget_usd=None)
     found = status(bare, [(RunBaseline("main", None), run_of(*steadily(5)))], NOW, status_rules())
     assert headline(bare, found).text == "Where it will end is not known: no tokens of the run are planned."
+
+
+def test_a_run_that_should_have_begun_is_said_in_the_verdict() -> None:
+    """With its day, its delay, and what that does to the end."""
+    late = OverdueRun("main", "production", date(2027, 1, 11), 21, 14)
+    found = replace(forecast_as(CHEAP, IN_TIME, BASELINE, None), overdue=(late, replace(late, run="annealing", days=1)))
+    said = headline(BASELINE, found).text
+    assert (
+        "production: main should have begun on 2027-01-11 and is 21 days overdue, and 1 more is overdue: the end is 14 days later" in said
+    )
+    covered = replace(found, overdue=(replace(late, late_days=0),))
+    assert "21 days overdue: its float still covers it" in headline(BASELINE, covered).text
