@@ -77,6 +77,7 @@ def main() -> None:
     from bench.ask import reading
     from bench.command_line import command_line
     from bench.compare import compare
+    from bench.pages import pages
     from bench.procurement import procurement
     from bench.results import results
     from bench.scaling import fits
@@ -115,6 +116,7 @@ def main() -> None:
     procurement()
     tracking_service()
     results()
+    pages()
     start_up()
     command_line()
 

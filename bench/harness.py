@@ -57,12 +57,15 @@ def offline_context(**settings: str) -> Iterator[AppContext]:
 
 @contextmanager
 def offline_client() -> Iterator[FlaskClient]:
-    """A client of the service in this process, with the shipped prices and without network."""
+    """A client of the service in this process, with the shipped prices on an empty database, without network."""
     from service import create_app
     from service.config import load_settings
 
     with tempfile.TemporaryDirectory() as folder:
-        yield create_app(load_settings(offline_settings(folder))).test_client()
+        app = create_app(load_settings(offline_settings(folder)))
+        with closing(app.extensions["context"].store) as store:
+            store.migrate()
+            yield app.test_client()
 
 
 def offline_settings(folder: str) -> dict[str, str]:

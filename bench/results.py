@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
 import uuid
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.harness import offline_settings, post_cpu_s, report, timed
+from bench.harness import offline_client, post_cpu_s, report, timed
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
@@ -20,18 +18,11 @@ PROMISED_MS = 50.0
 
 def results() -> None:
     """Median time of a page of 1,000 results, with answers of a comparison's size behind them; CPU of keeping an estimate."""
-    from service import create_app
-    from service.config import load_settings
-
-    with tempfile.TemporaryDirectory() as folder:
-        app = create_app(load_settings(offline_settings(folder)))
-        with closing(app.extensions["context"].store) as store:
-            store.migrate()
-            client = app.test_client()
-            _fill(client, app.extensions["context"])
-            listed_s = [timed(lambda: client.get(f"/v1/results?limit={RESULTS}"))[0] for _ in range(REPEATS)]
-            found_s = [timed(lambda: client.get("/v1/results?limit=1000&title=999"))[0] for _ in range(REPEATS)]
-            _keeping(client)
+    with offline_client() as client:
+        _fill(client, client.application.extensions["context"])
+        listed_s = [timed(lambda: client.get(f"/v1/results?limit={RESULTS}"))[0] for _ in range(REPEATS)]
+        found_s = [timed(lambda: client.get("/v1/results?limit=1000&title=999"))[0] for _ in range(REPEATS)]
+        _keeping(client)
     report(f"results.list_{RESULTS}.p50_ms", 1e3 * statistics.median(listed_s), "ms, one client", "promised", PROMISED_MS)
     report(f"results.search_{RESULTS}.p50_ms", 1e3 * statistics.median(found_s), "ms, one client", "promised", PROMISED_MS)
 

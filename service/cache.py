@@ -26,6 +26,8 @@ TIMEOUT_S = 0.25
 BREAKER_S = 5.0
 """Pause after a failure of Redis [s], so that an outage costs one timeout and not one for each request."""
 MEMORY_ENTRIES = 10_000
+MEMORY_BYTES = 64 * 2**20
+"""Of all values in one process: pages keep answers and pictures for a minute, each up to a megabyte."""
 COUNT = """
 local counted = redis.call("INCRBY", KEYS[1], ARGV[2])
 if redis.call("PTTL", KEYS[1]) < 0 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end
@@ -63,6 +65,7 @@ class MemoryCache:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._entries: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
@@ -70,7 +73,7 @@ class MemoryCache:
         with self._lock:
             until, value = self._entries.get(key, (0.0, b""))
             if until <= self._clock():
-                self._entries.pop(key, None)
+                self._drop(key)
                 return None
             self._entries.move_to_end(key)
             return value
@@ -91,10 +94,17 @@ class MemoryCache:
             return counted, min(until - now, window_s)
 
     def _keep(self, key: str, until: float, value: bytes) -> None:
+        self._drop(key)
+        if len(value) > MEMORY_BYTES:
+            return
         self._entries[key] = (until, value)
-        self._entries.move_to_end(key)
-        if len(self._entries) > MEMORY_ENTRIES:
-            self._entries.popitem(last=False)
+        self._bytes += len(value)
+        while len(self._entries) > MEMORY_ENTRIES or self._bytes > MEMORY_BYTES:
+            self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: str) -> None:
+        _, value = self._entries.pop(key, (0.0, b""))
+        self._bytes -= len(value)
 
     def ping(self) -> bool:
         """True: memory is always available."""

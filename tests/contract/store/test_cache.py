@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from service import cache as caches
-from service.cache import BREAKER_S, MEMORY_ENTRIES, Cache, MemoryCache, RedisCache, make_cache
+from service.cache import BREAKER_S, MEMORY_BYTES, MEMORY_ENTRIES, Cache, MemoryCache, RedisCache, make_cache
 from service.config import load_settings
 from tests.conftest import wait_for
 
@@ -74,6 +74,17 @@ class TestMemory:
         clock.now = now
         assert now + 60 - now > 60
         assert MemoryCache(clock).count("a", 60) == (1, 60)
+
+    def test_it_holds_so_many_bytes_and_no_more(self) -> None:
+        """The least recently used values go first, a replaced one counts once, and one that is larger than all is not held."""
+        cache, value = MemoryCache(), b"x" * (MEMORY_BYTES // 4)
+        for name in ("a", "b", "c", "c", "d"):
+            cache.set(name, value, 60.0)
+        assert cache.get("a") == value
+        cache.set("e", value, 60.0)
+        assert [name for name in "abcde" if cache.get(name)] == ["a", "c", "d", "e"]
+        cache.set("f", value * 5, 60.0)
+        assert (cache.get("f"), cache.get("e")) == (None, value)
 
     def test_the_least_recently_used_entry_leaves_first(self) -> None:
         """A full cache makes room without touching what was just read."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -16,6 +18,7 @@ from service.formats.documents.results.render import MEDIA_TYPES, formats_of
 from service.schemas.fields import Choice, Text
 from service.schemas.results.older_results import completed
 from service.schemas.results.results import JwkSetSchema
+from service.serialization import to_json
 from service.usecases.results.keep import find_result
 from service.usecases.results.links import open_link
 from service.usecases.results.signing_keys import public_keys
@@ -25,6 +28,7 @@ blueprint = Blueprint("result_pages", __name__, description="Pages of kept resul
 PRIVATE_PAGE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
 """A link's token is in the address: it is neither stored by caches, nor sent to other sites, nor found by search engines."""
 KEY_SET_AGE_S = 300
+DRAWN_AGAIN_S = 600.0
 
 
 class PageQuerySchema(ResultFormatSchema):
@@ -83,6 +87,21 @@ def _page(found: ResultDetail, token: str | None) -> Response:
     opened = {"token": token} if token else {}
     names = (name for name in formats_of(found.row.kind) if name != "html")
     downloads = {name: f"?{urlencode({'format': name, **opened})}" for name in names}
-    response = Response(write_page(completed(found), downloads), content_type=MEDIA_TYPES["html"])
+    result = completed(found)
+    response = Response(write_page(result, downloads, _charts(result)), content_type=MEDIA_TYPES["html"])
     response.headers["Content-Security-Policy"] = page_policy()
     return response
+
+
+def _charts(result: ResultDetail) -> Mapping[str, Sequence[str]]:
+    """The page's charts, drawn once for those who open it soon after each other: they take longer than all the rest."""
+    from service.formats.documents.results.html import draw_charts
+
+    cache = app_context().cache
+    key = f"result-charts:{result.row.id}"
+    kept = cache.get(key)
+    if kept is None:
+        kept = to_json(draw_charts(result)).encode()
+        cache.set(key, kept, DRAWN_AGAIN_S)
+    charts: dict[str, list[str]] = json.loads(kept)
+    return charts
