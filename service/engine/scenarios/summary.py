@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from service.domain.answer_fields import MERGED
-from service.domain.scenarios import Aggregate, Histogram, QuantitySums
+from service.domain.scenarios import Aggregate, Floats, Histogram, QuantitySums
 from service.engine.scenarios.aggregates import MOST_UNITS, bin_edge, bin_midpoints
 from service.engine.scenarios.attribution import first_order_shares
 
@@ -22,6 +22,9 @@ QUANTILES: Mapping[str, float] = {
 STOPPING_QUANTILES = ("p10", "p50", "p90")
 # With fewer trials above a limit their shares would be off by ten points and more: none are given.
 LEAST_CASES = 30
+# A binned histogram has this many bins, and leaves out this share of the trials at each end, where single ones are far off.
+BINS = 40
+LEFT_OUT = 0.005
 # Share of the largest trials whose part of the variance shows a heavy tail.
 TAIL = 1e-3
 
@@ -151,6 +154,59 @@ def tail_share(sums: QuantitySums) -> float:
     in_tail = np.clip(counts.sum() * TAIL - above, 0, counts)
     # No matrix product: its sums depend on the number of threads, and it waits for all of them where other processes are busy.
     return float(np.sum(in_tail * squares)) / float(np.sum(counts * squares))
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedHistogram:
+    """Shares of the trials in bins of equal width, and of those below and above all of them [1]; `edges` [the quantity's unit]."""
+
+    edges: tuple[float, ...]
+    shares: tuple[float, ...]
+    below: float
+    above: float
+
+
+def bin_quantity(histogram: Histogram) -> BinnedHistogram:
+    """The trials in bins of equal width, from the 0.5th to the 99.5th percentile.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        Counts by bin of `log_histogram`.
+
+    Returns
+    -------
+    BinnedHistogram
+        Its edges in the quantity's unit; values are spread evenly within the bins of `histogram`.
+    """
+    lowest, highest = quantile(histogram, LEFT_OUT), quantile(histogram, 1 - LEFT_OUT)
+    known = [bin_edge(histogram.first + index) for index in range(histogram.counts.size + 1)]
+    return _binned(np.linspace(lowest, highest, BINS + 1), np.array(known), histogram)
+
+
+def bin_days(histogram: Histogram) -> BinnedHistogram:
+    """The days of finish in bins of equally many whole days, from the 0.5th to the 99.5th percentile.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        Counts by day.
+
+    Returns
+    -------
+    BinnedHistogram
+        A bin has the days from its lower edge to before its upper edge, counted from 0 [d].
+    """
+    first, last = day_quantile(histogram, LEFT_OUT), day_quantile(histogram, 1 - LEFT_OUT)
+    width = -(-(last + 1 - first) // BINS)
+    known = np.arange(histogram.first, histogram.first + histogram.counts.size + 1, dtype=np.float64)
+    return _binned(np.arange(first, last + 1 + width, width, dtype=np.float64), known, histogram)
+
+
+def _binned(edges: Floats, known: Floats, histogram: Histogram) -> BinnedHistogram:
+    """Shares between edges, from the counts between the edges that are known."""
+    below = np.interp(edges, known, np.concatenate(([0], np.cumsum(histogram.counts)))) / int(histogram.counts.sum())
+    return BinnedHistogram(tuple(edges.tolist()), tuple(np.diff(below).tolist()), float(below[0]), 1 - float(below[-1]))
 
 
 def day_quantile(histogram: Histogram, share: float) -> int:

@@ -27,6 +27,12 @@ INK, GREY = "#222222", "#8a8a8a"
 DARK_INK, LIGHT_LINES, DARK_LINES = "#e6e9ed", "#ececec", "#3a424c"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH, HEIGHT = 420, 260
+POINTED = "pointed"
+"""Name of a layer that only answers to a pointer; in a picture it is left out."""
+FADED = 0.08
+"""Opacity of a series that is not chosen in the legend."""
+TIP = "tip:N"
+"""What a mark says where a pointer is."""
 # Curves in the order of the legend.
 PARTS = ("loss", "training", "serving", "together")
 # Powers of ten beyond which an axis has one tick for each.
@@ -37,11 +43,16 @@ BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(da
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as SVG; external addresses are not allowed."""
-    return str(vl_convert.vegalite_to_svg(_drawable(_styled(chart).to_dict()), allowed_base_urls=[])) + "\n"
+    return draw_svg(_drawable(_styled(chart).to_dict()))
 
 
-def themed_svg(chart: alt.TopLevelMixin, *, dark: bool) -> str:
-    """The chart as SVG for a page: without a background, with ink that shows on a light or a dark one."""
+def draw_svg(specification: dict[str, Any]) -> str:
+    """A specification as SVG, without what is there for a pointer alone."""
+    return str(vl_convert.vegalite_to_svg(_still(specification), allowed_base_urls=[])) + "\n"
+
+
+def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
+    """The specification for a page: without a background, with ink that shows on a light or a dark one."""
     ink, lines = (DARK_INK, DARK_LINES) if dark else (INK, LIGHT_LINES)
     text = {"labelFont": FONT, "titleFont": FONT, "labelColor": ink, "titleColor": ink, "titleFontWeight": "normal"}
     specification = chart.configure(
@@ -56,7 +67,15 @@ def themed_svg(chart: alt.TopLevelMixin, *, dark: bool) -> str:
         text={"color": ink},
         view={"stroke": None},
     ).to_dict()
-    return str(vl_convert.vegalite_to_svg(_drawable(_inked(specification, ink)), allowed_base_urls=[])) + "\n"
+    found: dict[str, Any] = _drawable(_inked(specification, ink))
+    return found
+
+
+def _still(specification: dict[str, Any]) -> dict[str, Any]:
+    """A specification without its layers that only answer to a pointer."""
+    if "layer" not in specification:
+        return specification
+    return {**specification, "layer": [layer for layer in specification["layer"] if layer.get("name") != POINTED]}
 
 
 def _inked(value: Any, ink: str) -> Any:
@@ -70,7 +89,7 @@ def _inked(value: Any, ink: str) -> Any:
 
 def png(chart: alt.TopLevelMixin) -> bytes:
     """The chart as PNG, two pixels for each unit; external addresses are not allowed."""
-    return bytes(vl_convert.vegalite_to_png(_drawable(_styled(chart).to_dict()), scale=2, allowed_base_urls=[]))
+    return bytes(vl_convert.vegalite_to_png(_still(_drawable(_styled(chart).to_dict())), scale=2, allowed_base_urls=[]))
 
 
 def _drawable(value: Any) -> Any:
@@ -86,6 +105,18 @@ def titled(chart: Any, **properties: Any) -> alt.TopLevelMixin:
     """The chart with a title and, where stated, a size."""
     changed: alt.TopLevelMixin = chart.properties(**properties)
     return changed
+
+
+def pointed(rows: Iterable[Mapping[str, Any]], across: alt.X, width: float) -> alt.Chart:
+    """Upright bands that say their `tip` where a pointer is: of what is drawn as lines, a band for each place. `width`: of one [px]."""
+    bands = data(rows).mark_rule(opacity=0, strokeWidth=width).encode(x=across, tooltip=TIP)
+    return titled(bands, name=POINTED)  # type: ignore[return-value]
+
+
+def by_legend(field: str) -> tuple[alt.Parameter, Any]:
+    """What a click into the legend selects, and the opacity of marks by it: one series alone, with Shift several."""
+    chosen = alt.selection_point(fields=[field], bind="legend")
+    return chosen, alt.condition(chosen, alt.value(1.0), alt.value(FADED))
 
 
 def data(rows: Iterable[Mapping[str, Any]]) -> alt.Chart:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, MORE_COLOURS, data, titled
+from service.formats.documents.charts import COLOURS, GREY, MORE_COLOURS, TIP, by_legend, data, titled
+from service.formats.headline import day, money
 
 WIDTH, HEIGHT = 560, 240
 Change = Mapping[str, Any]
@@ -15,13 +17,14 @@ Change = Mapping[str, Any]
 
 def history_chart(changes: Sequence[Change]) -> alt.TopLevelMixin:
     """Steps of the cheapest price by provider. `changes`: provider, what it is the price of, time, and price [USD], None: gone."""
-    rows = list(cheapest_over_time(changes))
+    rows = [row | {"tip": _tip(row)} for row in cheapest_over_time(changes)]
     names = list(dict.fromkeys(row["provider"] for row in rows))
     shown = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
     colour = alt.Color("provider:N", title=None, scale=alt.Scale(domain=names, range=shown))
     lines = data(rows).mark_line(interpolate="step-after", point=True, strokeWidth=1.5)
-    drawn = lines.encode(x=alt.X("at:T", title=None), y=alt.Y("usd:Q", title="USD per accelerator-hour"), color=colour)
-    return titled(drawn, width=WIDTH, height=HEIGHT, title=_finding(rows))
+    drawn = lines.encode(x=alt.X("at:T", title=None), y=alt.Y("usd:Q", title="USD per accelerator-hour"), color=colour, tooltip=TIP)
+    chosen, opacity = by_legend("provider")
+    return titled(drawn.encode(opacity=opacity).add_params(chosen), width=WIDTH, height=HEIGHT, title=_finding(rows))
 
 
 def cheapest_over_time(changes: Sequence[Change]) -> Iterator[dict[str, Any]]:
@@ -38,6 +41,10 @@ def cheapest_over_time(changes: Sequence[Change]) -> Iterator[dict[str, Any]]:
         if cheapest is not None and cheapest != last.get(change["provider"]):
             last[change["provider"]] = cheapest
             yield {"provider": change["provider"], "at": change["at"], "usd": cheapest}
+
+
+def _tip(row: Change) -> str:
+    return f"{row['provider']}\n{money(row['usd'])} an accelerator-hour from {day(datetime.fromisoformat(row['at']))}"
 
 
 def _finding(rows: Sequence[Mapping[str, Any]]) -> str:

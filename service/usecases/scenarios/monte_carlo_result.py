@@ -9,6 +9,9 @@ from typing import Any
 from service.domain.scenarios import Aggregate
 from service.engine.scenarios.summary import (
     QUANTILES,
+    BinnedHistogram,
+    bin_days,
+    bin_quantity,
     day_mean,
     day_quantile,
     estimate_probability,
@@ -25,6 +28,7 @@ from service.usecases.scenarios.summary import summarise_trials
 from service.usecases.scenarios.trial_models import TrialModel
 
 LEAST_CAUSE_SHARE = 0.005
+SHARE_DIGITS = 6
 # A log-normal quantity's from a sigma of 1.2 on.
 HEAVY_TAIL = 0.25
 DRIVERS: Mapping[str, str] = {"cost_usd": "drivers", "wall_clock_hours": "time_drivers"}
@@ -58,6 +62,7 @@ def present_result(aggregate: Aggregate, sampler: Sampler, model: TrialModel, pr
         "cost_usd": None,
         **quantities,
         "finish": None if model.start is None else _present_finish(aggregate, model.start),
+        "histograms": _present_histograms(aggregate, model.start),
         "deadline_probability": deadline,
         "deadline_standard_error": deadline_error,
         "budget_usd": sampler.targets.budget_usd,
@@ -85,6 +90,25 @@ def _present_finish(aggregate: Aggregate, start: date) -> dict[str, Any]:
     mean, error = day_mean(aggregate.finish_days)
     days = {name: _day(start, day_quantile(aggregate.finish_days, share)) for name, share in QUANTILES.items()}
     return {**days, "mean": _day(start, round(mean)), "standard_error": error}
+
+
+def _present_histograms(aggregate: Aggregate, start: date | None) -> dict[str, Any]:
+    """Shares of the trials by cost [USD] and by day of finish; without a price, or a start, there is none of it."""
+    cost = aggregate.quantities.get("cost_usd")
+    found = {} if cost is None else {"cost_usd": _present_bins(bin_quantity(cost.histogram))}
+    if start is None:
+        return found
+    days = bin_days(aggregate.finish_days)
+    return found | {"finish": _present_bins(days) | {"edges": [_day(start, round(edge)) for edge in days.edges]}}
+
+
+def _present_bins(binned: BinnedHistogram) -> dict[str, Any]:
+    return {
+        "edges": [float(f"{edge:.6g}") for edge in binned.edges],
+        "shares": [round(share, SHARE_DIGITS) for share in binned.shares],
+        "below": round(binned.below, SHARE_DIGITS),
+        "above": round(binned.above, SHARE_DIGITS),
+    }
 
 
 def _day(start: date, days: int) -> str:

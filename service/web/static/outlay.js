@@ -2,6 +2,7 @@
 
 const TYPING_MS = 500;
 const LOOKING_MS = 5000;
+const AHEAD = "200px";
 
 /** The address of a form's answer: its fields that are not blank. */
 function addressOf(form) {
@@ -100,6 +101,7 @@ function watch(part) {
   async function look() {
     const found = (await fetchPage(location.href)).getElementById(part.id);
     part.replaceChildren(...found.childNodes);
+    enhance(part);
     for (const form of part.querySelectorAll("form[data-live]")) follow(form);
     return Boolean(found.dataset.events);
   }
@@ -125,8 +127,19 @@ function watch(part) {
   });
 }
 
+/** A chart's picture, which becomes a view that answers when it comes into sight. */
+function animate(picture) {
+  new IntersectionObserver(async (entries, observer) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    const { draw } = await import("/assets/charts.js");
+    draw(picture);
+  }, { rootMargin: AHEAD }).observe(picture);
+}
+
 function enhance(root) {
   for (const part of root.querySelectorAll("[data-fragment]")) fill(part);
+  for (const picture of root.querySelectorAll("picture")) animate(picture);
 }
 
 for (const form of document.querySelectorAll("form[data-live]")) follow(form);

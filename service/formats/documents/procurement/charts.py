@@ -7,9 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import GREY, INK, data, titled
+from service.formats.documents.charts import GREY, INK, TIP, data, pointed, titled
 from service.formats.documents.procurement.model import CashModel
 from service.formats.documents.procurement.words import COLOURS
+from service.formats.headline import money
 
 CURVE_SIZE = (500, 280)
 GRID_SIZE = (250, 190)
@@ -37,7 +38,24 @@ def curves_chart(model: CashModel) -> alt.TopLevelMixin:
     texts = ends.mark_text(align="left", dx=15, fontSize=10.5, limit=LABEL_WIDTH)
     layers = [lines, marks, texts.encode(x="month:Q", y="usd:Q", text="label:N"), *_crossing(model)]
     width, height = CURVE_SIZE
+    layers.append(pointed(_by_month(model), across, width / max(1, model.last_month)))
     return titled(alt.layer(*layers), width=width, height=height)
+
+
+def _by_month(model: CashModel) -> list[dict[str, Any]]:
+    """What each option has cost by each month, the cheapest first."""
+    curves = [(shown.name, model.cumulative(shown)) for shown in model.shown]
+    return [
+        {
+            "month": month,
+            "tip": "\n".join([f"by month {month}", *(f"{name}: {money(usd)}" for usd, name in _cheapest_first(curves, month))]),
+        }
+        for month in range(model.last_month + 1)
+    ]
+
+
+def _cheapest_first(curves: Sequence[tuple[str, Any]], month: int) -> list[tuple[float, str]]:
+    return sorted((float(curve[month]), name) for name, curve in curves)
 
 
 def _months(model: CashModel) -> alt.Axis:
@@ -72,7 +90,7 @@ def grid_chart(model: CashModel, *, wide: bool = False) -> alt.TopLevelMixin | N
     if grid is None:
         return None
     rows = [
-        {"used": used, "usd": f"{usd:.2f}", "saved": saved, "side": "own" if saved > 0 else "rent"}
+        {"used": used, "usd": f"{usd:.2f}", "saved": saved, "side": "own" if saved > 0 else "rent", "tip": _cell(used, usd, saved)}
         for used, by_price in zip(grid["utilisation"], grid["npv_saved_usd"], strict=True)
         for usd, saved in zip(grid["usd_per_accelerator_hour"], by_price, strict=True)
     ]
@@ -81,11 +99,19 @@ def grid_chart(model: CashModel, *, wide: bool = False) -> alt.TopLevelMixin | N
     up = alt.Y("used:O", sort="descending", title="utilisation", axis=alt.Axis(format=".0%"))
     scale = alt.Scale(domain=["own", "rent"], range=["#9cc8e3", "#9fdccb"])
     base = data(rows)
-    cells = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(x=across, y=up, color=alt.Color("side:N", scale=scale, legend=None))
+    cells = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(
+        x=across, y=up, color=alt.Color("side:N", scale=scale, legend=None), tooltip=TIP
+    )
     amounts = data([row | {"label": f"{row['saved'] / 1e6:+.1f}"} for row in rows])
-    texts = amounts.mark_text(fontSize=11 if wide else 8, color=INK).encode(x=across, y=up, text="label:N")
+    texts = amounts.mark_text(fontSize=11 if wide else 8, color=INK).encode(x=across, y=up, text="label:N", tooltip=TIP)
     width, height = WIDE_GRID_SIZE if wide else GRID_SIZE
     return titled(cells + texts + _today(model, grid, across, up), width=width, height=height)
+
+
+def _cell(used: float, usd: float, saved: float) -> str:
+    """A cell of the grid in words."""
+    side = "owning" if saved > 0 else "renting"
+    return f"{used:.0%} used, rent {money(usd)} an accelerator-hour\n{side} costs {money(abs(saved))} less"
 
 
 def _today(model: CashModel, grid: dict[str, Any], across: alt.X, up: alt.Y) -> Any:

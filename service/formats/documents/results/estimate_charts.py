@@ -7,8 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, data, titled
-from service.formats.headline import money
+from service.domain.quantities import Range
+from service.formats.documents.charts import COLOURS, GREY, TIP, data, titled
+from service.formats.headline import money, money_range
 
 Answer = Mapping[str, Any]
 WIDTH, ROW_HEIGHT, BAR_HEIGHT = 460, 26, 34
@@ -27,9 +28,12 @@ def cost_chart(answer: Answer) -> alt.TopLevelMixin:
         below += line["usd"]
         rows[-1]["label"] = below
     rows.append({"line": "total", "from": 0.0, "to": total["p50"], "label": total["p90"], "text": money(total["p50"]), "colour": GREY})
+    for row in rows:
+        row["tip"] = f"{row['line']}\n{row['text']}, {_share(row['to'] - row['from'], total['p50'])} of the cost"
+    rows[-1]["tip"] = f"total\n{money_range(Range(**total))}"
     base, up = data(rows), alt.Y("line:N", title=None, sort=None)
     across = alt.X("from:Q", title="USD", axis=alt.Axis(labelExpr="'$' + replace(format(datum.value, '~s'), 'G', 'B')", tickCount=5))
-    bars = base.mark_bar(height=16).encode(y=up, x=across, x2="to:Q", color=alt.Color("colour:N", scale=None))
+    bars = base.mark_bar(height=16).encode(y=up, x=across, x2="to:Q", color=alt.Color("colour:N", scale=None), tooltip=TIP)
     texts = base.mark_text(align="left", dx=5).encode(y=up, x="label:Q", text="text:N")
     whisker = data([{"line": "total", "low": total["p10"], "high": total["p90"]}])
     spread = whisker.mark_rule(strokeWidth=2).encode(y=up, x="low:Q", x2="high:Q")
@@ -42,9 +46,12 @@ def memory_chart(answer: Answer) -> alt.TopLevelMixin:
     """What fills an accelerator's memory, with its capacity as a line."""
     memory = answer["memory"]
     parts = [(name.replace("_", " "), gb) for name, gb in memory["breakdown_gb"].items() if gb]
-    rows = [{"part": part, "gb": gb, "at": at} for at, (part, gb) in enumerate(parts)]
+    rows = [
+        {"part": part, "gb": gb, "at": at, "tip": f"{part}\n{gb:.3g} GB, {_share(gb, memory['capacity_gb'])} of the capacity"}
+        for at, (part, gb) in enumerate(parts)
+    ]
     shown = alt.Color("part:N", sort=None, title=None, scale=alt.Scale(range=[*COLOURS, GREY, GREY]), legend=alt.Legend(orient="bottom"))
-    bar = data(rows).mark_bar(height=18).encode(x=alt.X("gb:Q", title="GB", stack="zero"), color=shown, order="at:Q")
+    bar = data(rows).mark_bar(height=18).encode(x=alt.X("gb:Q", title="GB", stack="zero"), color=shown, order="at:Q", tooltip=TIP)
     limit = data([{"gb": memory["capacity_gb"]}]).mark_rule(strokeWidth=2, strokeDash=[4, 3]).encode(x="gb:Q")
     free = memory["capacity_gb"] - memory["per_accelerator_gb"]
     used = f"{memory['per_accelerator_gb']:.0f} of {memory['capacity_gb']:.0f} GB are used"

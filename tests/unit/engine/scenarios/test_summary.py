@@ -9,7 +9,18 @@ import pytest
 
 from service.domain.scenarios import Aggregate, Floats, Histogram
 from service.engine.scenarios.aggregates import counting_unit, log_histogram, sum_quantity
-from service.engine.scenarios.summary import day_mean, estimate_probability, is_precise, mean_and_sd, quantile, quantile_error
+from service.engine.scenarios.summary import (
+    BINS,
+    bin_days,
+    bin_quantity,
+    day_mean,
+    day_quantile,
+    estimate_probability,
+    is_precise,
+    mean_and_sd,
+    quantile,
+    quantile_error,
+)
 
 
 def aggregate(values: Floats, counts: dict[str, int]) -> Aggregate:
@@ -45,3 +56,28 @@ def test_a_probability_alone_keeps_trials_going() -> None:
 def test_the_mean_day_of_finish_by_hand() -> None:
     """Days 3, 3, 4 and 6: a mean of 4 with a variance of 2 over four trials."""
     assert day_mean(Histogram(3, np.array([2, 1, 0, 1]))) == pytest.approx((4.0, math.sqrt(2 / 4)))
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.3, 2.0])
+def test_bins_have_all_trials_and_their_edges_the_percentiles(sigma: float) -> None:
+    """Of a quantity of any spread: with what is below and above they are all trials, and half of them are below the median."""
+    values = np.random.default_rng(1).lognormal(10.0, sigma, 20_000)
+    histogram = log_histogram(values)
+    binned = bin_quantity(histogram)
+    assert len(binned.shares) == BINS
+    assert sum(binned.shares) + binned.below + binned.above == pytest.approx(1.0)
+    assert (binned.below, binned.above) == (pytest.approx(0.005), pytest.approx(0.005))
+    for edge, below in zip(binned.edges, binned.below + np.cumsum([0.0, *binned.shares]), strict=True):
+        assert below == pytest.approx(np.mean(values < edge), abs=0.005)
+
+
+@pytest.mark.parametrize(("spread", "bins"), [(1, 1), (30, 30), (70, 35), (400, 40)])
+def test_bins_of_days_are_whole_days(spread: int, bins: int) -> None:
+    """A day each where there are few, else equally many, and every trial is in one or beyond the ends."""
+    days = Histogram(100, np.full(spread, 7))
+    binned = bin_days(days)
+    assert len(binned.shares) == pytest.approx(bins, abs=1)
+    assert {float(edge).is_integer() for edge in binned.edges} == {True}
+    assert binned.edges[0] == day_quantile(days, 0.005)
+    assert sum(binned.shares) + binned.below + binned.above == pytest.approx(1.0)
+    assert binned.shares[0] == pytest.approx((binned.edges[1] - binned.edges[0]) / spread)
