@@ -14,12 +14,14 @@ from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, p
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
+from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import Duration, add_months
-from service.formats.ask.lexing.names import Doubtful
+from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Sentence, Token, normalise, tokenise
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary
@@ -46,7 +48,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
-    slots = split_teacher(sentence, slots)
+    slots = _family_of_size(sentence, _counts_of_each(join_prompts(split_teacher(sentence, slots))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = _started(_sums_of_runs(slots), pieces)
@@ -87,6 +89,39 @@ def _plain_reserved(slots: Sequence[Slot]) -> list[Slot]:
     if term is None or "reserved" not in pricings:
         return found
     return [replace(slot, value=term, note=RESERVED_FOR) if slot.name == "pricing" and slot.value == "reserved" else slot for slot in found]
+
+
+def _counts_of_each(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with `512 of each` as the number of accelerators, where several are weighed; a sum for each where things are bought."""
+    said = Slots(tuple(slots))
+    several = len(set(said.values("accelerator"))) > 1 and "buy_or_rent" not in said.values("intent")
+    named = "count" if several else "capex"
+    return [
+        replace(slot, name=named, note="" if several else "read as dollars")
+        if slot.name == "count_of_each" and (several or _is_capex(slot.value))
+        else slot
+        for slot in slots
+    ]
+
+
+def _is_capex(value: object) -> bool:
+    return isinstance(value, int) and value >= LEAST_CAPEX_USD
+
+
+def _family_of_size(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots without the name of a family where a size that is not its model's is said in parameters: 125M parameter GPT."""
+    sizes = [slot for slot in slots if slot.name == "params"]
+    models = [slot for slot in slots if slot.name == "model"]
+    if len(sizes) != 1 or len(models) != 1 or not isinstance(models[0].value, Name) or not isinstance(sizes[0].value, int | float):
+        return list(slots)
+    name, params, text = models[0].value, sizes[0].value, sentence.part(models[0].first, models[0].last)
+    if any(character.isdigit() for character in text):
+        return list(slots)
+    if abs(name.params - params) <= SAME_SIZE * name.params:
+        known = replace(models[0], note=f"{params:,} parameters are said, it has {name.params:,.0f}")
+        return [known if slot is models[0] else slot for slot in slots if slot is not sizes[0]]
+    sized = replace(sizes[0], note=f"a size of its own: {text} is a family, whose {name.value} has {name.params:,.0f}")
+    return [sized if slot is sizes[0] else slot for slot in slots if slot is not models[0]]
 
 
 def _sums_of_runs(slots: Sequence[Slot]) -> list[Slot]:
@@ -154,12 +189,14 @@ def _past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[
         if "chance" in asked or not isinstance(slot.value, date) or slot.value <= today:
             found.append(slot)
             continue
+        text = sentence.part(slot.first, slot.last)
         before = _one_before(slot.value, slot.repeats)
         if before is not None and today - before <= slot.value - today:
             found.append(replace(slot, value=before, note="a status is of the past: the last such day"))
+        elif slot.name == "deadline":
+            doubts.append(Doubt(text, (), "a status says when the end is forecast: compare that day with this one", blocking=False))
         else:
             candidates = () if before is None else (f"as of {before.isoformat()}",)
-            text = sentence.part(slot.first, slot.last)
             doubts.append(Doubt(text, candidates, "a status is of the past, and this day is to come: of which day?"))
     return found, doubts
 

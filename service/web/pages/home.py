@@ -48,7 +48,14 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
     except InvalidRequest as error:
         return None, error.message
     understood = body["understood"]
-    return body | {"address": _address(understood["kind"], understood["request"]), "usd": _usd(body["answer"])}, ""
+    more = {"address": _address(understood["kind"], understood["request"]), "usd": _usd(body["answer"]), "wrong": _unsaid(body["problem"])}
+    return body | more, ""
+
+
+def _unsaid(problem: dict[str, Any] | None) -> list[str]:
+    """What is wrong that the refusal's sentence does not say already."""
+    messages = [entry["message"] for entry in problem["errors"]] if problem else []
+    return [message for message in messages if problem and message.rstrip(".") not in problem["detail"]]
 
 
 def _address(kind: str, asked: dict[str, Any]) -> str | None:

@@ -14,6 +14,7 @@ from service.domain.ask import EXAMPLES
 from tests.contract.web.visitor import text_of, words_of
 
 LARGEST_BYTES = 150_000
+REFUSED = "7B 1T tokens 64 h100 on coreweave in us-east-1"
 
 
 def ask(client: FlaskClient, text: str) -> object:
@@ -44,6 +45,14 @@ def test_a_doubt_is_asked_back_with_links(client: FlaskClient) -> None:
     links = [unescape(link) for link in re.findall(r'<li><a href="(/\?text=[^"]+)"', text)]
     assert "/?text=llama-3-70b+1T+tokens+on+64+h100" in links
     assert "About $" in words_of(client.get("/?text=llama-3-70b+1T+tokens+on+64+h100"))
+
+
+@pytest.mark.parametrize("text", ["7B 1T 64 h100 from 2027-01-05, micro-batch 0, PUE 0.2", "400B 1T 1 h100", REFUSED])
+def test_what_a_question_is_refused_for_is_said_once(client: FlaskClient, text: str) -> None:
+    problem = client.post("/v1/ask", json={"text": text, "answer": True}).get_json()["problem"]
+    assert problem is not None
+    for entry in problem["errors"]:
+        assert words_of(ask(client, text)).count(entry["message"].rstrip(".")) == 1
 
 
 def test_what_is_not_understood_is_said_with_examples(client: FlaskClient) -> None:

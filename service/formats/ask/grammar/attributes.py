@@ -16,8 +16,9 @@ OVERHEAD = "overhead"
 SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability", OVERHEAD, *OVERHEADS})
 USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
-QUEUE = "queue_hours"
-"""The attribute whose figure is a time."""
+QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
+TIMES = frozenset({QUEUE, MTBF, "restart_minutes", "checkpoint_interval_minutes"})
+"""Attributes whose figure is a time."""
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
 FIGURES = "npmU"
 POWER_WORDS = "usd_per_energy"
@@ -72,9 +73,15 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
     """Name, value and note of a slot; None where the figure is none for the attribute."""
     figure = piece.value
     if isinstance(figure, Duration):
-        return (key, figure, "") if key == QUEUE and not figure.of_calendar and not figure.article else None
+        return (key, figure, "") if key in TIMES and not figure.of_calendar and not (figure.article and key == QUEUE) else None
     assert isinstance(figure, Figure)
-    return None if key == QUEUE else _read_number(key, figure)
+    return None if key in TIMES else _read_number(key, figure)
+
+
+def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """MTBF of 50000 hours per GPU: the time to a failure of one accelerator."""
+    if pieces[0].value == MTBF and isinstance(pieces[1].value, Duration):
+        yield Slot(MTTF, pieces[1].value, pieces[0].first, pieces[-1].last)
 
 
 def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:

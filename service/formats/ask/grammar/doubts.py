@@ -9,6 +9,7 @@ from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import POWER_WORDS
+from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
@@ -46,6 +47,8 @@ WEAK = frozenset(
     )
 )
 """Attributes that are words of other senses too: without a figure the question is answered without them."""
+ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
+"""Words of asking that another kind of question answers, by that kind."""
 LIMITS = "lq"
 LIMITED = frozenset({"max_tco2e", "budget_usd", "limit", "deadline", "max_price_per_hour"})
 """Slots that are limits themselves."""
@@ -192,7 +195,7 @@ def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
             yield Doubt(text, slot.others, "which day?")
 
 
-def group_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
+def group_doubts(sentence: Sentence, slots: Sequence[Slot]) -> Iterator[Doubt]:
     """Several accelerators, each with a number of its own that others do not have: a comparison would cross them."""
     counted = {(slot.first, slot.last) for slot in slots if slot.name == "count"}
     groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
@@ -203,10 +206,12 @@ def group_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
         )
 
 
-def _same_numbers(sentence: Sentence, slots: Iterable[Slot], groups: Sequence[tuple[int, int]]) -> bool:
+def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tuple[int, int]]) -> bool:
     """Whether as many of one accelerator are meant as of the other (256 h100 or 256 h200), and not both of them together."""
     numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
     between = {token.text for (_, end), (begin, _) in pairwise(groups) for token in sentence.tokens[end:begin]}
+    if any(slot.name == "intent" and slot.value == "compare" for slot in slots):
+        between -= {",", "and", "with", "to"}
     of_one = len({str(slot.value) for slot in slots if slot.name == "accelerator"}) == 1  # at one provider or at the other
     return len(set(numbers.values())) == 1 and (between <= EITHER or (of_one and bool(between & EITHER) and "and" not in between))
 
@@ -221,24 +226,34 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR and text.endswith(str(slot.value))
             what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
             yield Doubt(text, (), what, blocking=year)
+        elif kind == "price" and slot.name == "price_per_hour" and _is_summed(said):
+            yield Doubt(text, (), "offers are those of the market; at this price it is said with the time", blocking=False)
         elif kind == "price" and slot.name in ("span", "paid_time") and isinstance(slot.value, Duration):
             yield Doubt(text, (), _hours_priced(said, slot.value), blocking=False)
         else:
             dated = said.has("start", "deadline")
             yield _unused_time(sentence, text, slot, dated=dated) or _unused(text, slot, kind)
     for slot in said.all:
-        weighed = slot.value == "saving" and kind == "compare"
+        weighed = (slot.value, kind) in ANSWERED
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
 
 
 def _hours_priced(said: Slots, time: Duration) -> str:
-    """What to say of the time that accelerators are held, and how many hours are paid for where their number is said."""
+    """What to say of the time that accelerators are held: how many hours are paid for, and at a stated price how much."""
     counts = {slot.value for slot in said.all if slot.name == "count"}
     count = next(iter(counts)) if len(counts) == 1 else None
     hours = time.days * HOURS_PER_DAY
     paid = f"{count:,} for this time are {count * hours:,.0f} of them" if isinstance(count, int) else f"this time has {hours:,.0f} of them"
+    price = said.peek("price_per_hour")
+    if isinstance(count, int) and isinstance(price, int | float):
+        paid = f"{paid}, ${count * hours * price:,.0f} at ${price:,}"
     return f"prices are of one accelerator-hour: {paid}"
+
+
+def _is_summed(said: Slots) -> bool:
+    """Whether a number, a time and one price are said, whose product answers what a fleet costs."""
+    return all(len({slot.value for slot in said.all if slot.name == name}) == 1 for name in ("count", "span", "price_per_hour"))
 
 
 def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> Doubt | None:
@@ -262,6 +277,8 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
             (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch"),
             "a batch is stated in tokens: how many?",
         )
+    if slot.name == "bare_sum":
+        return Doubt(text, (), QUESTIONS["n"])
     if slot.name == "other_unit":
         return Doubt(
             text, (), OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")

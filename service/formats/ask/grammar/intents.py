@@ -6,6 +6,8 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 
+LEVERS = "levers"
+"""What asks for changes of one run that are worth making: its estimate has them."""
 MONEY = ("budget_usd", "money", "money_at")
 MODEL = ("model", "doubtful_model", "quantity", "params")
 """What names a model, or may."""
@@ -93,6 +95,8 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
     sure_by = slots.has("probability") and slots.has("deadline")
     if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):
         return "compare"
+    if LEVERS in asked and slots.has("accelerator") and slots.has("count", "nodes"):
+        return "estimate"
     if slots.has(*MONEY):
         return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes") else "compare"
     return "estimate"

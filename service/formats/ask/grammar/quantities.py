@@ -130,6 +130,8 @@ def samples_of(pieces: Pieces) -> Iterator[Slot]:
 def answers(pieces: Pieces) -> Iterator[Slot]:
     """20k prompts, 16 samples each: the answers to all of them."""
     prompts, each = figures(pieces)
+    if pieces[-1].value == "prompts":
+        prompts, each = each, prompts
     if any(piece.value == "prompts" for piece in pieces):
         note = f"{plain(prompts.value):,} prompts, {plain(each.value):,} answers to each"
         yield Slot("samples", plain(prompts.value * each.value), *_span(pieces), note=note)
@@ -209,6 +211,11 @@ def accelerators(pieces: Pieces) -> Iterator[Slot]:
     yield from _accelerator_slots(pieces)
 
 
+def owned(pieces: Pieces) -> Iterator[Slot]:
+    """512 on-prem H100, 64 spot H100: the number of them."""
+    yield from _counts(pieces) or ()
+
+
 def rising_counts(pieces: Pieces) -> Iterator[Slot]:
     """H100 x 64 128 256: a list without commas, where the numbers rise."""
     numbers = [figure.value for figure in figures(pieces)]
@@ -263,6 +270,20 @@ def bare_budget(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
 
 
+def of_each(pieces: Pieces) -> Iterator[Slot]:
+    """512 of each: as many of every accelerator that is weighed."""
+    figure = figures(pieces)[0]
+    if pieces[-1].value == "each" and figure.scale == 1 and figure.value.denominator == 1 and figure.value >= 1:
+        yield Slot("count_of_each", int(figure.value), *_span(pieces))
+
+
+def sum_for(pieces: Pieces) -> Iterator[Slot]:
+    """Buy for 30k: dollars without a sign, where something is bought."""
+    figure = figures(pieces)[0]
+    if figure.scale in (10**3, 10**6):
+        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
+
+
 def sum_in_question(pieces: Pieces) -> Iterator[Slot]:
     """Is 400k enough: dollars without a sign."""
     figure = figures(pieces)[0]
@@ -292,7 +313,10 @@ def lower_bound(pieces: Pieces) -> Iterator[Slot]:
 
 def other_units(pieces: Pieces) -> Iterator[Slot]:
     """3 billion words: how many tokens they are is asked back."""
-    yield Slot("other_unit", pieces[-1].value, *_span(pieces))
+    if pieces[-1].value == "prompts":
+        yield Slot("prompts", plain(figures(pieces)[0].value), *_span(pieces))
+    else:
+        yield Slot("other_unit", pieces[-1].value, *_span(pieces))
 
 
 def counts(pieces: Pieces) -> Iterator[Slot]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, quantities, reservations, times
+from service.formats.ask.grammar import attributes, quantities, reinforcement, reservations, times
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece
@@ -58,9 +58,11 @@ RULES: tuple[Rule, ...] = (
     # hours, prices
     _rule("nA?h", quantities.accelerator_hours),
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
+    _rule("(?<![t=K])nE(?!H)", quantities.of_each),
     _rule("t?mL", quantities.capex_of_all),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
+    _rule("KUE", attributes.of_each_accelerator),
     _rule("z?[npmUK](?:[tb,=]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
     _rule("T=n", quantities.keyed("tokens")),
@@ -78,7 +80,9 @@ RULES: tuple[Rule, ...] = (
     _rule("~", quantities.rule_of_thumb),
     _rule("n[sI]x?nTE?|n[sI],nTE", quantities.samples_of),
     _rule("nI", quantities.examples),
-    _rule("nW,?x?nsE?", quantities.answers),
+    _rule("nW,?x?nsE?|ns(?:E|,)*nW", quantities.answers),
+    _rule("nTE?s|s,?t?nTE?", reinforcement.response_length),
+    _rule("nsE", reinforcement.answers_to_each),
     _rule("[lz]n(?:,n)*T", quantities.bounded(quantities.tokens)),
     _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
     _rule("n(?=[?]{1,2}T)", quantities.tokens),
@@ -99,6 +103,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nAN", quantities.nodes),
     _rule("(?:[la]n(?:,n)*|zn)x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
+    _rule("n(?=[IS]A)", quantities.owned),
     _rule("A(?:,A)*[x=]nn+(?![TQVsefhHEKNxA])", quantities.rising_counts),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A[x=]n(?![TQVsefhHEKNxA])", quantities.accelerators),
@@ -118,6 +123,7 @@ RULES: tuple[Rule, ...] = (
     _rule("t?m", quantities.money),
     _rule("tn", quantities.bare_price),
     _rule("n(?=S)", quantities.price_of_term),
+    _rule("on(?![?])", quantities.sum_for),
     _rule("[,r][t=]?n", quantities.bare_rate),
     _rule("z?I[t=]?p|z?pI", attributes.chance),
     _rule("t?p", attributes.share),
@@ -129,6 +135,7 @@ RULES: tuple[Rule, ...] = (
     _rule("[bwuilt]+=?D", times.deadline),
     _rule("D", times.day),
     _rule("[ilbw]+o?=?U|Ul|o[li]U", times.limit),
+    _rule("qU", times.span_after),
     _rule("(?<!t)[ov]?U", times.span),
     # the rest
     _rule("M", _named("model")),
@@ -140,6 +147,7 @@ RULES: tuple[Rule, ...] = (
     _rule("y", _single("tuning")),
     _rule("X", _single("precision")),
     _rule("Z", _single("optimizer")),
+    _rule("#", _single("activation_recompute")),
     _rule("S", _single("pricing")),
     _rule("O", _single("objective")),
     _rule("I", _single("intent")),

@@ -120,6 +120,11 @@ def span(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("span", duration, pieces[0].first, pieces[-1].last, implied=pieces[0].kind == "U")
 
 
+def span_after(pieces: Pieces) -> Iterator[Slot]:
+    """After 3 years: how long something is kept, where that is asked about."""
+    yield Slot("span_after", pieces[-1].value, pieces[0].first, pieces[-1].last)
+
+
 def paid_time(pieces: Pieces) -> Iterator[Slot]:
     """Per month: the time that a price is asked for."""
     yield Slot("paid_time", Duration(Fraction(1), str(pieces[-1].value)), pieces[0].first, pieces[-1].last)

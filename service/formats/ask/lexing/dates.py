@@ -17,6 +17,7 @@ MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if na
 _WEEKDAYS = {name.lower(): at for at, name in enumerate(calendar.day_name)}
 _WEEKDAYS |= {name[:3]: at for name, at in _WEEKDAYS.items() if name[:3] not in ("sun", "sat")} | {"tues": 1, "thurs": 3}
 _UNIT_WORDS = {
+    "minutes": ("min", "mins", "minute", "minutes"),
     "hours": ("h", "hr", "hrs", "hour", "hours"),
     "days": ("d", "day", "days"),
     "weeks": ("w", "wk", "wks", "week", "weeks", "fortnight"),
@@ -25,9 +26,8 @@ _UNIT_WORDS = {
     "years": ("y", "yr", "yrs", "year", "years"),
 }
 _UNIT_OF = {word: unit for unit, words in _UNIT_WORDS.items() for word in words}
-_DAYS_OF = {"hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
+_DAYS_OF = {"minutes": Fraction(1, 1440), "hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
 _MONTHS_OF = {"months": 1, "quarters": 3, "years": 12}
-_RECORDED = (["of", "audio"], ["of", "video"], ["of", "speech"])
 DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
 # "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
@@ -66,7 +66,7 @@ class CalendarPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A number of hours to years; `of_calendar`: from today on (6 weeks from now), `article`: a day, a rate where no word is before it."""
+    """Minutes to years; `of_calendar`: from today on (6 weeks from now), `article`: a day, a rate where no word is before it."""
 
     value: Fraction
     unit: str
@@ -111,7 +111,7 @@ def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | No
     end, figure = read
     word = tokens[end].text
     loose = len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end))
-    recorded = [token.text for token in tokens[end + 1 : end + 3]] in _RECORDED
+    recorded = [token.text for token in tokens[end + 1 : end + 3]] in (["of", "audio"], ["of", "video"], ["of", "speech"])
     watts = tokens[end].written == "W"
     if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or watts:
         return None

@@ -68,6 +68,8 @@ BEFORE_PRONOUN = frozenset(
     )
 )
 """Words after which `us` is no country."""
+_NEIGHBOURS = {pair for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm") for one in itertools.pairwise(row) for pair in (one, one[::-1])}
+"""Letters of keys side by side."""
 SHORTEST_CORRECTED, LONG_WORD = 5, 8
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
 _VERSION = re.compile(r"v?\d{1,2}(?:\.\d)?$")
@@ -337,7 +339,7 @@ def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     found = process.extract(word, vocabulary.spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
     short = len(word) < SHORTEST_CORRECTED  # of a word of four letters only the name of a model is made: lama
     found = [entry for entry in found if not short or (entry[0] in vocabulary.families and len(entry[0]) > len(word))]
-    found = [entry for entry in found if _begins_alike(word, entry[0])]
+    found = [entry for entry in found if _begins_alike(word, entry[0]) and (says_something(entry[0]) or _is_slip(word, entry[0]))]
     least = min((distance for _, distance, _ in found), default=0)
     near = tuple(entry for entry, distance, _ in found if distance == least)
     return near[:1] if len({_meaning(entry) for entry in near}) == 1 else near
@@ -346,6 +348,17 @@ def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
 def _begins_alike(word: str, known: str) -> bool:
     """Whether a slip leaves the first letter, or changes its place with the second: restarts are no starts."""
     return word[0] == known[0] or (word[:2] == known[1::-1] and len(word) == len(known))
+
+
+def says_something(word: str) -> bool:
+    """Whether a word of the lexicon is more than a filler, or begins a phrase that is."""
+    return any(kind != "_" for _, kind, _ in load_lexicon().by_first.get(word, ())) or word not in load_lexicon().by_first
+
+
+def _is_slip(word: str, filler: str) -> bool:
+    """Whether a word can hardly be one of its own: a letter for another is no slip but of keys side by side (staff is no stuff)."""
+    changed = [(one, other) for one, other in zip(word, filler, strict=False) if one != other]
+    return len(word) != len(filler) or len(changed) != 1 or changed[0] in _NEIGHBOURS
 
 
 def _meaning(word: str) -> object:

@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # thousands as most of Europe writes them
     r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
+    r"|(?<=\d)s(?=x\d)"  # L40Sx8
     r"|[kmbgt](?=tok(?:ens?|s)?(?![^\W\d_]))"  # 500 Gtokens
     r"|[^\W\d_]+(?:'[^\W\d_]+)?"
     r"|\S",

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.intents import LEVERS, MONEY
 from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.failures import failures_section
 from service.formats.ask.requests.ownership import buy_or_rent_request
 from service.formats.ask.requests.sections import (
     accelerator_counts,
@@ -52,16 +53,19 @@ def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
     draft.rename("span", "limit", "read as a limit", bare_only=True)
     mfu = draft.one("mfu", "efficiency.mfu")
+    hardware = hardware_section(draft)
     return stated(
         model=model_section(draft),
         data=data_section(draft),
         training=training_section(draft),
-        hardware=hardware_section(draft),
+        hardware=hardware,
         efficiency=stated(mfu=mfu),
         price=price_section(draft),
-        energy=stated(pue=draft.one("pue", "energy.pue")),
+        failures=failures_section(draft, hardware.get("count")),
+        energy=stated(pue=draft.one("pue", "energy.pue"), usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh")),
         overhead=overhead_section(draft),
         schedule=schedule_section(draft),
+        levers=LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"} or None,
     )
 
 

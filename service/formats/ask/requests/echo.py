@@ -23,6 +23,11 @@ METHOD_WORDS = {
     "rl": "RL",
 }
 PRICING_WORDS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
+RECOMPUTATIONS = {
+    "full": "full recomputation",
+    "selective": "selective recomputation",
+    "none": "no recomputation",
+}
 OPTIMIZERS = {"adamw_8bit": "8-bit AdamW"}
 _SETTINGS = {"lora_rank": "LoRA rank", "zero_stage": "ZeRO stage", "micro_batch": "micro-batch"}
 _OBJECTIVES = {"cost": "ordered by cost", "time": "ordered by time", "carbon": "ordered by carbon"}
@@ -99,6 +104,8 @@ def _training(training: Body) -> Iterator[str]:
     teacher = training.get("teacher", {})
     yield f"teacher {teacher.get('preset') or _counted(teacher, 'params', 'parameters')}" if teacher else ""
     yield f"in {training['precision']}" if "precision" in training else ""
+    yield RECOMPUTATIONS.get(training.get("activation_recompute", ""), "")
+    yield f"answers of {count_text(training['response_tokens'])} tokens" if "response_tokens" in training else ""
     optimizer: str = training.get("optimizer", "")
     yield OPTIMIZERS.get(optimizer, optimizer)
     yield f"sequence length {count_text(training['seq_len'])}" if "seq_len" in training else ""
@@ -142,9 +149,21 @@ def _estimate(request: Body) -> Iterator[str]:
     yield from _run(request)
     yield _machine(request.get("hardware", {}))
     yield from _price(request.get("price", {}))
-    pue = request.get("energy", {}).get("pue")
-    yield "" if pue is None else f"PUE {pue:.10g}"
+    yield from _failures(request)
+    energy = request.get("energy", {})
+    yield f"PUE {energy['pue']:.10g}" if "pue" in energy else ""
+    yield f"electricity {_usd(energy['usd_per_kwh'])}" if "usd_per_kwh" in energy else ""
     yield from _dates(request.get("schedule", {}))
+    yield "with levers" if request.get("levers") else ""
+
+
+def _failures(request: Body) -> Iterator[str]:
+    """How the machine fails, as it is said of the whole job."""
+    failures, count = request.get("failures", {}), request.get("hardware", {}).get("count", 1)
+    hours = failures.get("mttf_hours_per_accelerator", 0) / count
+    yield f"a failure every {hours:.10g} hours" if hours else ""
+    for name, words in (("restart_minutes", "restart takes"), ("checkpoint_interval_minutes", "checkpoint every")):
+        yield f"{words} {failures[name]:.10g} minutes" if name in failures else ""
 
 
 def _chance(request: Body) -> Iterator[str]:

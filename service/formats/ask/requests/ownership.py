@@ -31,6 +31,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     """POST /v1/buy-or-rent."""
     draft.slots.each("rent")
     draft.rename("bare_sum", "money_at", "read as dollars")
+    draft.rename("span_after", "span", "")
     draft.rename("bare_rate", "price_per_hour", "read as dollars for an accelerator-hour")
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
     years = years or _reserved_years(draft)

@@ -38,6 +38,12 @@ RUN: Mapping[str, Mapping[str, Any]] = {
     "queue of 5 days": {"schedule.queue_hours": 120},
     "rerun overhead 10%": {"overhead.reruns": 0.1},
     "5% for evaluation": {"overhead.evaluation": 0.05},
+    "a failure every 3 days": {"failures.mttf_hours_per_accelerator": 3 * 24 * 64},
+    "restart takes 20 min": {"failures.restart_minutes": 20},
+    "checkpoints every 30 minutes": {"failures.checkpoint_interval_minutes": 30},
+    "activation checkpointing": {"training.activation_recompute": "full"},
+    "electricity $0.07": {"energy.usd_per_kwh": 0.07},
+    "which levers": {"levers": True},
 }
 BOUGHT = {
     "buy 64 H100": {"demand.accelerator": "H100", "demand.count": 64},

@@ -1,0 +1,40 @@
+"""How a machine fails, as it is said of a whole run: its failures, checkpoints and restarts."""
+
+from __future__ import annotations
+
+from service.formats.ask.grammar.attributes import MTBF, MTTF
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.requests.draft import Draft, Request, stated
+
+PATH = "failures.mttf_hours_per_accelerator"
+HOURS_PER_DAY = 24
+MINUTES_PER_DAY = 1440
+
+
+def failures_section(draft: Draft, count: int | None) -> Request:
+    """Failures of the job as the time of one accelerator, and the times around them."""
+    own: Duration | None = draft.one(MTTF, PATH)
+    return stated(
+        mttf_hours_per_accelerator=_of_job(draft, count) if own is None else _hours(own),
+        restart_minutes=_minutes(draft, "restart_minutes"),
+        checkpoint_interval_minutes=_minutes(draft, "checkpoint_interval_minutes"),
+    )
+
+
+def _of_job(draft: Draft, count: int | None) -> float | None:
+    """Failures of the whole job, as the time of one accelerator."""
+    failures: Duration | None = draft.one(MTBF, PATH)
+    if failures is None or count is None:
+        return None
+    hours = _hours(failures)
+    draft.note(PATH, hours * count, f"a failure of the job every {hours:g} hours, times its {count:,} accelerators")
+    return hours * count
+
+
+def _hours(time: Duration) -> float:
+    return round(time.days * HOURS_PER_DAY, 6)
+
+
+def _minutes(draft: Draft, name: str) -> float | None:
+    time: Duration | None = draft.one(name, f"failures.{name}")
+    return None if time is None else round(time.days * MINUTES_PER_DAY, 4)
