@@ -106,16 +106,18 @@ def _begin_sqlite(connection: Connection) -> None:
     driver: Any = connection.connection.driver_connection
     driver.execute("PRAGMA busy_timeout=0")
     try:
-        if not _begins_immediately(driver):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # its error has SQLAlchemy's form
+        begin_immediately(driver)
+    except sqlite3.OperationalError:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # its error has SQLAlchemy's form
     finally:
         driver.execute(f"PRAGMA busy_timeout={round(1000 * BUSY_TIMEOUT_S)}")
 
 
-def _begins_immediately(driver: sqlite3.Connection) -> bool:
-    """Retry BEGIN IMMEDIATE after short random pauses; whether it succeeded in time.
+def begin_immediately(driver: sqlite3.Connection) -> None:
+    """Retry BEGIN IMMEDIATE after short random pauses. Raises sqlite3.OperationalError where others write for too long.
 
-    SQLite itself retries every 100 ms, so that a constant writer would lock the others out. An attempt takes some 10 us of the driver.
+    SQLite itself retries every 100 ms, so that a constant writer would lock the others out: its own `busy_timeout` is to be 0 meanwhile.
+    An attempt takes some 10 us of the driver.
     """
     until = time.monotonic() + BUSY_TIMEOUT_S
     while True:
@@ -123,10 +125,10 @@ def _begins_immediately(driver: sqlite3.Connection) -> bool:
             driver.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                return False
+                raise
             time.sleep(random.uniform(*_POLL_RANGE_S))  # noqa: S311 - not a secret
         else:
-            return True
+            return
 
 
 class Database:
@@ -231,7 +233,7 @@ def translate_db_errors() -> Iterator[None]:
     """Context that raises StoreUnavailable for the drivers' errors of an unreachable, full or read-only database."""
     try:
         yield
-    except (OperationalError, InternalError, PoolTimeout) as error:
+    except (OperationalError, InternalError, PoolTimeout, sqlite3.OperationalError) as error:
         raise _store_unavailable(getattr(error, "orig", None) or error) from error
     except DBAPIError as error:
         if not error.connection_invalidated:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ARRAY, ColumnElement, Connection, Row, String, and_, any_, bindparam, func, literal, select, text, update
 
@@ -20,20 +20,18 @@ from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import LoggedEvent, RunRecord
 from service.store.database import Database, chunks
-from service.store.group_commit import GroupCommit, GroupRefusedError
+from service.store.group_commit import GroupCommit
 from service.store.results.tables import results
 from service.store.tracking.event_rows import EventRow, event_of, event_row, is_retraction, micros, utc_datetime
+from service.store.tracking.sqlite_log import NO_MORE_EVENTS, Batch, SqliteLog, append, driver_of
 from service.store.tracking.tables import track_events, track_import_files, track_imports, track_programs, track_runs
 
 LEFT = (
     "the run's single events were archived on {at:%Y-%m-%d} and are not here; the status and the report of its program have hourly sums,"
     " decisions and notes, and name the archive, which who runs the service can bring back (`outlay unarchive`)"
 )
-NO_MORE_EVENTS = "the run's program is archived: it takes no more events; who runs the service can bring it back (`outlay unarchive`)"
 PARAMETERS = 500
 """Most parameters of one statement."""
-ROW_BYTES = 120
-"""What an event takes besides its body, and its id in row and index: other columns and other indexes, measured on SQLite."""
 EVENT = tuple(track_events.c[name] for name in EventRow._fields)
 _TAKES_EVENTS = and_(track_runs.c.key == bindparam("run_key"), track_runs.c.archived_at.is_(None))
 _LOCK = select(track_runs.c.key).where(_TAKES_EVENTS).with_for_update()
@@ -42,15 +40,6 @@ _NUMBERS = (
     .where(_TAKES_EVENTS)
     .values(position=track_runs.c.position + bindparam("count"), bytes=track_runs.c.bytes + bindparam("bytes_more"))
     .returning(track_runs.c.position)
-)
-# As a text it takes a third of the time.
-_NUMBERS_IN_SQLITE = (
-    "UPDATE track_runs SET position = position + ?, bytes = bytes + ? WHERE key = ? AND archived_at IS NULL RETURNING position"
-)
-# Only known event ids are skipped: a position that is taken already is an error, as after a partial restore, and no duplicate.
-_IN_SQLITE = (
-    "INSERT INTO track_events (run, position, received_at, event, type, at, body, supersedes)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, event) DO NOTHING"
 )
 # A batch as one document takes PostgreSQL's driver a third of the time of its rows.
 _IN_POSTGRESQL = text(
@@ -69,65 +58,50 @@ class AppendedEvents:
     conflicts: tuple[str, ...]
 
 
-class _Batch(NamedTuple):
-    """Rows for the log of the run with that key."""
-
-    run: int
-    rows: Sequence[EventRow]
-    received: int
-
-
 class EventRows(Database):
     """Storage of events."""
 
     def append_events(self, run: RunRecord, events: Sequence[Event], now: datetime) -> AppendedEvents:
         """Append new events in one commit: accepted events and duplicates are durable when this returns.
 
-        Raises ProgramArchived, and IntegrityError, and stores nothing, where the log holds events beyond the run's last position, as after
-        a partial restore.
+        Raises ProgramArchived, and IntegrityError, SQLite's own or SQLAlchemy's, where the log holds events beyond the run's last position,
+        as after a partial restore. Then nothing is stored.
         """
-        rows = [event_row(event) for event in events]
-        received = micros(now)
-        if self._all_added(run.key, rows, received):
-            return AppendedEvents(tuple(row.event for row in rows), (), ())
+        batch = Batch(run.key, [event_row(event) for event in events], micros(now))
+        if self._all_added(batch):
+            return AppendedEvents(tuple(row.event for row in batch.rows), (), ())
         with self._write() as connection:
             if connection.execute(_LOCK, {"run_key": run.key}).first() is None:
                 raise ProgramArchived(NO_MORE_EVENTS)
-            stored = {row.event: EventRow._make(row) for row in rows_of(connection, run.key, [row.event for row in rows])}
-            added, new = _split_known(rows, stored)
-            appended = _append(connection, run.key, new, received)
+            stored = {row.event: EventRow._make(row) for row in rows_of(connection, run.key, [row.event for row in batch.rows])}
+            added, new = _split_known(batch.rows, stored)
+            appended = _append(connection, batch._replace(rows=new))
             if appended != len(new):
                 raise RuntimeError(f"{appended} of {len(new)} new events of run {run.id} were appended under its lock")
         return added
 
-    def _all_added(self, run: int, rows: Sequence[EventRow], received: int) -> bool:
-        """Append the rows if all are new, the usual case, without a read; otherwise nothing is done."""
-        batch = _Batch(run, rows, received)
+    def close(self) -> None:
+        """Close every connection."""
+        self._sqlite_log.close()
+        super().close()
+
+    def _all_added(self, batch: Batch) -> bool:
+        """Append the rows if all are new, the usual case, without a read; otherwise nothing is done. Raises ProgramArchived."""
         if self.engine.dialect.name == "sqlite":  # one writer at a time; PostgreSQL groups commits itself
             return self._grouped.write(batch)
-        return self._append_whole([batch])[0]
+        with self._write() as connection:
+            whole = _append(connection, batch) == len(batch.rows)
+            if not whole:
+                connection.rollback()
+        return whole
 
     @cached_property
-    def _grouped(self) -> GroupCommit[_Batch, bool]:
-        return GroupCommit(self._append_whole)
+    def _grouped(self) -> GroupCommit[Batch, bool]:
+        return GroupCommit(self._sqlite_log.append_whole)
 
-    def _append_whole(self, batches: Sequence[_Batch]) -> list[bool]:
-        """Append batches of new rows in one transaction.
-
-        Raises GroupRefusedError where one of several holds known rows or is of an archived run, ProgramArchived for a single one.
-        """
-        try:
-            with self._write() as connection:
-                whole = all(_append(connection, batch.run, batch.rows, batch.received) == len(batch.rows) for batch in batches)
-                if not whole:
-                    connection.rollback()
-        except ProgramArchived:
-            if len(batches) > 1:
-                raise GroupRefusedError from None
-            raise
-        if not whole and len(batches) > 1:
-            raise GroupRefusedError
-        return [whole for _ in batches]
+    @cached_property
+    def _sqlite_log(self) -> SqliteLog:
+        return SqliteLog(self.engine)
 
     def events(self, run: RunRecord, after: int, limit: int) -> list[LoggedEvent]:
         """A run's events after a position, in the order of arrival. Raises ProgramArchived."""
@@ -183,27 +157,18 @@ class EventRows(Database):
         return [(run, revision) for run, revision in found if not is_retraction(revision)]
 
 
-def _append(connection: Connection, run: int, rows: Sequence[EventRow], received: int) -> int:
+def _append(connection: Connection, batch: Batch) -> int:
     """Append rows after the run's last position, which this locks; returns the number of new rows. Raises ProgramArchived."""
-    if not rows:
+    if connection.dialect.name == "sqlite":
+        return append(driver_of(connection.connection), batch)
+    if not batch.rows:
         return 0
-    bytes_more = sum(len(row.body) + 2 * len(row.event) + ROW_BYTES for row in rows)
-    if connection.dialect.name == "postgresql":
-        numbered = connection.execute(_NUMBERS, {"run_key": run, "count": len(rows), "bytes_more": bytes_more})
-        last = _taken(numbered.scalar_one_or_none()) - len(rows)
-        sent = {"run": run, "last": last, "received_at": received, "rows": json.dumps(rows, ensure_ascii=False)}
-        return connection.execute(_IN_POSTGRESQL, sent).rowcount
-    numbered = connection.exec_driver_sql(_NUMBERS_IN_SQLITE, (len(rows), bytes_more, run))
-    last = _taken(numbered.scalar_one_or_none()) - len(rows)
-    new = [(run, position, received, *row) for position, row in enumerate(rows, last + 1)]
-    return connection.exec_driver_sql(_IN_SQLITE, new).rowcount
-
-
-def _taken(position: int | None) -> int:
-    """The position of a run that takes events. Raises ProgramArchived for None, which no other run has."""
-    if position is None:
+    count = len(batch.rows)
+    last = connection.execute(_NUMBERS, {"run_key": batch.run, "count": count, "bytes_more": batch.bytes}).scalar_one_or_none()
+    if last is None:
         raise ProgramArchived(NO_MORE_EVENTS)
-    return position
+    sent = {"run": batch.run, "last": last - count, "received_at": batch.received, "rows": json.dumps(batch.rows, ensure_ascii=False)}
+    return connection.execute(_IN_POSTGRESQL, sent).rowcount
 
 
 def check_not_archived(connection: Connection, runs: Sequence[int]) -> None:
