@@ -18,6 +18,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.estimate",
     "service.web.pages.compare",
     "service.web.pages.buy_or_rent",
+    "service.web.pages.quotes",
     "service.web.pages.programs",
     "service.web.pages.trials",
     "service.web.pages.scenarios",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from flask import Flask, current_app, g, request
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
 
 from service.api.http.errors import HttpError
 from service.schemas import strict_json
@@ -22,6 +25,7 @@ READ_STEP_BYTES = 64 * 1024
 MAX_DRAIN_BYTES = 64 * MIB
 DRAIN_S = 2.0
 FORM = "application/x-www-form-urlencoded"
+FORM_WITH_FILES = "multipart/form-data"
 MOST_FORM_FIELDS = 300
 
 _View = TypeVar("_View", bound=Callable[..., Any])
@@ -62,14 +66,36 @@ def read_json() -> Any:
 def read_form() -> dict[str, str]:
     """The fields of the form that the present request sends, the last of each name. Raises HttpError (400, 408, 415)."""
     if "form" not in g:
-        if request.mimetype != FORM:
-            raise HttpError(415, f"Send the form as {FORM}.")
-        try:
-            g.form = dict(parse_qsl(read_body().decode(), keep_blank_values=True, max_num_fields=MOST_FORM_FIELDS))
-        except ValueError as error:
-            raise HttpError(400, "The form cannot be read.") from error
+        g.form, g.files = _read_form()
     found: dict[str, str] = g.form
     return found
+
+
+def read_files() -> dict[str, tuple[str, bytes]]:
+    """Name and content of the files that the present request's form sends, by field. Raises as `read_form`."""
+    read_form()
+    found: dict[str, tuple[str, bytes]] = g.files
+    return found
+
+
+def _read_form() -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
+    if request.mimetype not in (FORM, FORM_WITH_FILES):
+        raise HttpError(415, f"Send the form as {FORM}, or as {FORM_WITH_FILES}.")
+    body = read_body()
+    try:
+        if request.mimetype == FORM:
+            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FORM_FIELDS)), {}
+        parser = FormDataParser(_in_memory, max_form_memory_size=len(body), max_form_parts=MOST_FORM_FIELDS, silent=False)
+        _, form, files = parser.parse(BytesIO(body), request.mimetype, len(body), request.mimetype_params)
+    except (ValueError, RequestEntityTooLarge) as error:
+        raise HttpError(400, "The form cannot be read.") from error
+    fields = {name: values[-1] for name, values in form.lists()}
+    return fields, {name: (file.filename or "", file.read()) for name, file in files.items() if file.filename}
+
+
+def _in_memory(*_: Any, **__: Any) -> BytesIO:
+    """Where a file of a form is read to: its size is bounded with that of the body."""
+    return BytesIO()
 
 
 def read_body() -> bytes:
