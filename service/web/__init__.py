@@ -23,6 +23,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.trials",
     "service.web.pages.scenarios",
     "service.web.pages.prices",
+    "service.web.pages.price_files",
     "service.web.pages.settings",
     "service.web.pages.alert_rules",
     "service.web.pages.sign_in",

@@ -97,6 +97,12 @@ def list_providers(context: AppContext, *, operator: bool = False) -> list[Provi
     return [_visible_to_team(context, entry, operator=operator) for entry in entries]
 
 
+def count_fresh(entries: Iterable[ProviderEntry]) -> tuple[int, int]:
+    """How many sources are fresh, and of how many prices are expected: not of those that are not configured or left out."""
+    states = [entry.state for entry in entries if entry.state not in ("not_configured", "off")]
+    return states.count("ok"), len(states)
+
+
 def find_provider(context: AppContext, name: str) -> ProviderEntry:
     """One provider as the context's team may see it. Raises UnknownProviderName."""
     known = context.providers.names()

@@ -13,7 +13,7 @@ from service.domain.ask import EXAMPLES
 from service.domain.errors import InvalidRequest
 from service.domain.results import ResultFilter
 from service.schemas.ask import LONGEST_QUESTION, ask_body
-from service.usecases.prices.providers import Condition, list_providers
+from service.usecases.prices.providers import count_fresh, list_providers
 from service.usecases.results.keep import list_results
 from service.usecases.tracking.programs import list_programs
 from service.web.blueprint import blueprint
@@ -24,9 +24,6 @@ from service.web.rendering import page, query_string
 MOST_LISTED = 8
 PAGES = {"estimate": "/estimate", "compare": "/compare", "buy_or_rent": "/buy-or-rent"}
 """Pages that take the request of a question, by its kind."""
-FRESH: Condition = "ok"
-NOT_ASKED: tuple[Condition, ...] = ("not_configured", "off")
-"""States of sources that nobody expects prices of."""
 
 
 @blueprint.get("/")
@@ -74,11 +71,11 @@ def _usd(answer: dict[str, Any] | None) -> dict[str, float] | None:
 
 def _overview() -> dict[str, Any]:
     context, who = team_context(), principal()
-    states = [entry.state for entry in list_providers(context)]
+    fresh, sources = count_fresh(list_providers(context))
     return {
         "results": list_results(context, who, ResultFilter(), 0, MOST_LISTED),
         "programs": standings(list_programs(context, who, None, 0, MOST_LISTED)),
-        "fresh_sources": states.count(FRESH),
-        "sources": sum(state not in NOT_ASKED for state in states),
+        "fresh_sources": fresh,
+        "sources": sources,
         "snapshot": context.book().name,
     }

@@ -1,4 +1,4 @@
-"""/prices: what each provider asks for each accelerator, how old that is, how it moved, and which source fails."""
+"""/prices: what each provider asks for each accelerator, how old that is, how it moved, which source fails, and the team's own prices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from werkzeug.wrappers import Response as BaseResponse
 from providers.offer import PRICINGS
 from service.api.http.auth import needs, principal, team_context
 from service.api.http.request_body import read_form
+from service.formats.headline import day
 from service.schemas.listings import offer_entry
 from service.usecases.prices.catalog import find_offers, find_price_changes
 from service.usecases.prices.known_names import find_accelerators
-from service.usecases.prices.providers import ProviderEntry, list_providers, refresh_now
+from service.usecases.prices.price_files import PriceFileEntry, list_price_files
+from service.usecases.prices.providers import ProviderEntry, count_fresh, list_providers, refresh_now
 from service.web.blueprint import blueprint
 from service.web.forms import FormField, filled
 from service.web.rendering import page, query_string
@@ -24,6 +26,8 @@ from service.web.rendering import page, query_string
 PRICING = "on_demand"
 MOST_CHANGES = 1000
 MOST_OFFERS = 20
+ENDS_SOON_DAYS = 30
+"""As answers warn of quotes that end."""
 STATE_WORDS: Mapping[str, tuple[str, str]] = {
     "ok": ("good", "fresh"),
     "stale": ("warning", "old"),
@@ -43,14 +47,15 @@ FIELDS = (
 
 @blueprint.get("/prices")
 def show_prices() -> Response:
-    """The matrix of cheapest prices, the selected accelerator's offers and history, and the sources"""
+    """The matrix of cheapest prices, the selected accelerator's offers and history, the team's own prices, and the sources"""
     fields = filled(request.args.items())
     context = team_context()
     pricing = fields.get("pricing", PRICING)
     book, offers = find_offers(context, {"pricing": pricing, **({"accelerator": fields["accelerator"]} if "accelerator" in fields else {})})
     now = context.clock()
     rows = [offer_entry(offer, stale=book.is_stale(offer, now)) for offer in offers]
-    sources = [_source(entry) for entry in list_providers(context)]
+    providers = list_providers(context)
+    sources, (fresh, expected) = [_source(entry) for entry in providers], count_fresh(providers)
     content: Body = {
         "form": FIELDS,
         "fields": {"pricing": PRICING, **fields},
@@ -58,9 +63,12 @@ def show_prices() -> Response:
         "columns": sorted({row["provider"] for row in rows}),
         "offers": sorted(rows, key=lambda row: row["usd_per_accelerator_hour"])[:MOST_OFFERS] if "accelerator" in fields else [],
         "found": len(rows),
-        "has_history": "accelerator" in fields and bool(_changes(fields)),
+        "has_history": "accelerator" in fields and bool(_changes(fields, 1)),
         "sources": sources,
-        "fresh": sum(source["state"] == "ok" for source in sources),
+        "fresh": fresh,
+        "expected": expected,
+        "own_files": [(entry, *_validity(entry)) for entry in list_price_files(context, principal())],
+        "may_write": principal().may("write"),
         "failing": [source["name"] for source in sources if source["state"] == "failing"],
         "is_offline": any(source["state"] == "offline" for source in sources),
         "may_refresh": principal().may("admin"),
@@ -76,7 +84,7 @@ def show_prices() -> Response:
 def show_price_history() -> Response:
     """How the prices of an accelerator moved"""
     fields = filled(request.args.items())
-    changes = _changes(fields)
+    changes = _changes(fields, MOST_CHANGES)
     if not changes:
         raise NotFound
     from service.formats.documents.price_charts import history_chart
@@ -109,10 +117,20 @@ def _source(entry: ProviderEntry) -> Body:
     }
 
 
-def _changes(fields: Mapping[str, str]) -> list[Body]:
+def _validity(entry: PriceFileEntry) -> tuple[str, str]:
+    """How long the offers of a price file count: class and words."""
+    if entry.ended == entry.offers:
+        return "bad", "all have ended"
+    if entry.ends_in_days is None or entry.first_end is None:
+        return "good", "without end"
+    words = f"until {day(entry.first_end)}, {entry.ends_in_days} days" if entry.ends_in_days else "until today"
+    return ("warning" if entry.ended or entry.ends_in_days <= ENDS_SOON_DAYS else "good"), words
+
+
+def _changes(fields: Mapping[str, str], limit: int) -> list[Body]:
     """How the cheapest list price of each provider moved, oldest first."""
     given = {"pricing": fields.get("pricing", PRICING), "accelerator": fields.get("accelerator", "")}
-    found = find_price_changes(team_context(), given, MOST_CHANGES, None)
+    found = find_price_changes(team_context(), given, limit, None)
     return [
         {
             "provider": change.provider,
