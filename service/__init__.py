@@ -29,6 +29,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     logs.hide(secrets_of(settings, os.environ))
     logs.configure(settings.log_level.upper())
     app = Flask("outlay", static_folder=None, template_folder=None)
+    app.ensure_sync = lambda func: func  # type: ignore[method-assign]  # none is asynchronous: to ask each takes a tenth of a request
     app.extensions["context"] = build_context(settings)
     traces.trace_app(app)
     api.register(app)

@@ -9,6 +9,7 @@ References: RFC 9110, section 7.4 (421); W3C Fetch Metadata Request Headers; RFC
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -18,6 +19,8 @@ from service.api.http.errors import HttpError
 from service.config import Settings
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+NAMES_REMEMBERED = 64
+"""Names of this service that are read once: it has few, and others send what they like."""
 OWN_SITE = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site for this service's own pages, and for what a user types or a bookmark opens."""
 
@@ -39,6 +42,7 @@ def check_origin(request: Request) -> None:
         raise HttpError(403, "A page of another site may not change anything here; send the request from elsewhere than a browser.")
 
 
+@lru_cache(NAMES_REMEMBERED)
 def is_own_name(name: str) -> bool:
     """Whether a host name or address always means this machine."""
     try:
@@ -55,6 +59,7 @@ def _is_from_own_page(request: Request) -> bool:
     return origin is None or origin.partition("://")[2] == request.host
 
 
+@lru_cache(NAMES_REMEMBERED)
 def _host_name(host: str) -> str:
     """The name in a Host header, without port and brackets, in lower case."""
     try:

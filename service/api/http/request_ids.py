@@ -8,6 +8,7 @@ import re
 import time
 
 from flask import Flask, Response, g, request
+from werkzeug.datastructures import Headers
 
 from service.api.http.errors import HttpError
 from service.api.http.web_worker.arriving_requests import ARRIVED_S
@@ -65,13 +66,19 @@ def _object_ids() -> dict[str, str]:
 
 def _finish(response: Response) -> Response:
     duration_s = time.monotonic() - g.started_s
-    headers = response.headers
-    headers[HEADER] = g.request_id
-    for name, value in SECURITY_HEADERS:
-        headers.setdefault(name, value)
+    response.headers[HEADER] = g.request_id
+    _add_missing(response.headers)
     route = request.url_rule.rule if request.url_rule is not None else metrics.UNMATCHED
     metrics.observe_request(request.method, route, response.status_code, duration_s)
     if _log.isEnabledFor(logging.INFO):
         fields = {"method": request.method, "route": route, "status": response.status_code, "duration_ms": round(duration_s * 1e3, 3)}
         _log.info("request", extra={"fields": fields})
     return response
+
+
+def _add_missing(headers: Headers) -> None:
+    """Add the security headers that a view has not set; `setdefault` looks through all of them for each."""
+    given = {name.lower() for name in headers.keys()}  # noqa: SIM118 - these are no mapping
+    for name, value in SECURITY_HEADERS:
+        if name.lower() not in given:
+            headers.add(name, value)

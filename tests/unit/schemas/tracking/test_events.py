@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
@@ -112,3 +113,13 @@ def test_times_are_kept_in_utc_to_the_microsecond() -> None:
     """Whatever offset they were told with."""
     found = in_a_batch(given_as_good("note", []))
     assert found.at == datetime(2026, 2, 1, 11, tzinfo=UTC) + timedelta(microseconds=250_000)
+
+
+@given(st.one_of(st.floats(-1e12, 1e12), st.integers(-(10**15), 10**15).map(lambda tenths: tenths / 1e7)))
+@example(0.0000005)
+@example(1234567.0000015)
+@example(9_999_999.9999995)
+def test_amounts_are_rounded_to_micro_dollars_as_they_are_written(usd: float) -> None:
+    """Half to even, of the shortest text of the float: tenths of a micro-dollar too."""
+    sent = {"id": "a", "type": "cost", "at": AT, "line": "storage", "usd": usd}
+    assert in_a_batch(sent).micro_usd == round(Decimal(repr(usd)) * 10**6)
