@@ -7,7 +7,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 CYCLONEDX_VERSION := 7.5.0
 PIP_AUDIT_VERSION := 2.10.1
 
-.PHONY: run test soak clients sdk bench accuracy tests lint openapi readme lock sbom audit clean
+.PHONY: run test soak clients sdk bench accuracy tests lint openapi readme lock sbom audit docs docs-serve clean
 
 run: $(STAMP)
 	@exec $(BIN)/outlay serve
@@ -85,6 +85,14 @@ $(STAMP): requirements.lock pyproject.toml
 $(DEV_STAMP): $(STAMP) requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
 	@touch $(DEV_STAMP)
+
+# The site of docs/, from files alone; a broken link or anchor fails it.
+docs: $(DEV_STAMP)
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "build/docs/index.html"
+
+docs-serve: docs
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/docs 8000
 
 clean:
 	rm -rf $(VENV) .outlay build *.egg-info

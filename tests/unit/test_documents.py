@@ -111,7 +111,7 @@ def test_no_committed_file_names_a_registry() -> None:
 def test_modules_that_documents_name_exist(document: str) -> None:
     """`engine/training/flops.py` is a file below the root or below service/, a bare name a file anywhere."""
     names = set(re.findall(r"`([a-z_0-9/]+\.py)`", (ROOT / document).read_text(encoding="utf-8")))
-    rooms = ("service", "providers", "workers", "outlay_client", "tools", "bench", "tests", "docs/examples")
+    rooms = ("service", "providers", "workers", "outlay_client", "tools", "bench", "tests", "docs")
     files = {path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / room).rglob("*.py")}
     assert [name for name in names if not any(file == name or file.endswith(f"/{name}") for file in files)] == []
 
