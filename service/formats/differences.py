@@ -23,6 +23,7 @@ QUANTITIES = (
 """What is compared of two answers: its name, its path in the answer, and how it is written."""
 SAME_SHARE = 1e-9
 """Relative difference below which two figures are the same: the rounding of floating-point sums."""
+COMMAS_FROM = 10_000
 Row = tuple[str, str, str, str]
 
 
@@ -126,7 +127,14 @@ def _field_rows(before: Mapping[str, object], after: Mapping[str, object]) -> It
     for path in dict.fromkeys((*before, *after)):
         if before.get(path, _ABSENT) != after.get(path, _ABSENT):
             word = "added" if path not in before else "left out" if path not in after else "changed"
-            yield path, str(before.get(path, "-")), str(after.get(path, "-")), word
+            yield path, _plain(before.get(path, "-")), _plain(after.get(path, "-")), word
+
+
+def _plain(value: object) -> str:
+    """A field's value; amounts with commas between thousands, years without."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,.15g}" if abs(value) >= COMMAS_FROM else f"{value:.15g}"
 
 
 _ABSENT = object()

@@ -20,6 +20,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.buy_or_rent",
     "service.web.pages.quotes",
     "service.web.pages.programs",
+    "service.web.pages.program_plan",
     "service.web.pages.trials",
     "service.web.pages.scenarios",
     "service.web.pages.prices",

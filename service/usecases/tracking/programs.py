@@ -67,11 +67,23 @@ def find_program(context: AppContext, who: Principal, program_id: str) -> Progra
 
 
 def change_program(context: AppContext, who: Principal, program: ProgramRecord, given: Given, plan: Given | None = None) -> ProgramRecord:
-    """The program with changed values; earlier versions are kept. Raises VersionConflictError after a concurrent change, ProgramArchived
-    for an archived program that is to be open, InvalidRequest for a plan of a program that goes on with a pivot.
+    """The program with changed values, as `changed_body` has them; earlier versions are kept. Raises VersionConflictError after a
+    concurrent change.
 
-    `plan`: request and answer of the plan that it follows from now on; stated values take precedence over it. Another plan, and another
-    start, which moves the plan's dates, are followed by the tracked runs where what is planned of them is the plan's.
+    Another plan, and another start, which moves the plan's dates, are followed by the tracked runs where what is planned of them is the
+    plan's.
+    """
+    body = changed_body(program, given, plan)
+    if plan is not None or given.get("start"):
+        _move_runs(context, who, program, body, () if plan is not None else DATES)
+    return context.store.change_program(program, body, context.clock(), who.key)
+
+
+def changed_body(program: ProgramRecord, given: Given, plan: Given | None = None) -> dict[str, Any]:
+    """A program's body with changed values. `plan`: request and answer of the plan that it follows then; stated values take precedence.
+
+    Raises ProgramArchived for an archived program that is to be open, InvalidRequest for dates in the wrong order, and for a plan of a
+    program that goes on with a pivot.
     """
     news = {name: to_builtins(value) for name, value in given.items()}
     if news.get("state") == OPEN and archive_mark(program) is not None:
@@ -80,9 +92,7 @@ def change_program(context: AppContext, who: Principal, program: ProgramRecord, 
         )
     body = {**shift_plan(program.body if plan is None else replanned(program.body, plan), news.get("start")), **news}
     _check_order(body, "deadline", "/deadline")
-    if plan is not None or news.get("start"):
-        _move_runs(context, who, program, body, () if plan is not None else DATES)
-    return context.store.change_program(program, body, context.clock(), who.key)
+    return body
 
 
 def _move_runs(context: AppContext, who: Principal, program: ProgramRecord, body: Given, only: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ from service.usecases.tracking.events import CONFLICT, append_events
 from service.usecases.tracking.report import program_report
 from service.web.blueprint import blueprint
 from service.web.forms import field_errors, filled
+from service.web.plan_change import form_content
 from service.web.program_standing import VERDICTS, gates_of, report_at_hand, standings
 from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of
 from service.web.rendering import page
@@ -46,6 +47,17 @@ FORMAT_WORDS = {
 }
 Body = dict[str, Any]
 DECISION = EventSchema()
+UNSENT: Body = {
+    "is_sent": False,
+    "is_unseen": False,
+    "difference": None,
+    "digest": "",
+    "meanwhile": None,
+    "since": 0,
+    "form_errors": {},
+    "open": (),
+}
+"""Of the plan's form before it is sent."""
 
 
 @blueprint.get("/programs")
@@ -62,16 +74,16 @@ def show_programs() -> Response:
 @blueprint.get("/programs/<program_id>")
 def show_program(program_id: str) -> Response:
     """A tab of a program: how it stands, what was planned, its risks, its documents"""
-    program = _known(program_id)
+    program = known_program(program_id)
     if request.args.get("format") == "json":
         return json_response(report_at_hand(program))
-    return _program_page(program, request.args.get("tab", ""))
+    return program_page(program, request.args.get("tab", ""))
 
 
 @blueprint.get("/programs/<program_id>/<chart>.svg")
 def show_program_chart(program_id: str, chart: str) -> Response:
     """A picture of the program's page"""
-    report = report_at_hand(_known(program_id))
+    report = report_at_hand(known_program(program_id))
     from service.web.charts import chart_response
 
     return chart_response(chart_of(report, chart))
@@ -80,31 +92,32 @@ def show_program_chart(program_id: str, chart: str) -> Response:
 @blueprint.get("/programs/<program_id>/report.<report_format>")
 def show_program_report(program_id: str, report_format: str) -> Response:
     """The program's report as a document"""
-    program = _known(program_id)
+    program = known_program(program_id)
     if report_format not in ("json", *REPORT_FORMATS):
         raise NotFound
     body = report_body(program_report(app_context(), program, author=principal().key_name or None))
     return document_response("report", body, report_format)
 
 
-def _known(program_id: str) -> ProgramRecord:
+def known_program(program_id: str) -> ProgramRecord:
     """The team's program of that id. Raises NotFound."""
     return usecase.find_program(app_context(), principal(), program_id)
 
 
 @blueprint.post("/programs/<program_id>/decisions")
 @uses("rows")
-@needs("write", _known)
+@needs("write", known_program)
 def record_decision(program_id: str) -> BaseResponse:
     """Record a gate's decision in the log of a run, and go back to the gate"""
-    program = _known(program_id)
+    program = known_program(program_id)
     given = filled(read_form().items())
     if given.get("gate") not in {gate["name"] for gate in gates_of(report_at_hand(program)["status"])}:
         raise InvalidRequest("The form names no gate of this program: open its page again, and decide there.")
     try:
         event = DECISION.load(_decision(given))
     except ValidationError as error:
-        return _program_page(program, "track", given, field_errors(error.messages, DECISION))
+        errors = field_errors(error.messages, DECISION)
+        return program_page(program, "track", HTTPStatus.UNPROCESSABLE_ENTITY, given=given, errors=errors)
     spend("rows", 1)
     result = append_events(app_context(), _run(program, given.get("run", "")), [event])
     if result.rejected and result.rejected[0].reason != CONFLICT:
@@ -127,8 +140,8 @@ def _run(program: ProgramRecord, run_id: str) -> RunRecord:
     return run
 
 
-def _program_page(program: ProgramRecord, tab: str, given: Body | None = None, errors: dict[str, str] | None = None) -> Response:
-    """A tab of the program's page; `given` and `errors` are of a decision that was not taken."""
+def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, **more: Any) -> Response:
+    """A tab of the program's page. `more`: `given` and `errors` of a decision that was not taken, `plan_form` as it was sent."""
     tab = tab if tab in TABS else "track"
     report, body = report_at_hand(program), program_body(program)
     shown, folded = parts_of(report, tab)
@@ -146,11 +159,14 @@ def _program_page(program: ProgramRecord, tab: str, given: Body | None = None, e
         "gates": gates_of(report["status"]),
         "runs": _runs(program) if tab == "track" else [],
         "form": token_hex(8),
-        "given": given or {},
-        "errors": errors or {},
+        "given": {},
+        "errors": {},
         "may_decide": principal().may("write"),
+        "plan_form": None,
     }
-    return page("programs/page.html", HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK, **content)
+    if tab == "plan" and content["may_decide"] and "plan_form" not in more:
+        more["plan_form"] = UNSENT | form_content(program)
+    return page("programs/page.html", status, **content | more)
 
 
 def _runs(program: ProgramRecord) -> list[Body]:
