@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
 from service.domain.prices import CommitmentTerms, PriceChange
@@ -15,6 +15,20 @@ from service.schemas.paging import PageQuerySchema, page_schema
 from service.usecases.prices.providers import ProviderEntry
 
 
+class Choices(Choice):
+    """One of several names, or several of them with commas between."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        names = value.split(",") if isinstance(value, str) else [value]
+        read = [super(Choices, self)._deserialize(name.strip() if isinstance(name, str) else name, attr, data, **kwargs) for name in names]
+        return ",".join(dict.fromkeys(read))
+
+    def openapi(self) -> dict[str, Any]:
+        """A pattern of the names."""
+        name = "|".join(self.names)
+        return {"type": "string", "pattern": f"^({name})(,({name}))*$"}
+
+
 class OfferQuerySchema(PageQuerySchema):
     """Filters of offers."""
 
@@ -24,7 +38,7 @@ class OfferQuerySchema(PageQuerySchema):
     jurisdiction = Text(
         max_length=50, description="ISO 3166 country code, EU or EEA, or several with commas; offers of no known country are left out"
     )
-    pricing = Choice(PRICINGS, description="Kind of pricing")
+    pricing = Choices(PRICINGS, description=f"Kind of pricing, or several with commas: {', '.join(PRICINGS)}")
     max_usd_per_accelerator_hour = Number(minimum=0.0, text=True, description="Highest price [USD per accelerator-hour]")
     snapshot = Text(description="An older price_snapshot")
 

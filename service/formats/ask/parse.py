@@ -186,7 +186,7 @@ def _past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[
     doubts: list[Doubt] = []
     asked = {slot.value for slot in slots if slot.name == "intent"}
     for slot in slots:
-        if "chance" in asked or not isinstance(slot.value, date) or slot.value <= today:
+        if ("chance" in asked and slot.name != "deadline") or not isinstance(slot.value, date) or slot.value <= today:
             found.append(slot)
             continue
         text = sentence.part(slot.first, slot.last)

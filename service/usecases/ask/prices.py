@@ -58,8 +58,8 @@ def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook,
 
 
 def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: datetime) -> list[str]:
-    """The cheapest offer of each provider that is asked about, or of each accelerator; nothing where one is asked about."""
-    axis = next((name for name in ("provider", "accelerator") if len(values_of(request, name)) > 1), None)
+    """The cheapest offer of each provider that is asked about, or accelerator, or kind of pricing; nothing where one is asked about."""
+    axis = next((name for name in ("provider", "accelerator", "pricing") if len(values_of(request, name)) > 1), None)
     if axis is None:
         return []
     found = []
@@ -67,7 +67,8 @@ def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: d
         names = find_accelerator(value) if axis == "accelerator" else None
         of_it = {names.accelerator.name, *names.ambiguous_with} if names else {value.casefold()}
         least = next((offer for offer in firm if getattr(offer, axis) in of_it or getattr(offer, axis).casefold() in of_it), None)
-        found.append(f"{value} none known" if least is None else f"{value} {_least(least, axis)}, {_age(least, book, now)}")
+        said = value.replace("_", " ")
+        found.append(f"{said} none known" if least is None else f"{said} {_least(least, axis)}, {_age(least, book, now)}")
     return found
 
 

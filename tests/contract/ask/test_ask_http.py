@@ -91,6 +91,17 @@ def test_the_cheapest_price_of_each_of_several_providers_or_parts_is_answered(cl
     assert "; H200 " in ask(client, "price h100 vs h200", answer=True)["summary"]["text"]
 
 
+def test_the_cheapest_price_of_each_of_several_kinds_is_answered(client: FlaskClient) -> None:
+    body = ask(client, "spot vs on demand price of h100", answer=True)
+    assert body["understood"]["request"] == {"accelerator": "H100", "pricing": "spot,on_demand"}
+    assert re.search(r"accelerator-hour: spot \$.*; on demand \$", body["summary"]["text"])
+    listed = client.get("/v1/offers", query_string={**body["understood"]["request"], "limit": 1000}).get_json()["items"]
+    assert {item["pricing"] for item in listed} == {"spot", "on_demand"}
+    refused = client.get("/v1/offers?pricing=spot,demand")
+    assert refused.status_code == 422
+    assert "did you mean 'on_demand'?" in refused.get_data(as_text=True)
+
+
 def test_prices_are_answered_the_cheapest_first_in_a_sentence(client: FlaskClient) -> None:
     body = ask(client, "price h100 on demand on aws", answer=True)
     assert body["understood"]["request"] == {"accelerator": "H100", "provider": "aws", "pricing": "on_demand"}

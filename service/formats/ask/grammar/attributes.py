@@ -52,6 +52,19 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
                 yield Slot(name, value, pieces[first].first, pieces[last].last, note)
 
 
+def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """FSDP, flash attention, hourly checkpoints: words that are a setting with its value."""
+    name, _, value = str(pieces[0].value).partition("=")
+    found: object = value
+    if name in TIMES:
+        found = Duration(Fraction(value), "minutes")
+    elif value == "true":
+        found = True
+    elif value.isdigit():
+        found = int(value)
+    yield Slot(name, found, pieces[0].first, pieces[0].last)
+
+
 def _after(pieces: Sequence[Piece], key: int) -> int:
     """The figure after an attribute, a preposition between them or none; -1 where none follows."""
     at = key + 1

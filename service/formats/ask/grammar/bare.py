@@ -13,7 +13,7 @@ from service.formats.ask.lexing.vocabulary import Name
 NOTES: Mapping[str, str] = {"params": "read as the model's size", "tokens": "read as the number of tokens"}
 WHICH = "is it the model's size, or the number of tokens?"
 WHICH_OF_TWO = "which is the model's size, and which the number of tokens?"
-GIVEN = frozenset({"tokens", "samples", "tokens_per_parameter", "flops", "accelerator_hours", "money", "money_at", "budget_usd"})
+GIVEN = frozenset({"tokens", "steps", "samples", "tokens_per_parameter", "flops", "accelerator_hours", "money", "money_at", "budget_usd"})
 """What decides the tokens besides the model's size."""
 WHICH_OF_THREE = "what is this number of: dollars, parameters or tokens?"
 
@@ -51,7 +51,7 @@ def _names_left(slots: Sequence[Slot], *, model_known: bool) -> list[str]:
     """What a bare quantity may still be, the first first."""
     known = {slot.name for slot in slots}
     names = [] if model_known or "params" in known else ["params"]
-    return names if known & {"tokens", "samples", "tokens_per_parameter"} else [*names, "tokens"]
+    return names if known & {"tokens", "samples", "tokens_per_parameter", "steps"} else [*names, "tokens"]
 
 
 def _without_repeated_size(slots: Sequence[Slot], most: int) -> list[Slot]:

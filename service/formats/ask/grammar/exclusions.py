@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
@@ -13,6 +14,7 @@ WITHOUT = {"P": "without_provider", "S": "without_pricing"}
 SKIPPED = "_biotawu"
 BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
+EXCESS = frozenset({"more than", "above", "exceeding", "greater than", ">", "beyond"})
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
 NAMES = "PSARJCM"
 QUESTION = "what is left out is not understood: say what is wanted instead"
@@ -25,6 +27,10 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     doubts: list[Doubt] = []
     at = 0
     while at < len(pieces):
+        if _is_excess(sentence, pieces, at):
+            kept.append(replace(pieces[at], kind="v", value="over"))
+            at += 1
+            continue
         if pieces[at].kind != "!":
             kept.append(pieces[at])
             at += 1
@@ -36,6 +42,12 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), QUESTION))
         at = end
     return kept, slots, doubts
+
+
+def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether more than a sum is said, as `over` says it."""
+    rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
+    return pieces[at].kind == "!" and _said(sentence, pieces[at]) in EXCESS and rest[:1] == ["m"]
 
 
 def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, list[Slot]]:

@@ -11,7 +11,7 @@ LEVERS = "levers"
 MONEY = ("budget_usd", "money", "money_at")
 MODEL = ("model", "doubtful_model", "quantity", "params")
 """What names a model, or may."""
-DATA = ("tokens", "samples", "tokens_per_parameter", "other_unit")
+DATA = ("tokens", "samples", "tokens_per_parameter", "other_unit", "steps")
 
 
 def choose_kind(slots: Slots) -> Kind | None:
@@ -22,7 +22,7 @@ def choose_kind(slots: Slots) -> Kind | None:
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
     has_model, has_data = slots.has(*MODEL), slots.has(*DATA)
-    bought = "buy_or_rent" in asked or slots.has("capex", "capex_of_all")
+    bought = "buy_or_rent" in asked or slots.has("capex", "capex_of_all", "capex_of_machine")
     weighed = "optimal" not in asked and not (has_model or has_data) and _is_owning(slots)
     if weighed or ((bought or _is_commitment(slots)) and not (has_model and has_data)):
         return "buy_or_rent"
@@ -50,7 +50,7 @@ SUBJECTS = (
         "region",
     ),
     *MONEY,
-    *("capex", "capex_of_all", "price_per_hour", "max_price_per_hour", "pricing"),
+    *("capex", "capex_of_all", "capex_of_machine", "price_per_hour", "max_price_per_hour", "pricing"),
 )
 
 

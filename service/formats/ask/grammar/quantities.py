@@ -81,6 +81,14 @@ def capex_of_all(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("capex_of_all", plain(figures(pieces)[0].value), *_span(pieces))
 
 
+def capex_of_machine(pieces: Pieces) -> Iterator[Slot]:
+    """$420k per node: what a machine costs to buy."""
+    figure = figures(pieces)[0]
+    if pieces[-1].value == "per machine" and figure.value >= LEAST_CAPEX_USD and figure.scale <= 10**6:
+        note = "" if figure.unit else "read as dollars"
+        yield Slot("capex_of_machine", plain(figure.value), *_span(pieces), note=note)
+
+
 def tokens(pieces: Pieces) -> Iterator[Slot]:
     """15T tokens; several numbers are several runs, of which an estimate has one."""
     yield from _alternatives("tokens", pieces)
@@ -137,13 +145,6 @@ def answers(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("samples", plain(prompts.value * each.value), *_span(pieces), note=note)
 
 
-def keyed_price(pieces: Pieces) -> Iterator[Slot]:
-    """price=2.5: dollars for an accelerator-hour."""
-    figure = figures(pieces)[0]
-    if pieces[0].value == "price" and figure.scale == 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
-        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
-
-
 def examples(pieces: Pieces) -> Iterator[Slot]:
     """200k examples: samples, where alone they are a question for help."""
     if pieces[-1].value == "help":
@@ -176,6 +177,14 @@ def counted(name: str) -> Callable[[Pieces], Iterator[Slot]]:
         yield Slot(name, plain(figures(pieces)[0].value), *_span(pieces))
 
     return make
+
+
+def flops(pieces: Pieces) -> Iterator[Slot]:
+    """1e24 FLOPs, 300 exaflop-days."""
+    unit = str(pieces[-1].value)
+    of_days = unit != "flops"
+    value = figures(pieces)[0].value * (Fraction(unit) if of_days else 1)
+    yield Slot("flops", plain(value), *_span(pieces), note=f"{float(value):g} FLOPs" if of_days else "")
 
 
 def nodes(pieces: Pieces) -> Iterator[Slot]:
@@ -261,49 +270,11 @@ def instances(pieces: Pieces) -> Iterator[Slot]:
     yield Slot("provider", Name("P", name.provider, ()), *_span(pieces), note=f"{name.value} is an instance type of {name.provider}")
 
 
-def bare_budget(pieces: Pieces) -> Iterator[Slot]:
-    """Within 4 million, under 300k: dollars without a sign; under 0.80: an accelerator-hour of them."""
-    figure = figures(pieces)[0]
-    if figure.scale in (10**3, 10**6) and not figure.unit:
-        yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
-    elif figure.scale == 1 and figure.value.denominator > 1 and figure.value < MOST_PER_HOUR_USD:
-        yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
-
-
 def of_each(pieces: Pieces) -> Iterator[Slot]:
     """512 of each: as many of every accelerator that is weighed."""
     figure = figures(pieces)[0]
     if pieces[-1].value == "each" and figure.scale == 1 and figure.value.denominator == 1 and figure.value >= 1:
         yield Slot("count_of_each", int(figure.value), *_span(pieces))
-
-
-def sum_for(pieces: Pieces) -> Iterator[Slot]:
-    """Buy for 30k: dollars without a sign, where something is bought."""
-    figure = figures(pieces)[0]
-    if figure.scale in (10**3, 10**6):
-        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
-
-
-def sum_in_question(pieces: Pieces) -> Iterator[Slot]:
-    """Is 400k enough: dollars without a sign."""
-    figure = figures(pieces)[0]
-    if figure.scale == 10**3 and pieces[-1].value == "chance":
-        yield Slot("budget_usd", plain(figure.value), *_span(pieces[:1]), note="read as dollars")
-
-
-def price_of_term(pieces: Pieces) -> Iterator[Slot]:
-    """2.49 on demand: dollars and cents before a kind of pricing."""
-    figure = figures(pieces)[0]
-    if figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
-        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
-
-
-def bare_rate(pieces: Pieces) -> Iterator[Slot]:
-    """Vs 2.05, or rent 2.05: a price of an hour, where buying is asked about."""
-    figure = figures(pieces)[0]
-    fits = figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
-    if fits and pieces[0].value in ("list", "rent"):
-        yield Slot("bare_rate", plain(figure.value), *_span(pieces[-1:]))
 
 
 def lower_bound(pieces: Pieces) -> Iterator[Slot]:
@@ -313,8 +284,8 @@ def lower_bound(pieces: Pieces) -> Iterator[Slot]:
 
 def other_units(pieces: Pieces) -> Iterator[Slot]:
     """3 billion words: how many tokens they are is asked back."""
-    if pieces[-1].value == "prompts":
-        yield Slot("prompts", plain(figures(pieces)[0].value), *_span(pieces))
+    if pieces[-1].value in ("prompts", "steps"):
+        yield Slot(str(pieces[-1].value), plain(figures(pieces)[0].value), *_span(pieces))
     else:
         yield Slot("other_unit", pieces[-1].value, *_span(pieces))
 
@@ -377,15 +348,6 @@ def money(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("price_per_hour", plain(value), *_span(pieces), note="read as the price of an accelerator-hour")
     else:
         yield Slot("money_at" if pieces[0].kind == "t" else "money", plain(value), *_span(pieces))
-
-
-def bare_price(pieces: Pieces) -> Iterator[Slot]:
-    """At 32k, at 1.89: dollars without a sign."""
-    figure = figures(pieces)[0]
-    if figure.value >= LEAST_CAPEX_USD and figure.scale <= 10**6:
-        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
-    elif figure.scale == 1 and figure.value < MOST_PER_HOUR_USD:
-        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
 
 
 def bare(pieces: Pieces) -> Iterator[Slot]:

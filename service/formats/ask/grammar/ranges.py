@@ -91,7 +91,7 @@ def _listed_before(sentence: Sentence, before: Sequence[Piece], rest: Sequence[P
         found.insert(0, before[at - 2])
         joints.append(sentence.part(before[at - 1].first, before[at - 1].last).lower())
         at -= 2
-    of_two = joints[:1] != [","] and bool(set(joints) & EITHER or any(piece.value == "compare" for piece in before))
+    of_two = (joints[:1] != [","] or len(found) > 1) and bool(set(joints) & EITHER or any(piece.value == "compare" for piece in before))
     return found if found and of_two and noun not in NOUNS else []
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, quantities, reinforcement, reservations, times
+from service.formats.ask.grammar import attributes, bare_sums, quantities, reinforcement, reservations, times
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece
@@ -60,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
     _rule("(?<![t=K])nE(?!H)", quantities.of_each),
     _rule("t?mL", quantities.capex_of_all),
+    _rule("t?[mn]L", quantities.capex_of_machine),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
     _rule("KUE", attributes.of_each_accelerator),
@@ -92,7 +93,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nV", quantities.counted("active_params")),
     _rule("ns", quantities.counted("samples")),
     _rule("ne", quantities.counted("epochs")),
-    _rule("nf", quantities.counted("flops")),
+    _rule("nf", quantities.flops),
     _rule("nx?NC", quantities.instances),
     _rule("nN,?Ex?nx?A", quantities.nodes),
     _rule("nx?N(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
@@ -115,16 +116,16 @@ RULES: tuple[Rule, ...] = (
     _rule("n(?:,n)*x?g", quantities.counts),
     _rule("gn(?:,n)*", quantities.counts),
     # money
-    _rule("nI", quantities.sum_in_question),
+    _rule("nI", bare_sums.sum_in_question),
     _rule("vm", quantities.lower_bound),
     _rule("l[o]?m|ml|ol?m", quantities.budget),
-    _rule("l=?n", quantities.bare_budget),
-    _rule("I=n", quantities.keyed_price),
+    _rule("l=?n", bare_sums.bare_budget),
+    _rule("I=n", bare_sums.keyed_price),
     _rule("t?m", quantities.money),
-    _rule("tn", quantities.bare_price),
-    _rule("n(?=S)", quantities.price_of_term),
-    _rule("on(?![?])", quantities.sum_for),
-    _rule("[,r][t=]?n", quantities.bare_rate),
+    _rule("tn", bare_sums.bare_price),
+    _rule("n(?=S)", bare_sums.price_of_term),
+    _rule("on(?![?])", bare_sums.sum_for),
+    _rule("[,r][t=]?n", bare_sums.bare_rate),
     _rule("z?I[t=]?p|z?pI", attributes.chance),
     _rule("t?p", attributes.share),
     # dates
@@ -147,7 +148,7 @@ RULES: tuple[Rule, ...] = (
     _rule("y", _single("tuning")),
     _rule("X", _single("precision")),
     _rule("Z", _single("optimizer")),
-    _rule("#", _single("activation_recompute")),
+    _rule("#", attributes.settings),
     _rule("S", _single("pricing")),
     _rule("O", _single("objective")),
     _rule("I", _single("intent")),

@@ -32,7 +32,8 @@ def correct_words(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[tupl
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) and tokens[index + 1].start == token.end else None
         follows = after is not None and (after.text[0].isdigit() or after.text == "/")
-        near = () if follows else correct_spelling(token.text, vocabulary)
+        near = correct_spelling(token.text, vocabulary)
+        near = tuple(word for word in near if word in vocabulary.families) if follows else near
         if len(near) == 1:
             corrections.append(Correction(token.written, near[0]))
             corrected.append(replace(token, text=near[0]))

@@ -186,9 +186,17 @@ def price_request(draft: Draft) -> Request:
         provider=SEVERAL.join(providers) or None,
         region=SEVERAL.join(regions) or None,
         jurisdiction=SEVERAL.join(places) or None,
-        pricing=one_pricing(draft, "pricing"),
+        pricing=_pricings(draft),
         max_usd_per_accelerator_hour=draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"),
     )
+
+
+def _pricings(draft: Draft) -> str | None:
+    """The kind of pricing of a filter, or those that are weighed: spot vs on demand."""
+    said = {slot.value for slot in draft.slots.all if slot.name == "pricing"}
+    if len(said) < 2 and not draft.slots.has("without_pricing"):
+        return one_pricing(draft, "pricing")
+    return SEVERAL.join(many_pricings(draft, "pricing"))
 
 
 def _is_term(draft: Draft) -> bool:

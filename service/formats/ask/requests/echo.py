@@ -112,6 +112,7 @@ def _training(training: Body) -> Iterator[str]:
     yield _counted(training, "global_batch_tokens", "tokens per batch")
     for name, text in _SETTINGS.items():
         yield f"{text} {training[name]}" if name in training else ""
+    yield "flash attention" if training.get("flash_attention") else ""
     for axis, size in training.get("parallelism", {}).items():
         yield f"{axis} parallel {size}"
 
@@ -182,8 +183,20 @@ def _weighed(workload: Body, variants: Sequence[Body]) -> Iterator[str]:
     names = [str(variant["name"]) for variant in variants]
     own: Body = variants[0]["workload"] if variants else {}
     whole = {name: {**workload.get(name, {}), **own.get(name, {})} for name in (*workload, *own)}
+    ratio = _ratio(variants)
     for part in _run(whole):
+        if ratio and part == _counted(whole.get("data", {}), "tokens", "tokens"):
+            yield f"{ratio:.10g} tokens per parameter"
+            continue
         yield part.removesuffix(names[0]) + _join(names) if names and part in (names[0], f"in {names[0]}") else part
+
+
+def _ratio(variants: Sequence[Body]) -> float:
+    """Tokens of each parameter, where sizes are weighed that have as many; else 0."""
+    runs = [variant["workload"] for variant in variants]
+    sized = [run for run in runs if "params" in run.get("model", {}) and "tokens" in run.get("data", {})]
+    ratios = {run["data"]["tokens"] / run["model"]["params"] for run in sized}
+    return ratios.pop() if len(sized) == len(runs) and len(ratios) == 1 else 0
 
 
 def _compare(request: Body) -> Iterator[str]:
@@ -250,9 +263,11 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
 
 
 def _offers(request: Body) -> Iterator[str]:
+    pricings = request["pricing"].split(",") if "pricing" in request else ()
     request = {name: value.replace(",", " or ") if isinstance(value, str) else value for name, value in request.items()}
     yield f"the price of {request.get('accelerator', 'accelerators')}"
-    yield from _price({name: value for name, value in request.items() if name in ("provider", "region", "pricing")})
+    yield from _price({name: value for name, value in request.items() if name in ("provider", "region")})
+    yield _join(pricings, lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield f"in {request['jurisdiction']}" if "jurisdiction" in request else ""
     limit = request.get("max_usd_per_accelerator_hour")
     yield "" if limit is None else f"under {_usd(limit)} per hour"

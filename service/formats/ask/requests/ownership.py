@@ -17,6 +17,7 @@ MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
 LIKELY_USD = (5_000, 100_000)
 """What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
+OF_MACHINE = "capex_of_machine"
 MONTHS_PER_YEAR = 12
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
@@ -45,7 +46,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     )
     if years is None and not draft.slots.has("span", "limit"):
         draft.missing("for how many years?")
-    if _is_owned(draft) and not draft.slots.has("capex", "capex_of_all", *MONEY):
+    if _is_owned(draft) and not draft.slots.has("capex", "capex_of_all", "capex_of_machine", *MONEY):
         draft.missing("what does one accelerator cost to buy, such as $32k each?")
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
@@ -78,7 +79,7 @@ def _reserved_years(draft: Draft) -> Duration | None:
 def _is_owned(draft: Draft) -> bool:
     """Whether buying is a choice: of reserved or on demand it is not."""
     asked = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in draft.slots.all)
-    return asked or draft.slots.has("capex", "capex_of_all")
+    return asked or draft.slots.has("capex", "capex_of_all", "capex_of_machine")
 
 
 def _plain(value: float) -> float | int:
@@ -103,7 +104,7 @@ def _utilisation(draft: Draft) -> Any:
 
 def _capex(draft: Draft, count: int | None) -> Any:
     """Price of one accelerator; what may be that of a machine, or of all, is asked back."""
-    said = [slot for name in ("capex", "capex_of_all", *MONEY) for slot in draft.slots.each(name)]
+    said = [slot for name in ("capex", "capex_of_all", "capex_of_machine", *MONEY) for slot in draft.slots.each(name)]
     values = list(dict.fromkeys(slot.value for slot in said))
     if len(values) > 1:
         shown = tuple(f"${value:,}" for value in values)
@@ -116,7 +117,12 @@ def _capex(draft: Draft, count: int | None) -> Any:
         draft.note(CAPEX, _plain(round(usd / number, 2)), f"${usd:,} {whose}")
         return _plain(round(usd / number, 2))
     of_all = slot.name == "capex_of_all"
-    if of_all or usd > MOST_ACCELERATOR_USD or (machine and not slot.implied and usd > MOST_ACCELERATOR_USD / machine):
+    if (
+        of_all
+        or slot.name == OF_MACHINE
+        or usd > MOST_ACCELERATOR_USD
+        or (machine and not slot.implied and usd > MOST_ACCELERATOR_USD / machine)
+    ):
         divisor = count if of_all else machine or count
         each = (f"${usd / divisor:,.0f} each",) if divisor else ()
         draft.doubts.append(Doubt(f"${usd:,}", (*each, f"${usd:,} each"), "what does one accelerator cost, not a machine or all of them?"))
@@ -128,6 +134,8 @@ def _capex(draft: Draft, count: int | None) -> Any:
 
 def _shared_among(slot: Slot, usd: float, count: int, machine: int) -> tuple[int, str]:
     """How many accelerators a sum is that of, and how that is known; 1 of one, or where it may be either."""
+    if slot.name == OF_MACHINE:
+        return (machine, f"for a node of {machine}") if machine and usd <= MOST_ACCELERATOR_USD * machine else (1, "")
     if slot.name == "capex_of_all" and LEAST_CAPEX_USD * count <= usd <= MOST_ACCELERATOR_USD * count:
         return count, f"for all {count:,}"
     if usd <= MOST_ACCELERATOR_USD:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from datetime import date
@@ -20,7 +21,9 @@ NODES_OF = re.compile(r" nodes of (\d+)")
 """How a number of nodes is noted."""
 MOST_BESIDE_NODES_USD = 6
 """Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
-AXES = ("tensor", "pipeline", "expert")
+AXES = {"tensor": "tensor", "pipeline": "pipeline", "data_ranks": "data", "context_ranks": "context", "expert": "expert"}
+"""Ranks of a layout, by the slots that say them."""
+OF_ACCELERATORS = ("tensor", "pipeline", "data_ranks")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
 HOW_MANY_TOKENS = "on how many tokens, such as 1T tokens?"
@@ -46,8 +49,9 @@ def model_section(draft: Draft) -> Request:
 
 def data_section(draft: Draft) -> Request:
     """What it is trained on."""
-    tokens, samples = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft), draft.one("samples", "data.samples")
-    if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter"):
+    tokens = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft) or _tokens_of_steps(draft)
+    samples = draft.one("samples", "data.samples")
+    if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter", "steps"):
         draft.missing(HOW_MANY_TOKENS)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
@@ -67,6 +71,18 @@ def _tokens_per_parameter(draft: Draft) -> int | None:
     return tokens
 
 
+def _tokens_of_steps(draft: Draft) -> int | None:
+    """50k steps of 2M tokens; steps beside stated data are of no use and left to be asked back."""
+    if not draft.slots.has("steps") or draft.slots.has("tokens", "samples", "tokens_per_parameter"):
+        return None
+    steps, batch = draft.one("steps", "data.tokens"), draft.slots.peek("batch_tokens")
+    if not isinstance(steps, int) or not isinstance(batch, int):
+        draft.missing("how many tokens a step, such as a batch of 4M tokens?")
+        return None
+    draft.note("data.tokens", steps * batch, f"{steps:,} steps of {batch:,} tokens")
+    return steps * batch
+
+
 def training_section(draft: Draft) -> Request:
     """How it is trained."""
     batch = draft.one("batch_tokens", "training.global_batch_tokens")
@@ -82,7 +98,8 @@ def training_section(draft: Draft) -> Request:
         teacher=_teacher(draft),
         zero_stage=draft.one("zero_stage", "training.zero_stage"),
         micro_batch=draft.one("micro_batch", "training.micro_batch"),
-        parallelism=stated(**{axis: draft.one(axis, f"training.parallelism.{axis}") for axis in AXES}),
+        parallelism=stated(**{axis: draft.one(slot, f"training.parallelism.{axis}") for slot, axis in AXES.items()}),
+        flash_attention=draft.one("flash_attention", "training.flash_attention"),
     )
 
 
@@ -135,7 +152,8 @@ def accelerator_counts(draft: Draft, path: str) -> list[int]:
 
 def hardware_section(draft: Draft, *, required: bool = True) -> Request:
     """The accelerator and their number; several are asked back."""
-    names, counts = accelerator_names(draft, "hardware.accelerator"), accelerator_counts(draft, "hardware.count")
+    names = accelerator_names(draft, "hardware.accelerator")
+    counts = accelerator_counts(draft, "hardware.count") or _count_of_ranks(draft)
     for values, what in ((names, "accelerator"), (counts, "number of accelerators")):
         if len(values) > 1:
             shown = tuple(str(value) for value in values)
@@ -145,6 +163,16 @@ def hardware_section(draft: Draft, *, required: bool = True) -> Request:
     elif required and not counts and not any("how many" in doubt.question for doubt in draft.doubts):
         draft.missing(f"on how many {names[0]}?" if names else "on how many accelerators?")
     return stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)
+
+
+def _count_of_ranks(draft: Draft) -> list[int]:
+    """Accelerators as the product of tensor, pipeline and data ranks, and those of context, where they are said."""
+    ranks = [draft.slots.peek(axis) for axis in (*OF_ACCELERATORS, "context_ranks")]
+    sizes = [int(rank) for rank in ranks if isinstance(rank, int)]
+    if any(rank is None for rank in ranks[:-1]) or len(sizes) < len(OF_ACCELERATORS):
+        return []
+    draft.note("hardware.count", math.prod(sizes), "the product of its ranks")
+    return [math.prod(sizes)]
 
 
 def machine_size(draft: Draft) -> int:

@@ -44,6 +44,8 @@ RUN: Mapping[str, Mapping[str, Any]] = {
     "activation checkpointing": {"training.activation_recompute": "full"},
     "electricity $0.07": {"energy.usd_per_kwh": 0.07},
     "which levers": {"levers": True},
+    "flash attention": {"training.flash_attention": True},
+    "context parallel 2": {"training.parallelism.context": 2},
 }
 BOUGHT = {
     "buy 64 H100": {"demand.accelerator": "H100", "demand.count": 64},

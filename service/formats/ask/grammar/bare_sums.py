@@ -1,0 +1,71 @@
+"""Dollars without a sign: what a bare figure is in money, by its size and the word before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD, figures
+from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.tokens import Piece
+
+Pieces = Sequence[Piece]
+MOST_BARE_USD = 10**8
+"""A larger sum without a sign is rather one of parameters, or tokens."""
+
+
+def _span(pieces: Pieces) -> tuple[int, int]:
+    return pieces[0].first, pieces[-1].last
+
+
+def keyed_price(pieces: Pieces) -> Iterator[Slot]:
+    """price=2.5: dollars for an accelerator-hour."""
+    figure = figures(pieces)[0]
+    if pieces[0].value == "price" and figure.scale == 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def sum_for(pieces: Pieces) -> Iterator[Slot]:
+    """Buy for 30k: dollars without a sign, where something is bought."""
+    figure = figures(pieces)[0]
+    if figure.scale in (10**3, 10**6):
+        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
+
+
+def bare_budget(pieces: Pieces) -> Iterator[Slot]:
+    """Within 4 million, under 300k: dollars without a sign; under 0.80: an accelerator-hour of them."""
+    figure = figures(pieces)[0]
+    if figure.scale in (10**3, 10**6) and not figure.unit:
+        yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
+    elif figure.scale == 1 and figure.value.denominator > 1 and figure.value < MOST_PER_HOUR_USD:
+        yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def sum_in_question(pieces: Pieces) -> Iterator[Slot]:
+    """Is 400k enough: dollars without a sign."""
+    figure = figures(pieces)[0]
+    if figure.scale in (10**3, 10**6) and figure.value < MOST_BARE_USD and pieces[-1].value == "chance":
+        yield Slot("budget_usd", plain(figure.value), pieces[0].first, pieces[0].last, note="read as dollars")
+
+
+def price_of_term(pieces: Pieces) -> Iterator[Slot]:
+    """2.49 on demand: dollars and cents before a kind of pricing."""
+    figure = figures(pieces)[0]
+    if figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def bare_rate(pieces: Pieces) -> Iterator[Slot]:
+    """Vs 2.05, or rent 2.05: a price of an hour, where buying is asked about."""
+    figure = figures(pieces)[0]
+    fits = figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+    if fits and pieces[0].value in ("list", "rent"):
+        yield Slot("bare_rate", plain(figure.value), pieces[-1].first, pieces[-1].last)
+
+
+def bare_price(pieces: Pieces) -> Iterator[Slot]:
+    """At 32k, at 1.89: dollars without a sign."""
+    figure = figures(pieces)[0]
+    if figure.value >= LEAST_CAPEX_USD and figure.scale <= 10**6:
+        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
+    elif figure.scale == 1 and figure.value < MOST_PER_HOUR_USD:
+        yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
