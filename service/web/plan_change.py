@@ -110,13 +110,18 @@ def planned_change(program: ProgramRecord, sent: SentForm) -> tuple[PlanChange |
 
 def difference_of(program: ProgramRecord, change: PlanChange) -> Difference:
     """What a change does, in words: the fields that differ, and the plan's cost, finish and chances before and after."""
-    return in_words(_difference(program, program.body, changed_body(program, change.given, change.plan)))
+    return difference_to(program, changed_body(program, change.given, change.plan))
 
 
 def in_words(difference: Difference) -> Difference:
     """A difference with its fields in words: the main run's tokens are "production, main, data: tokens"."""
     fields = tuple((label_of(_UNSAID.sub("", f".{path}").lstrip(".")), *row) for path, *row in difference.fields)
     return replace(difference, fields=fields)  # type: ignore[arg-type]
+
+
+def difference_to(program: ProgramRecord, body: Mapping[str, Any]) -> Difference:
+    """What differs between a program and what would become of it, in words."""
+    return in_words(_difference(program, program.body, body))
 
 
 def difference_of_versions(program: ProgramRecord, before: int, after: int) -> Difference:

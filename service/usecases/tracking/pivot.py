@@ -16,7 +16,7 @@ from service.domain.training.estimate import COMPUTE_LINE
 from service.serialization import to_builtins
 from service.usecases.tracking.baseline import CLOSED, baseline_of_plan, kept_plan
 from service.usecases.tracking.programs import change_run
-from service.usecases.tracking.status import program_status
+from service.usecases.tracking.status import StatusResult, program_status
 
 Body = Mapping[str, Any]
 POINTER = "/pivot_at"
@@ -42,23 +42,39 @@ def pivot_plan(program: ProgramRecord, gate: str, start: date) -> dict[str, Any]
     return {name: value for name, value in request.items() if name != "deadline" or value >= request["start"]}
 
 
-def switch_to_pivot(context: AppContext, who: Principal, program: ProgramRecord, given: Body, plan: Body) -> ProgramRecord:
-    """The program with the pivot's plan for what is still to be done; earlier versions are kept.
+def followable_pivots(program: ProgramRecord) -> dict[str, str]:
+    """The pivots that a program may go on with once they are decided: their names by gate."""
+    if program.body.get("pivoted") or program.body["state"] == CLOSED:
+        return {}
+    return {gate["gate"]: gate["pivot"]["name"] for gate in program.body.get("gates", ()) if gate["pivot"] is not None}
 
-    `given`: the gate (`pivot_at`) and other changes; `plan`: request and answer of the pivot. What is spent is added to its budget. Runs
-    that are tracked are closed, their plan is what they did. Raises InvalidRequest where no decision event says pivot.
+
+def switch_to_pivot(context: AppContext, who: Principal, program: ProgramRecord, given: Body, plan: Body) -> ProgramRecord:
+    """The program as `body_of_pivot` has it; earlier versions are kept. Runs that are tracked are closed, their plan is what they did.
+
+    Raises InvalidRequest where no decision event says pivot.
     """
-    gate, found = given["pivot_at"], program_status(context, program)
-    since = to_builtins(_decided_at(found.status, gate))
+    found = program_status(context, program)
+    after = body_of_pivot(found, given, plan)
     for run, standing in zip(found.runs, found.status.runs, strict=True):
         _end_run(context, who, run, standing)
+    return context.store.change_program(program, after, context.clock(), who.key)
+
+
+def body_of_pivot(found: StatusResult, given: Body, plan: Body) -> dict[str, Any]:
+    """A program's body with the pivot's plan for what is still to be done. What is spent is added to its budget.
+
+    `given`: the gate (`pivot_at`) and other changes; `plan`: request and answer of the pivot. Raises InvalidRequest where no decision event
+    says pivot.
+    """
+    program, gate = found.program, given["pivot_at"]
+    since = to_builtins(_decided_at(found.status, gate))
     tracked = {(run.body["tier"], run.name) for run in found.runs}
     body = _body_after(program.body, baseline_of_plan(plan["answer"], plan["request"]), found.status, tracked, plan["request"]["name"])
     news = {name: to_builtins(value) for name, value in given.items() if name not in ("pivot_at", "pivot_from")}
     pivoted = {"gate": gate, "program": plan["request"]["name"], "from": plan["request"]["start"]}
     gates = [{**one, "since": since} for one in body["gates"]]
-    after = {**body, "gates": gates, **news, "pivoted": pivoted, "plan": kept_plan(plan)}
-    return context.store.change_program(program, after, context.clock(), who.key)
+    return {**body, "gates": gates, **news, "pivoted": pivoted, "plan": kept_plan(plan)}
 
 
 def _decided_at(status: ProgramStatus, gate: str) -> datetime:

@@ -26,6 +26,7 @@ from service.schemas.tracking.presenters import program_body, report_body
 from service.serialization import to_builtins
 from service.usecases.tracking import programs as usecase
 from service.usecases.tracking.events import CONFLICT, append_events
+from service.usecases.tracking.pivot import followable_pivots
 from service.usecases.tracking.report import program_report
 from service.web.blueprint import blueprint
 from service.web.forms import field_errors, filled
@@ -163,6 +164,7 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
         "errors": {},
         "may_decide": principal().may("write"),
         "plan_form": None,
+        "pivots": followable_pivots(program),
     }
     if tab == "plan" and content["may_decide"] and "plan_form" not in more:
         more["plan_form"] = UNSENT | form_content(program)

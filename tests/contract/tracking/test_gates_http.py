@@ -103,10 +103,10 @@ def test_a_program_goes_on_with_its_pivot(client: FlaskClient) -> None:
     run = run_of(client, program, "validation", "scale check", 0.5)
     decide(client, run, "validation", "pivot")
     before = status(client, program)
+    alone = client.post("/v1/estimate/program", json=pivot_request(PLANNED, PIVOT, "2025-08-21")).get_json()
     answer = changed(client, program, pivot_at="validation", pivot_from="2025-08-21")
     assert answer.status_code == 200, answer.text
     body = answer.get_json()
-    alone = client.post("/v1/estimate/program", json=pivot_request(PLANNED, PIVOT, "2025-08-21")).get_json()
     assert body["pivoted"] == {"gate": "validation", "program": PIVOT["name"], "from": "2025-08-21"}
     assert body["budget_usd"] == pytest.approx(before["spend"]["usd"] + alone["total_usd"]["p50"], abs=0.01)
     assert body["planned_tokens"] == pytest.approx(before["spend"]["tokens"] + sum(tier["tokens"] for tier in alone["tiers"]), rel=1e-9)
