@@ -184,7 +184,10 @@ class LatestStart:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSpending:
-    """Resources used evenly from `start_hours` to `finish_hours` after the plan's start; at one moment where both are equal."""
+    """Resources used evenly from `start_hours` to `finish_hours` after the plan's start; at one moment where both are equal.
+
+    `activity`: the one that they are used by; empty: the whole program.
+    """
 
     start_hours: float
     finish_hours: float
@@ -192,6 +195,7 @@ class PlannedSpending:
     accelerator_hours: float = 0.0
     tokens: int = 0
     checkpoints: int = 0
+    activity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,20 @@ class MonthSpend:
 
     month: Annotated[str, Doc("Month, such as 2027-01")]
     usd: Annotated[Decimal, Doc("Planned spend, reserves included", "USD")]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMonth:
+    """Planned spend of one calendar month, in cents, and its percentiles over the draws of the calendar.
+
+    A month after the plan's median end has no planned spend, and percentiles where some draws still spend.
+    """
+
+    month: Annotated[str, Doc("Month, such as 2027-01")]
+    usd: Annotated[Decimal, Doc("Planned spend, reserves included; adds up to the budget", "USD")]
+    drawn_usd: Annotated[Range, Doc("Spend of the month over the draws of the calendar", "USD")]
+    by_then_usd: Annotated[Decimal, Doc("Planned spend by the month's end", "USD")]
+    drawn_by_then_usd: Annotated[Range, Doc("Spend by the month's end over the draws of the calendar", "USD")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ totals exactly, and none is off by more than one unit.
 from __future__ import annotations
 
 import math
+from calendar import monthrange
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.schedule import BurnWeek, MonthSpend, PlannedSpending
-from service.engine.scheduling.calendar import HOURS_PER_WEEK, TIME_TOLERANCE_HOURS, finish_day, hours_until, start_day
+from service.engine.scheduling.calendar import HOURS_PER_DAY, HOURS_PER_WEEK, TIME_TOLERANCE_HOURS, finish_day, hours_until, start_day
 
 Floats = NDArray[np.float64]
 HUNDREDTHS_PER_UNIT = 100
@@ -81,13 +82,18 @@ def spend_by_month(start: date, spendings: Iterable[PlannedSpending]) -> tuple[M
     weeks = _mondays(start, rows)
     if not weeks:
         return ()
-    first, last = start_day(start, min(row.start_hours for row in rows)), weeks[-1] + timedelta(days=6)
+    first, last = start_day(start, min(row.start_hours for row in rows)), min(weeks[-1], date.max - timedelta(days=6)) + timedelta(days=6)
     months = [divmod(month, 12) for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month)]
-    ends = [hours_until(start, date(year + month // 11, (month + 1) % 12 + 1, 1)) for year, month in months]
+    ends = [month_end_hours(start, year, month + 1) for year, month in months]
     usd = _whole_units(_used_shares(rows, ends), [row.usd * HUNDREDTHS_PER_UNIT for row in rows])
     spent = [MonthSpend(f"{year}-{month + 1:02}", _from_hundredths(cents)) for (year, month), cents in zip(months, usd, strict=True)]
     # The last week may reach into a month in which nothing is spent.
     return tuple(spent if spent[-1].usd or len(spent) == 1 else spent[:-1])
+
+
+def month_end_hours(start: date, year: int, month: int) -> float:
+    """End of a month, 1 to 12 [h since the beginning of `start`]."""
+    return hours_until(start, date(year, month, monthrange(year, month)[1])) + HOURS_PER_DAY
 
 
 def _check_spendings(spendings: Sequence[PlannedSpending]) -> None:

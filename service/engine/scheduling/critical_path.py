@@ -340,12 +340,16 @@ def finish_dates(start: date, hours: Floats) -> FinishDates:
 def _schedule_activity(
     start: date, activity: Activity, clock: CalendarClock, start_hours: float, finishes: Floats, float_hours: float, criticality: float
 ) -> ScheduledActivity:
-    """An activity's dates; where it could start in closed time it starts when its calendar opens."""
+    """An activity's dates; where it could start in closed time it starts when its calendar opens.
+
+    One that by medians does not take place, at midnight, starts on the day that it ends on.
+    """
     opening = start_hours if activity.is_event else float(next_open(clock, np.array([start_hours]))[0])
+    finish = finish_dates(start, finishes)
     return ScheduledActivity(
         name=activity.name,
-        start=finish_day(start, start_hours) if activity.is_event else start_day(start, opening),
-        finish=finish_dates(start, finishes),
+        start=finish_day(start, start_hours) if activity.is_event else min(start_day(start, opening), finish.p50),
+        finish=finish,
         start_hours=opening,
         finish_hours=float(finishes[1]),
         float_hours=float(float_hours),

@@ -116,7 +116,7 @@ def _antithetic(names: Sequence[str], half: Singles) -> DurationDraws:
     own = np.empty((len(names), 2 * pairs), dtype=np.float32)
     own[:, :pairs] = half
     np.negative(half, out=own[:, pairs:])
-    common = _stratified_normals(pairs)
+    common = stratified_normals(pairs)
     return DurationDraws(dict(zip(names, own, strict=True)), np.concatenate((common, -common)))
 
 
@@ -145,7 +145,7 @@ def _cached_normals(seed: int, rows: int, pairs: int) -> Singles:
 
 
 @lru_cache(maxsize=4)
-def _stratified_normals(count: int) -> Singles:
+def stratified_normals(count: int) -> Singles:
     """Middles of `count` equally probable strata of a standard normal variable."""
     middles = np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)], dtype=np.float32)
     middles.flags.writeable = False

@@ -35,7 +35,7 @@ def _present(answer: ProgramAnswer) -> Body:
         **_fields(plan, "overhead", "reserves", "lines"),
         **_fields(plan, "risks", "endings"),
         "midpoint_gate": None if plan.midpoint is None else _midpoint(plan.midpoint, answer),
-        **_fields(answer, "schedule", "burn_plan", "reporting", "risk_register", "tokens", "evaluation", "spend_choices"),
+        **_fields(answer, "schedule", "burn_plan", "months", "reporting", "risk_register", "tokens", "evaluation", "spend_choices"),
         **(_fields(answer, "serving") if answer.serving is not None else {}),
         **_fields(answer, "price_snapshot", "lessons", "engine_version", "assumptions", "warnings"),
     }

@@ -17,18 +17,20 @@ from service.domain.programs.schedule import GateDates, MidpointDate, ProgramSch
 from service.domain.programs.spending import SpendChoices
 from service.domain.programs.tokens import ProgramTokens
 from service.domain.quantities import Assumption
-from service.domain.schedule import BurnWeek
+from service.domain.schedule import BurnWeek, PlannedMonth
 from service.domain.summary import Summary
 from service.domain.tracking.feedback import LessonsReference
 from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
+from service.engine.scheduling.durations import draw_deviations
+from service.engine.scheduling.monthly_spend import monthly_spend
 from service.presets.version import engine_version
 from service.usecases.programs.branches import decide_gates
 from service.usecases.programs.estimates import Request, shared_estimates
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
-from service.usecases.programs.resolve import draw_durations, resolve_program
+from service.usecases.programs.resolve import DRAWS_SEED, draw_durations, resolve_program
 from service.usecases.programs.risks import describe_register
 from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
 from service.usecases.programs.schedule import date_gates, date_midpoint, plan_schedule, plan_spending
@@ -39,6 +41,9 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.training.estimate import EstimateAnswer
 
 MAX_WEEKS = 100_000
+MAX_MONTHS = 30_000
+MONTH_DRAWS = 500
+"""Draws of the calendar for months: their p10 and p90 are those of one time in ten give or take 1.3 %."""
 UNPRICED_BUDGET = "the budget is not known, as no price is known here for an accelerator of it: state price.usd_per_accelerator_hour"
 
 
@@ -59,6 +64,9 @@ class ProgramAnswer:
     decisions: Annotated[Mapping[str, GateDecision], HIDDEN]
     midpoint: Annotated[MidpointDate | None, HIDDEN]
     burn_plan: Annotated[tuple[BurnWeek, ...], Doc("Planned spend by week; adds up to the budget to the cent", max_items=MAX_WEEKS)]
+    months: Annotated[
+        tuple[PlannedMonth, ...], Doc("Planned spend by calendar month; adds up to the budget to the cent", max_items=MAX_MONTHS, older=())
+    ]
     reporting: Annotated[ReportingPlan, Doc("How often the program reports")]
     risk_register: Annotated[
         RiskRegister | None, Doc("What all risks cost together; null: none are listed, or a price is not known", older=None)
@@ -96,7 +104,8 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
     network, plan = resolved.network, resolved.plan
     draws = draw_durations(network)
     timed = schedule_network(resolved.ordered, network.activities, draws, request.get("deadline"))
-    weeks = burn_plan(network.start, plan_spending(resolved, timed))
+    spendings = tuple(plan_spending(resolved, timed))
+    weeks = burn_plan(network.start, spendings)
     schedule = plan_schedule(resolved, timed, draws, estimates, notes)
     tokens = plan_tokens(request, tuple(resolved.runs.values()), notes)
     choices = rank_spend_choices(request, plan, notes) if plan.priced else None
@@ -118,6 +127,7 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         decisions=decisions,
         midpoint=midpoint,
         burn_plan=weeks,
+        months=monthly_spend(resolved.ordered, draw_deviations(network.activities, DRAWS_SEED, MONTH_DRAWS), spendings, plan.total_usd),
         reporting=reports,
         risk_register=describe_register(resolved.program, plan),
         tokens=tokens,

@@ -100,7 +100,7 @@ def plan_spending(resolved: ResolvedProgram, timed: NetworkSchedule) -> Iterator
             timing = times[activity_name(tier.tier, block.run.name)]
             yield _run_spending(block, timing, queues[timing.name], usd)
         for work, usd in zip(beside, shares[len(tier.runs) :], strict=True):
-            yield PlannedSpending(times[work.name].start_hours, times[work.name].finish_hours, usd)
+            yield PlannedSpending(times[work.name].start_hours, times[work.name].finish_hours, usd, activity=work.name)
     common = sum_usd(line.usd for line in resolved.program.other_lines if line.tier is None)
     if common:
         yield PlannedSpending(0.0, max(activity.finish_hours for activity in timed.activities), common)
@@ -116,6 +116,7 @@ def _run_spending(block: RunBlock, timing: ScheduledActivity, queue_hours: float
         accelerator_hours=block.use.accelerator_hours.p50,
         tokens=round(block.use.tokens),
         checkpoints=round(checkpoints * block.run_equivalents),
+        activity=timing.name,
     )
 
 

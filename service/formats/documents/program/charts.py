@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
@@ -12,6 +12,7 @@ import altair as alt
 
 from service.domain.programs.budget_parts import AROUND, budget_part
 from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, PART_COLOURS, WIDTH, data, titled
+from service.formats.documents.program.time_sections import awaited, waits_of
 from service.formats.headline import money
 
 Answer = Mapping[str, Any]
@@ -55,19 +56,21 @@ def burn_chart(answer: Answer) -> alt.TopLevelMixin:
     rows = [{"week": week["week"], "usd": week["usd"], "by_then": total} for week, total in zip(weeks, spent, strict=True)]
     base = data(rows)
     panels = [
-        base.mark_bar(color=COLOURS[0]).encode(x=_weeks(len(rows)), y=_dollars("usd", "USD a week")),
-        base.mark_line(color=COLOURS[1], point=len(rows) == 1).encode(x=_weeks(len(rows)), y=_dollars("by_then", "USD by then")),
+        base.mark_bar(color=COLOURS[0]).encode(x=named_steps("week", len(rows)), y=_dollars("usd", "USD a week")),
+        base.mark_line(color=COLOURS[1], point=len(rows) == 1).encode(
+            x=named_steps("week", len(rows)), y=_dollars("by_then", "USD by then")
+        ),
     ]
     half = next((row["week"] for row in rows if row["by_then"] >= rows[-1]["by_then"] / 2), "")
     title = alt.Title(f"Half of the budget is spent in {half}" if half else "Burn plan")
     return alt.vconcat(*(panel.properties(width=WIDE, height=HEIGHT * 0.6) for panel in panels), title=title)
 
 
-def _weeks(count: int) -> alt.X:
-    """An axis with at most 24 named weeks."""
+def named_steps(field: str, count: int) -> alt.X:
+    """An axis of weeks or months, at most 24 of them named."""
     every = -(-count // 24)
     labels = alt.Axis(labelExpr=f"datum.index * {count - 1} % {every} < 0.5 ? datum.label : ''", labelAngle=-60, ticks=False)
-    return alt.X("week:O", title=None, axis=labels)
+    return alt.X(f"{field}:O", title=None, axis=labels)
 
 
 def _dollars(field: str, title: str) -> alt.Y:
@@ -83,7 +86,8 @@ def gantt_chart(answer: Answer) -> alt.TopLevelMixin:
     kinds = [kind for kind in ACTIVITY_COLOURS if kind in {row["kind"] for row in rows}]
     scale = alt.Scale(domain=kinds, range=[ACTIVITY_COLOURS[kind] for kind in kinds])
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None))
-    layers = [
+    layers: list[Any] = [
+        *_waiting_layers(answer, {row["what"]: row for row in rows}, up),
         base.transform_filter("!datum.moment").mark_bar(height={"band": 0.6}).encode(x=across, x2="finish:T", y=up, color=colour),
         base.mark_rule(color=INK, strokeWidth=1).encode(x="low:T", x2="high:T", y=up),
         base.transform_filter("datum.moment")
@@ -95,12 +99,59 @@ def gantt_chart(answer: Answer) -> alt.TopLevelMixin:
     return titled(alt.layer(*layers), width=WIDE - 120, height=alt.Step(18), title=_gantt_title(schedule))
 
 
+def _waiting_layers(answer: Answer, rows: Mapping[str, Mapping[str, Any]], up: alt.Y) -> list[Any]:
+    """A dashed bar before each run that waits for accelerators, and what it waits for at its end."""
+    waits = [(wait, rows[wait["run"]]) for _, wait in waits_of(answer) if wait["run"] in rows]
+    if not waits:
+        return []
+    found = [
+        {
+            "what": wait["run"],
+            "from": (datetime.fromisoformat(row["start"]) - timedelta(days=wait["days"])).isoformat(),
+            "until": row["start"],
+            "after": max(row["finish"], row["high"]),
+            "label": f"waits {wait['days']:,.0f} days for {awaited(wait)}",
+        }
+        for wait, row in waits
+    ]
+    base = data(found)
+    hollow = base.mark_bar(height={"band": 0.6}, fillOpacity=0.12, fill=GREY, stroke=GREY, strokeDash=[3, 2])
+    words = base.mark_text(align="left", dx=6, fontSize=9.5, color=GREY, limit=LONGEST_LABEL)
+    return [hollow.encode(x=alt.X("from:T"), x2="until:T", y=up), words.encode(x=alt.X("after:T"), y=up, text="label:N")]
+
+
+def months_chart(answer: Answer) -> alt.TopLevelMixin | None:
+    """Planned spend of each month with its interval of 80 %; None without a budget."""
+    months = answer.get("months", ())
+    if not months:
+        return None
+    rows = [
+        {"month": month["month"], "usd": month["usd"], "low": month["drawn_usd"]["p10"], "high": month["drawn_usd"]["p90"]}
+        for month in months
+    ]
+    base, across = data(rows), named_steps("month", len(rows))
+    bars = base.mark_bar(color=COLOURS[0]).encode(x=across, y=_dollars("usd", "USD a month"))
+    whiskers = base.mark_rule(color=INK, strokeWidth=1).encode(x=across, y="low:Q", y2="high:Q")
+    most = max(rows, key=lambda row: row["usd"])
+    title = alt.Title(
+        f"{month_name(most['month'])} costs most: {money(most['usd'])} planned ({money(most['low'])} to {money(most['high'])})",
+        subtitle="bar: planned; line: interval of 80 % over the draws of the calendar",
+    )
+    return titled(alt.layer(bars, whiskers), width=WIDE, height=HEIGHT * 0.7, title=title)
+
+
+def month_name(month: str) -> str:
+    """A month in words: January 2027."""
+    return f"{date.fromisoformat(f'{month}-01'):%B %Y}"
+
+
 def _gantt_title(schedule: Mapping[str, Any]) -> alt.Title:
     """What the chart shows, as a sentence, and how to read it."""
     finish, chance = schedule["finish"], schedule["deadline_probability"]
     done = f"Done by {_day(finish['p50'])} ({_day(finish['p10'])} to {_day(finish['p90'])})"
     met = "" if chance is None else f"; {chance:.0%} to meet {_day(schedule['deadline'])}"
-    dashed = "; dashed: the deadline" if schedule["deadline"] else ""
+    waiting = "; hollow: waits for accelerators" if any(pool["waits"] for pool in schedule["pools"]) else ""
+    dashed = f"{waiting}; dashed: the deadline" if schedule["deadline"] else waiting
     return alt.Title(done + met, subtitle=f"bar: to the median finish; line: interval of 80 %; diamond: no time of its own{dashed}")
 
 

@@ -1,6 +1,6 @@
-"""A plan as one CSV table (RFC 4180): a row for each line, tier, run, gate, risk, activity and week; `section` is its kind.
+"""A plan as one CSV table (RFC 4180): a row for each line, tier, run, gate, risk, activity, wait, month and week; `section` is its kind.
 
-The rows of section `line` add up to the `total`, and so do those of `burn_plan`.
+The rows of section `line` add up to the `total`, and so do those of `month` and of `burn_plan`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from service.formats.documents.csv_table import write_csv
 from service.formats.documents.program.branch_sections import branch_name, gate_decisions
 from service.formats.documents.program.evaluation_sections import how, needed
+from service.formats.documents.program.time_sections import awaited, waits_of
 
 COLUMNS = (
     *("section", "name", "tier", "usd", "usd_p10", "usd_p90", "share", "accelerator_hours", "tokens", "checkpoints"),
@@ -22,7 +23,7 @@ Row = dict[str, Any]
 
 def write(answer: Answer) -> bytes:
     """The table in UTF-8."""
-    parts = (_totals, _lines, _tiers, _branches, _evaluation, _risks, _calendar, _weeks, _notes)
+    parts = (_totals, _lines, _tiers, _branches, _evaluation, _risks, _calendar, _waiting, _months, _weeks, _notes)
     return write_csv(COLUMNS, (row for part in parts for row in part(answer)))
 
 
@@ -110,6 +111,20 @@ def _calendar(answer: Answer) -> Iterable[Row]:
     yield {"section": "finish", "name": "program", "start": schedule["start"], "finish": schedule["finish"]["p50"]} | _ends(
         schedule["finish"]
     )
+
+
+def _waiting(answer: Answer) -> Iterable[Row]:
+    for pool, wait in waits_of(answer):
+        saved = pool["one_more_node"] and pool["one_more_node"]["days_saved"]
+        words = f"{wait['days']:g} days for {awaited(wait)}; pool {pool['pool']}, one more node saves {saved:g} days"
+        yield {"section": "waiting", "name": wait["run"], "basis": words}
+
+
+def _months(answer: Answer) -> Iterable[Row]:
+    for month in answer.get("months", ()):
+        drawn = month["drawn_usd"]
+        spread = {"usd_p10": _cents(drawn["p10"]), "usd_p90": _cents(drawn["p90"])}
+        yield {"section": "month", "name": month["month"], "start": f"{month['month']}-01", "usd": _cents(month["usd"])} | spread
 
 
 def _ends(dates: Mapping[str, str]) -> Row:

@@ -9,6 +9,7 @@ from typing import Any
 from service.formats.documents.program.branch_sections import branch_table, decision_sentences, gate_decisions
 from service.formats.documents.program.evaluation_sections import evaluation_section
 from service.formats.documents.program.risk_sections import mitigation_table, risk_sentences, risk_table
+from service.formats.documents.program.time_sections import months_section, waiting_section
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text, usd, usd_span
 
@@ -33,6 +34,8 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
         evaluation_section(answer["evaluation"]),
         DocumentSection("risks", "Risks", risk_sentences(answer), (risk_table(answer), mitigation_table(answer))),
         _schedule(answer["schedule"], answer["reporting"]),
+        waiting_section(answer),
+        months_section(answer),
         DocumentSection("burn_plan", "Burn plan", tables=(_burn_plan(answer),)),
         DocumentSection("tokens", "Tokens", tables=(_tokens(answer["tokens"] or {}),)),
         _spend_choices(answer["spend_choices"] or {"choices": (), "missing": ()}),

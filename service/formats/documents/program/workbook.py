@@ -10,6 +10,7 @@ from service.formats.documents.cells import FIRST_ROW, Book, Column, Formula, Sh
 from service.formats.documents.program.branch_sections import gate_decisions
 from service.formats.documents.program.evaluation_sections import how, needed
 from service.formats.documents.program.workbook_budget import write_budget
+from service.formats.documents.program.workbook_time import write_months, write_waiting
 from service.formats.documents.program.workbook_worth import write_branches, write_gate_worth, write_mitigations
 from service.formats.documents.text import text, xml_text
 
@@ -49,9 +50,11 @@ def write(answer: Answer) -> bytes:
     if answer["evaluation"]:
         _evaluation(book, answer["evaluation"])
     _calendar(book, answer)
+    write_waiting(book, answer)
+    charted = write_months(book, answer)
     _burn_plan(book, answer)
     _notes(book, answer)
-    return book.finished({BURN_SHEET: CHART_ROWS})
+    return book.finished({BURN_SHEET: CHART_ROWS, **charted})
 
 
 def _evaluation(book: Book, evaluation: Answer) -> None:

@@ -100,6 +100,14 @@ def test_work_with_a_date_starts_on_it() -> None:
     assert found.activities[2].start == date(2027, 1, 14)
 
 
+def test_what_rather_does_not_take_place_starts_on_the_day_that_it_ends_on() -> None:
+    """Work until midnight, and then a repeat that takes place one time in five."""
+    again = Activity("again", Range.exactly(48.0), predecessors=("first",), probability=0.2)
+    found = scheduled(ActivityNetwork(MONDAY, (certain("first", 24.0), again))).activities[1]
+    assert found.start == found.finish.p50 == MONDAY
+    assert found.finish.p90 > MONDAY
+
+
 def test_a_sign_off_takes_working_days() -> None:
     """Three days of review from a Thursday's end on are over on the Tuesday; ready on Saturday, they start on Monday."""
     review = Activity("review", Range.exactly(3), "days", ("run",), calendar=WEEK)

@@ -136,6 +136,7 @@ def _schedule(asked: Program) -> dict[str, Any]:
         "deadline": "2027-03-20",
         "critical_path": [entries[0]["what"]],
         "calendar": entries,
+        "pools": [],
         "finish": _dates(len(asked.tiers) - 1),
         "deadline_probability": 0.7,
         "target_probability": 0.8,
