@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import accumulate
 from typing import Any
 
 from service.formats.headline import short_count
@@ -26,15 +27,37 @@ def share_of(percentile: str) -> float:
 
 
 def cost_points(result: Result) -> list[Point]:
-    """How probable costs are [USD], from the percentiles and, where a budget was stated, the share that keeps to it."""
+    """How probable costs are [USD], from percentiles and bins and, where a budget was stated, the share that keeps to it."""
+    binned = histogram_of(result, "cost_usd")
     points = [(float(result["cost_usd"][name]), share_of(name)) for name in PERCENTILES]
+    points += zip(binned["edges"], _shares_below(binned), strict=True) if binned else []
     return _with_known(points, result["budget_usd"], result["budget_probability"])
 
 
 def finish_points(result: Result, deadline: date | None) -> list[Point]:
-    """How probable days of finish are [ordinal of the day], with the share that meets the stated deadline."""
-    points = [(float(date.fromisoformat(result["finish"][name]).toordinal()), share_of(name)) for name in PERCENTILES]
+    """How probable days of finish are [ordinal of the day], from bins or percentiles, with the share that meets the stated deadline."""
+    binned = histogram_of(result, "finish")
+    percentiles = [(_ordinal(result["finish"][name]), share_of(name)) for name in PERCENTILES]
+    # A bin ends before its upper edge: what is below an edge has ended by the day before.
+    points = (
+        [(_ordinal(edge) - 1, share) for edge, share in zip(binned["edges"], _shares_below(binned), strict=True)] if binned else percentiles
+    )
     return _with_known(points, None if deadline is None else deadline.toordinal(), result["deadline_probability"])
+
+
+def histogram_of(result: Result, name: str) -> Result | None:
+    """The bins of `cost_usd` or `finish`: `edges`, `shares`, `below`, `above`; None of a result that has none."""
+    found: Result | None = (result.get("histograms") or {}).get(name)
+    return found
+
+
+def _shares_below(binned: Result) -> list[float]:
+    """The share of the trials below each edge."""
+    return list(accumulate(binned["shares"], initial=binned["below"]))
+
+
+def _ordinal(day: str) -> float:
+    return float(date.fromisoformat(day).toordinal())
 
 
 def chance_at(points: Sequence[Point], value: float) -> str:
@@ -46,8 +69,16 @@ def chance_at(points: Sequence[Point], value: float) -> str:
     if above == len(points):
         share = points[-1][1]
         return f"at least {min(share, 1 - SMALLEST_SHOWN):.0%}" if value > values[-1] else f"about {share:.0%}"
+    return f"about {share_at(points, value):.0%}"
+
+
+def share_at(points: Sequence[Point], value: float) -> float:
+    """The share of the trials that are not above a value, read off a straight line between two points [1]; beyond the ends theirs."""
+    above = bisect_right([at for at, _ in points], value)
+    if above in (0, len(points)):
+        return points[min(above, len(points) - 1)][1]
     (low, least), (high, most) = points[above - 1], points[above]
-    return f"about {least + (most - least) * (value - low) / (high - low):.0%}"
+    return least + (most - least) * (value - low) / (high - low)
 
 
 def grid_cells(result: Result) -> list[dict[str, Any]]:

@@ -221,7 +221,7 @@ def test_trials_are_followed_to_their_end(service: str, settings: Settings, brow
         work(context)
         page.get_by_role("button", name="Read off").wait_for()
         page.locator('[name="budget_usd"]').fill("1")
-        page.get_by_text("Less than 5% to keep to the budget").wait_for()
+        page.get_by_text("Less than 1% to keep to the budget").wait_for()
         assert page.evaluate("window.same")
         assert "budget_usd=1" in page.url
         assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []

@@ -73,9 +73,8 @@ def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
 
 def _still(specification: dict[str, Any]) -> dict[str, Any]:
     """A specification without its layers that only answer to a pointer."""
-    if "layer" not in specification:
-        return specification
-    return {**specification, "layer": [layer for layer in specification["layer"] if layer.get("name") != POINTED]}
+    parts = {name: specification[name] for name in ("layer", "vconcat", "hconcat") if name in specification}
+    return specification | {name: [_still(part) for part in below if part.get("name") != POINTED] for name, below in parts.items()}
 
 
 def _inked(value: Any, ink: str) -> Any:

@@ -58,6 +58,8 @@ ALTERNATIVES: Mapping[str, str] = {
     "tornado": "What each input changes at its low and its high value; the table below has the figures",
     "sweep": "Cells by the first two fields; the table below has the figures",
 }
+HEIGHTS: Mapping[str, int] = {"cost": 400, "finish": 400}
+"""Of pictures that are not as high as the others [px]."""
 Body = dict[str, Any]
 
 
@@ -210,6 +212,7 @@ def _result_content(found: ScenarioDetail, goals: Body, *, is_asked: bool) -> Bo
     return {
         "charts": charts,
         "alternatives": ALTERNATIVES,
+        "heights": HEIGHTS,
         "query": query_string(_written(goals)),
         "verdicts": list(_verdicts(result)),
         "chances": _chances(found, goals, charts) if is_asked else [],

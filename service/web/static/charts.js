@@ -3,6 +3,9 @@
 
 const DAY_MS = 86400000;
 const OFFSET_PX = 12;
+const NARROWEST_PX = 180;
+// Nothing is evaluated (ast), no style sheet is added, and layers without rows are no news (errors alone are logged).
+const OPTIONS = { mode: "vega-lite", ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tell, logLevel: 1 };
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawn = new Map(); // by the path of a chart: its view, which stays in sight until the next one of that path is there
 let bundle;
@@ -31,7 +34,10 @@ export async function draw(picture) {
     bundle ??= import("/assets/vega.js");
     const [{ default: embed }, specification] = await Promise.all([bundle, specificationOf(picture)]);
     const place = placeOf(image);
-    const made = await embed(place, specification, { mode: "vega-lite", ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tell });
+    await image.decode().catch(() => null);
+    narrow(specification, image);
+    const made = await embed(place, specification, OPTIONS);
+    place.querySelector("svg").setAttribute("aria-hidden", "true"); // its place has the name, the table has the figures
     if (picture.isConnected) {
       before?.made.finalize();
       before?.place.remove();
@@ -47,13 +53,22 @@ export async function draw(picture) {
   }
 }
 
+/** Make a chart that is wider than its place narrower, so that its words keep their size. */
+function narrow(specification, image) {
+  const over = image.naturalWidth - image.parentElement.parentElement.clientWidth;
+  if (over <= 0) return;
+  for (const part of specification.vconcat ?? [specification]) {
+    if (part.width) part.width = Math.min(part.width, Math.max(NARROWEST_PX, part.width - over));
+  }
+}
+
 /** Where a view is drawn: as wide as its picture, with the same name. */
 function placeOf(image) {
   const place = document.createElement("div");
   place.className = "chart";
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", image.alt);
-  place.style.setProperty("max-width", `${image.width || image.naturalWidth}px`);
+  place.style.setProperty("max-width", `${image.getAttribute("width")}px`);
   return place;
 }
 
@@ -93,10 +108,9 @@ function move(view, place, { moves, lowest, highest, step, is_day }) {
 
   function follow(event) {
     if (!event.buttons) return;
-    const box = place.querySelector("svg").getBoundingClientRect();
-    const [left] = view.origin();
-    const at = ((event.clientX - box.left) * view._viewWidth) / box.width - left - view.padding().left;
-    const value = Number(view.scale("x").invert(at)) / unit;
+    const plot = place.querySelector(".curve_group .background").getBoundingClientRect();
+    const [first, last] = view.scale("x").domain().map(Number);
+    const value = (first + ((last - first) * (event.clientX - plot.left)) / plot.width) / unit;
     set(Math.min(highest, Math.max(lowest, Math.round(value / step) * step)));
   }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +12,9 @@ from urllib.parse import urlencode
 import pytest
 
 from service.config import load_settings
-from service.formats.scenario_figures import chance_at
+from service.formats.documents.charts import draw_svg
+from service.formats.documents.scenario_charts import cost_chart, finish_chart
+from service.formats.scenario_figures import chance_at, cost_points
 from tests.contract.doors import House, house
 from tests.contract.scenarios.test_scenario_ends import work
 from tests.contract.web.visitor import Visitor, text_of, words_of
@@ -145,8 +148,10 @@ def test_a_result_is_its_sentence_with_pictures_and_figures(visitor: Visitor, do
     assert [chart.partition(".svg")[0].rpartition("/")[2] for chart in charts] == CHARTS[kind]
     for chart in charts:
         for theme in ("light", "dark"):
-            drawn = visitor.open(unescape(chart) + ("&" if "?" in chart else "?") + f"theme={theme}")
+            themed = unescape(chart) + ("&" if "?" in chart else "?") + f"theme={theme}"
+            drawn = visitor.open(themed)
             assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
+            assert draw_svg(visitor.open(f"{themed}&format=vega").get_json()) == drawn.text
     assert "<table>" in text
     assert "data-events" not in text
 
@@ -160,8 +165,34 @@ def test_a_budget_and_a_deadline_are_read_off(visitor: Visitor, ended: dict[str,
     assert f"{result['deadline_probability']:.0%} to meet the deadline" in stated
     half = words_of(visitor.open(f"{address}?budget_usd={result['cost_usd']['p50']}"))
     assert "About 50% to keep to the budget" in half
-    assert "Less than 5% to keep to the budget" in words_of(visitor.open(f"{address}?budget_usd=1"))
-    assert "At least 95% to keep to the budget" in words_of(visitor.open(f"{address}?budget_usd=1e12"))
+    assert "Less than 1% to keep to the budget" in words_of(visitor.open(f"{address}?budget_usd=1"))
+    assert "At least 99% to keep to the budget" in words_of(visitor.open(f"{address}?budget_usd=1e12"))
+
+
+def test_a_chart_says_which_field_moves_its_line(visitor: Visitor, ended: dict[str, str]) -> None:
+    """Between the ends of the bins, from where the address has it; the share at the line is that of the sentence."""
+    address = f"/scenarios/{ended['monte_carlo']}"
+    result = visitor.open(f"{address}?format=json").get_json()["result"]
+    middle = result["cost_usd"]["p50"]
+    cost = visitor.open(f"{address}/cost.svg?format=vega&budget_usd={middle}").get_json()
+    moved = cost["usermeta"]
+    assert moved["moves"] == "budget_usd"
+    assert moved["lowest"] <= result["histograms"]["cost_usd"]["edges"][0] < middle < moved["highest"]
+    assert [param["value"] for param in cost["params"]] == [middle]
+    assert ">50%</text>" in visitor.open(f"{address}/cost.svg?budget_usd={middle}").text
+    finish = visitor.open(f"{address}/finish.svg?format=vega&deadline=2027-01-07").get_json()
+    assert (finish["usermeta"]["moves"], finish["usermeta"]["is_day"]) == ("deadline", True)
+    assert [param["value"] for param in finish["params"]] == [datetime(2027, 1, 7, tzinfo=UTC).timestamp() * 1000]
+
+
+def test_a_result_of_before_the_bins_is_drawn_from_its_percentiles(visitor: Visitor, ended: dict[str, str]) -> None:
+    """As a curve alone."""
+    result = visitor.open(f"/scenarios/{ended['monte_carlo']}?format=json").get_json()["result"]
+    earlier = {name: value for name, value in result.items() if name != "histograms"}
+    assert len(cost_chart(result, None).to_dict()["vconcat"]) == 2
+    for chart in (cost_chart(earlier, None), finish_chart(earlier, None, None)):
+        assert len(chart.to_dict()["vconcat"]) == 1
+    assert len(cost_points(earlier)) < len(cost_points(result))
 
 
 def test_what_cannot_be_read_off_is_said_beside_its_field(visitor: Visitor, ended: dict[str, str]) -> None:
