@@ -19,6 +19,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.compare",
     "service.web.pages.buy_or_rent",
     "service.web.pages.quotes",
+    "service.web.pages.program_new",
     "service.web.pages.programs",
     "service.web.pages.program_plan",
     "service.web.pages.program_pivot",
