@@ -15,6 +15,8 @@ WHICH = "is it the model's size, or the number of tokens?"
 WHICH_OF_TWO = "which is the model's size, and which the number of tokens?"
 GIVEN = frozenset({"tokens", "steps", "samples", "tokens_per_parameter", "flops", "accelerator_hours", "money", "money_at", "budget_usd"})
 """What decides the tokens besides the model's size."""
+MOST_LIKELY_PARAMS = 10**12
+"""Of a bare number below it, beside a stated number of tokens, nobody asks whether it is the size."""
 WHICH_OF_THREE = "what is this number of: dollars, parameters or tokens?"
 
 
@@ -73,7 +75,8 @@ def _question(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str],
     stated = {slot.name: _number(slot) for slot in slots if slot.name in ("params", "tokens")}
     sizes = stated | {name: _number(slot) for slot, name in zip(bare, names, strict=False)}
     tuned = any(slot.name == "tuning" or (slot.name == "method" and slot.value != "pretrain") for slot in slots)
-    both = "params" in sizes and "tokens" in sizes and not model_known and not (tuned and "tokens" in stated)
+    sure = "tokens" in stated and (tuned or ("params" in sizes and sizes["params"] < MOST_LIKELY_PARAMS))
+    both = "params" in sizes and "tokens" in sizes and not model_known and not sure
     return WHICH_OF_TWO if both and sizes["params"] >= sizes["tokens"] else ""
 
 

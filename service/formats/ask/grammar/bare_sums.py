@@ -9,6 +9,8 @@ from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.tokens import Piece
 
 Pieces = Sequence[Piece]
+FALLING = 10
+"""A figure so many times the next one is no number of the same list."""
 MOST_BARE_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
 
@@ -29,6 +31,13 @@ def sum_for(pieces: Pieces) -> Iterator[Slot]:
     figure = figures(pieces)[0]
     if figure.scale in (10**3, 10**6):
         yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
+
+
+def sum_before_count(pieces: Pieces) -> Iterator[Slot]:
+    """Buy at 31k, 400 H100: a sum and a number, where numbers of one list would rise."""
+    usd, count = figures(pieces)
+    if usd.scale == 10**3 and usd.value > FALLING * count.value:
+        yield Slot("bare_sum", plain(usd.value), *_span(pieces[:2]), note="read as dollars")
 
 
 def bare_budget(pieces: Pieces) -> Iterator[Slot]:

@@ -253,7 +253,8 @@ def _hours_priced(said: Slots, time: Duration) -> str:
 
 def _is_summed(said: Slots) -> bool:
     """Whether a number, a time and one price are said, whose product answers what a fleet costs."""
-    return all(len({slot.value for slot in said.all if slot.name == name}) == 1 for name in ("count", "span", "price_per_hour"))
+    times = {slot.value for slot in said.all if slot.name in ("span", "paid_time")}
+    return len(times) == 1 and all(len({slot.value for slot in said.all if slot.name == name}) == 1 for name in ("count", "price_per_hour"))
 
 
 def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> Doubt | None:

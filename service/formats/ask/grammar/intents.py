@@ -92,11 +92,17 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
     several = any(
         len({str(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
     )
+    if (
+        LEVERS in asked
+        and not several
+        and slots.has("accelerator")
+        and slots.has("count", "nodes")
+        and not slots.has("jurisdiction", "ways")
+    ):
+        return "estimate"
     sure_by = slots.has("probability") and slots.has("deadline")
     if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):
         return "compare"
-    if LEVERS in asked and slots.has("accelerator") and slots.has("count", "nodes"):
-        return "estimate"
     if slots.has(*MONEY):
         return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes") else "compare"
     return "estimate"

@@ -339,7 +339,8 @@ def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     found = process.extract(word, vocabulary.spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
     short = len(word) < SHORTEST_CORRECTED  # of a word of four letters only the name of a model is made: lama
     found = [entry for entry in found if not short or (entry[0] in vocabulary.families and len(entry[0]) > len(word))]
-    found = [entry for entry in found if _begins_alike(word, entry[0]) and (says_something(entry[0]) or _is_slip(word, entry[0]))]
+    found = [entry for entry in found if _begins_alike(word, entry[0])]
+    found = [entry for entry in found if says_something(entry[0]) or (entry[1] == 1 and _is_slip(word, entry[0]))]
     least = min((distance for _, distance, _ in found), default=0)
     near = tuple(entry for entry, distance, _ in found if distance == least)
     return near[:1] if len({_meaning(entry) for entry in near}) == 1 else near

@@ -54,6 +54,8 @@ def estimate_request(draft: Draft) -> Request:
     draft.rename("span", "limit", "read as a limit", bare_only=True)
     mfu = draft.one("mfu", "efficiency.mfu")
     hardware = hardware_section(draft)
+    levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
+    draft.slots.taken.update({"objective"} if levers else ())
     return stated(
         model=model_section(draft),
         data=data_section(draft),
@@ -65,7 +67,7 @@ def estimate_request(draft: Draft) -> Request:
         energy=stated(pue=draft.one("pue", "energy.pue"), usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh")),
         overhead=overhead_section(draft),
         schedule=schedule_section(draft),
-        levers=LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"} or None,
+        levers=levers or None,
     )
 
 
