@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import unquote
 
-from service.setting_values import (
-    ALL,
-    LOG_LEVELS,
-    parse_amount,
-    parse_database,
-    parse_fernet_keys,
-    parse_files,
-    parse_flag,
-    parse_host,
-    parse_host_names,
-    parse_level,
-    parse_metrics_key,
-    parse_mirrors,
-    parse_networks,
-    parse_path,
-    parse_providers,
-    parse_rate,
-    parse_redis,
-    parse_signing_secret,
-    parse_size,
-    parse_whole,
-    split_rate,
-)
+from service.setting_specs import SETTING_SPECS, SettingSpec
+from service.setting_values import ALL, parse_fernet_keys, parse_files, parse_host_names, parse_mirrors, parse_networks, split_rate
 
 PREFIX = "OUTLAY_"
 
@@ -79,6 +57,13 @@ class Settings:
     metrics_key: str | None = field(repr=False)
     worker_metrics_port: int | None
     secrets_key: tuple[str, ...] = field(repr=False)
+    oidc_issuer: str | None
+    oidc_client_id: str | None
+    oidc_client_secret: str | None = field(repr=False)
+    oidc_redirect_uri: str | None
+    oidc_team_claim: str
+    oidc_role_claim: str
+    oidc_roles: tuple[str, ...]
 
     @property
     def quota(self) -> tuple[int, int]:
@@ -101,193 +86,14 @@ class Settings:
         """Addresses of mirrors by provider name."""
         return {name.strip(): url for name, _, url in (entry.partition("=") for entry in self.provider_urls)}
 
+    @property
+    def scopes_by_role(self) -> dict[str, tuple[str, ...]]:
+        """Scopes of each role that an OpenID Connect issuer states."""
+        return {name: tuple(scopes.split("+")) for name, _, scopes in (role.rpartition("=") for role in self.oidc_roles)}
+
     def asks(self, provider: str) -> bool:
         """Whether this provider may be fetched."""
         return self.providers == (ALL,) or provider in self.providers
-
-
-@dataclass(frozen=True, slots=True)
-class SettingSpec:
-    """One setting: variable, field, default as shown, description, parser.
-
-    `parse` raises ValueError with a text that states what is expected.
-    """
-
-    env: str
-    field: str
-    default: str
-    help: str
-    parse: Callable[[str], object]
-    compute: Callable[[], str] | None = None
-    secret: bool = False
-
-    def default_text(self) -> str:
-        """The text parsed when the variable is unset: the default, or a value computed for this machine."""
-        return self.compute() if self.compute else self.default
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
-
-
-TEAM_CPU_S_PER_CORE = 40
-"""CPU seconds a minute of each core that one team may use: two thirds, so that a third is left to the others."""
-MIN_CONCURRENCY = 4
-
-
-SETTING_SPECS: tuple[SettingSpec, ...] = (
-    SettingSpec("OUTLAY_HOST", "host", "127.0.0.1", "Address the web server listens on.", parse_host),
-    SettingSpec("OUTLAY_PORT", "port", "8080", "Port the web server listens on.", parse_whole(1, 65535)),
-    SettingSpec("OUTLAY_DATA_DIR", "data_dir", ".outlay", "Directory of all files.", parse_path),
-    SettingSpec(
-        "OUTLAY_DATABASE_URL",
-        "database_url",
-        "",
-        "Database: SQLite, or PostgreSQL in production. Unset: outlay.db in the data directory.",
-        parse_database,
-    ),
-    SettingSpec(
-        "OUTLAY_REDIS_URL",
-        "redis_url",
-        "",
-        "Redis for queue and cache. Unset: queue in the data directory, cache in the process.",
-        parse_redis,
-    ),
-    SettingSpec("OUTLAY_OFFLINE", "offline", "0", "1: never call a price API.", parse_flag),
-    SettingSpec("OUTLAY_PROVIDERS", "providers", ALL, "Price providers to fetch from, with commas between them.", parse_providers),
-    SettingSpec(
-        "OUTLAY_PROVIDER_URLS",
-        "provider_urls",
-        "",
-        "Mirrors in place of providers' own addresses: name=https://…, and so on.",
-        parse_mirrors,
-    ),
-    SettingSpec(
-        "OUTLAY_PRICE_FILES",
-        "price_files",
-        "",
-        "Price sheets and negotiated price books; they have precedence over list prices.",
-        parse_files,
-    ),
-    SettingSpec(
-        "OUTLAY_WEB_WORKERS",
-        "web_workers",
-        "twice the cores",
-        "Web server processes, each with 4 threads.",
-        parse_whole(1, 256),
-        lambda: str(2 * _cores()),
-    ),
-    SettingSpec(
-        "OUTLAY_DRAIN_SECONDS",
-        "drain_seconds",
-        "2",
-        "How long the web server takes connections after SIGTERM while /readyz answers 503: as long as a load balancer needs to see it.",
-        parse_whole(0, 300),
-    ),
-    SettingSpec(
-        "OUTLAY_WORKER_CONCURRENCY",
-        "worker_concurrency",
-        "cores, at most 2",
-        "Jobs one background worker runs at a time.",
-        parse_whole(1, 256),
-        lambda: str(min(2, _cores())),
-    ),
-    SettingSpec("OUTLAY_LOG_LEVEL", "log_level", "info", f"One of {', '.join(LOG_LEVELS)}.", parse_level),
-    SettingSpec(
-        "OUTLAY_RATE_LIMIT", "rate_limit", "600/minute", "Requests that each API key may make; without keys there is no limit.", parse_rate
-    ),
-    SettingSpec(
-        "OUTLAY_TEAM_CPU",
-        "team_cpu",
-        "two thirds of the cores",
-        "CPU seconds that requests of each team may use, such as 80/minute; this and the next three hold where there are keys.",
-        parse_amount,
-        lambda: f"{TEAM_CPU_S_PER_CORE * _cores()}/minute",
-    ),
-    SettingSpec("OUTLAY_TEAM_ESTIMATES", "team_estimates", "20000/minute", "Estimates that each team may ask for.", parse_amount),
-    SettingSpec("OUTLAY_TEAM_ROWS", "team_rows", "300000/minute", "Events and rows of imports that each team may send.", parse_amount),
-    SettingSpec(
-        "OUTLAY_TEAM_CONCURRENCY",
-        "team_concurrency",
-        "twice the cores, at least 4",
-        "Costly requests that each team may run at a time on one machine: batches, searches, fits, plans, imports.",
-        parse_whole(1, 1000),
-        lambda: str(max(MIN_CONCURRENCY, 2 * _cores())),
-    ),
-    SettingSpec(
-        "OUTLAY_TEAM_STORED_ROWS",
-        "team_stored_rows",
-        "100000000",
-        "Events that are stored for each team, also without keys; beyond it new ones are refused.",
-        parse_whole(1, 999_999_999),
-    ),
-    SettingSpec(
-        "OUTLAY_TEAM_STORED_BYTES",
-        "team_stored_bytes",
-        "20GB",
-        "What events and kept results of each team may take, about, also without keys; beyond it new ones are refused.",
-        parse_size,
-    ),
-    SettingSpec(
-        "OUTLAY_IMPORT_CPU_SECONDS",
-        "import_cpu_seconds",
-        "120",
-        "CPU seconds of a worker that one import may take; then it fails, and what it has stored stays.",
-        parse_whole(1, 86_400),
-    ),
-    SettingSpec(
-        "OUTLAY_ALLOW_PRIVATE_WEBHOOKS",
-        "allow_private_webhooks",
-        "0",
-        "1: alerts may go to private networks and this machine, answers to Slack to this machine; by plain http to this machine alone.",
-        parse_flag,
-    ),
-    SettingSpec(
-        "OUTLAY_ALLOWED_HOSTS",
-        "allowed_hosts",
-        "",
-        "Names besides localhost under which the service without API keys may be addressed, with commas between them.",
-        parse_host_names,
-    ),
-    SettingSpec(
-        "OUTLAY_TRUSTED_PROXIES",
-        "trusted_proxies",
-        "",
-        "Addresses or networks of proxies whose X-Forwarded-For is believed, with commas between them.",
-        parse_networks,
-    ),
-    SettingSpec(
-        "OUTLAY_SLACK_SIGNING_SECRET",
-        "slack_signing_secret",
-        "",
-        "Signing secret of the Slack app; unset: the addresses under /slack/ answer 404.",
-        parse_signing_secret,
-        secret=True,
-    ),
-    SettingSpec(
-        "OUTLAY_METRICS_KEY",
-        "metrics_key",
-        "",
-        "Key with which `/metrics` shows figures of all teams' programs, for web server and worker; unset: it shows none.",
-        parse_metrics_key,
-        secret=True,
-    ),
-    SettingSpec(
-        "OUTLAY_WORKER_METRICS_PORT",
-        "worker_metrics_port",
-        "",
-        "Port of a worker's own metrics, where it does not share a machine with a web server that shows them; unset: none.",
-        parse_whole(1, 65535),
-    ),
-    SettingSpec(
-        "OUTLAY_SECRETS_KEY",
-        "secrets_key",
-        "",
-        "Key that stored secrets are sealed with, for all machines of an installation. Unset: the file secrets.key in the data directory.",
-        parse_fernet_keys,
-        secret=True,
-    ),
-)
 
 
 def load_settings(env: Mapping[str, str]) -> Settings:
@@ -299,6 +105,9 @@ def load_settings(env: Mapping[str, str]) -> Settings:
     values = {row.field: _value(row, env.get(row.env, "")) for row in SETTING_SPECS}
     if values["database_url"] is None:
         values["database_url"] = f"sqlite:///{values['data_dir']}/outlay.db"
+    missing = [name for name in ("oidc_client_id", "oidc_redirect_uri") if values["oidc_issuer"] and not values[name]]
+    if missing:
+        raise BadSetting(f"OUTLAY_OIDC_ISSUER is set, so OUTLAY_{missing[0].upper()} must be, too")
     return Settings(**values)  # type: ignore[arg-type]  # each field's type is its row's parse function
 
 

@@ -161,5 +161,58 @@ def parse_fernet_keys(text: str) -> tuple[str, ...]:
     return keys
 
 
+CALLBACK = "/sign-in/callback"
+"""Path that an OpenID Connect issuer leads back to."""
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def parse_issuer(text: str) -> str:
+    """Address of an OpenID Connect issuer, by https, on this machine by http too."""
+    if not _is_page(text) or "?" in text:
+        raise ValueError("an https address without a query, such as https://login.example.com/realms/ours")
+    return text
+
+
+def parse_redirect(text: str) -> str:
+    """Address that an issuer leads back to."""
+    if not (_is_page(text) and text.endswith(CALLBACK)):
+        raise ValueError(f"this service's https address with the path {CALLBACK}, such as https://outlay.example{CALLBACK}")
+    return text
+
+
+def _is_page(text: str) -> bool:
+    found = re.fullmatch(r"(https?)://(\[[0-9a-f:]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~%/-]*)?(\?.*)?", text)
+    return found is not None and (found[1] == "https" or found[2] in _LOOPBACK)
+
+
+def parse_client_id(text: str) -> str:
+    """Id of a client at an issuer (RFC 6749, appendix A.1)."""
+    if not re.fullmatch(r"[\x21-\x7e]{1,200}", text):
+        raise ValueError("up to 200 printable characters without spaces, as the issuer shows it")
+    return text
+
+
+def parse_client_secret(text: str) -> str:
+    """Secret of a client at an issuer."""
+    if not re.fullmatch(r"[\x21-\x7e]{8,200}", text):
+        raise ValueError("8 to 200 printable characters without spaces, as the issuer shows it")
+    return text
+
+
+def parse_claim(text: str) -> str:
+    """Path of a claim: members of objects with points between."""
+    if not re.fullmatch(r"[A-Za-z0-9_:/-]{1,100}(\.[A-Za-z0-9_:/-]{1,100}){0,4}", text):
+        raise ValueError("a claim's name, with points between members of objects, such as realm_access.roles")
+    return text
+
+
+def parse_roles(text: str) -> tuple[str, ...]:
+    """Roles with their scopes."""
+    roles = _parts(text, ",")
+    if not all(re.fullmatch(r"[^,]{1,200}=(read|write|admin)(\+(read|write|admin)){0,2}", role) for role in roles):
+        raise ValueError("each role with its scopes, such as viewer=read,planners=read+write,admins=read+write+admin")
+    return roles
+
+
 def _parts(text: str, separator: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(separator) if part.strip())

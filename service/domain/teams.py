@@ -16,6 +16,8 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 DEFAULT_TEAM = "default"
 """Id and name of the team that everybody belongs to as long as there is no key; a key of this team goes on with its data."""
 TOKEN_PREFIX = "outlay_"  # noqa: S105 - no secret
+PERSON_PREFIX = "p"
+"""What the id of a key begins with that stands for a person of an OpenID Connect issuer: no token has such an id."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
 
 
@@ -50,6 +52,11 @@ class Key:
     def prefix(self) -> str:
         """The part of its token that is no secret: who finds a token knows the key by it."""
         return f"{TOKEN_PREFIX}{self.id}"
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it stands for a person who signs in with an OpenID Connect issuer: it has no secret."""
+        return self.id.startswith(PERSON_PREFIX)
 
     def invalid_reason(self, now: datetime) -> str:
         """Why the key is not good any more; empty while it is."""

@@ -28,6 +28,23 @@ class KeyRows(Database):
             insert_new(connection, teams, [{"id": made, "name": name, "created_at": now}])
             return Team(**connection.execute(select(teams).where(teams.c.name == name)).mappings().one())
 
+    def find_team(self, name: str) -> Team | None:
+        """The team of that name, or None."""
+        return self._find(Team, select(teams).where(teams.c.name == name))
+
+    def put_person(self, person: Key, digest: str) -> None:
+        """Store the key of a person who signs in, in the place of the person's earlier one; `digest` is that of no secret."""
+        stated = {"name": person.name, "scopes": ",".join(person.scopes), "expires_at": person.expires_at, "revoked_at": None}
+        row = {column.name: getattr(person, column.name) for column in api_keys.c if column.name != "digest"} | {"digest": digest}
+        with self._write() as connection:
+            known = connection.execute(select(*_KEY).join(teams).where(api_keys.c.id == person.id)).mappings().first()
+            if known is None:
+                insert_new(connection, api_keys, [row | stated])  # of two sign-ins at once one makes it
+            connection.execute(update(api_keys).where(api_keys.c.id == person.id).values(stated))
+            before = _state(_key(**known)) if known else None
+            after = _state(person if known is None else replace(person, created_at=known["created_at"]))
+            record_change(connection, Change(person.team, "key.sign_in", person.id, before, after), person.created_at)
+
     def create_key(self, key: Key, digest: str) -> None:
         """Store a key of an existing team, and the digest of its secret."""
         row = {column.name: getattr(key, column.name) for column in api_keys.c if column.name != "digest"}

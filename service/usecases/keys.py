@@ -68,6 +68,8 @@ def rotate_key(context: AppContext, key_id: str, overlap: str) -> tuple[Key, str
     if found is None:
         raise NotFound(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
     old, _ = found
+    if old.is_person:
+        raise InvalidRequest(f"{key_id} is a person who signs in with the issuer, and has no key to rotate")
     if reason := old.invalid_reason(now):
         raise InvalidRequest(f"the key {key_id} {reason}; `outlay keys create` makes another")
     until = parse_expiry(overlap, now)
@@ -108,7 +110,8 @@ class Authenticator:
     def __init__(self, context: AppContext, ticks: Callable[[], float] = time.monotonic) -> None:
         self._context = context
         self._ticks = ticks
-        self._needed = self._asked = False
+        self._needed = context.settings.oidc_issuer is not None
+        self._asked = False
         self._ask_again = 0.0
         self._asking = threading.Lock()
         self._noted: dict[str, float] = {}

@@ -24,7 +24,7 @@ def make_team_key(context: AppContext, who: Principal, name: str, scopes: Sequen
     good = [key for key in list_team_keys(context, who) if not key.invalid_reason(context.clock())]
     if any(key.name == name for key in good):
         raise InvalidRequest("a good key of the team has this name; choose another, or rotate that one", "/name")
-    if len(good) >= MAX_KEYS:
+    if sum(not key.is_person for key in good) >= MAX_KEYS:
         raise InvalidRequest(f"the team has {MAX_KEYS} good keys; revoke one first")
     return make_key(context, who.team_name, name, scopes, expires)
 

@@ -23,8 +23,13 @@ def begin_session(context: AppContext, authenticator: Authenticator, api_key: st
     who = authenticator.admit(api_key)
     if who.key is None:
         raise AuthenticationError("This service has no API keys yet, so there is nothing to sign in with.", shown=True)
+    return store_session(context, who.key)
+
+
+def store_session(context: AppContext, key: str) -> tuple[WebSession, str]:
+    """A new session with a key, and its token, which cannot be read later. Raises StoreUnavailable."""
     now, token = context.clock(), secrets.token_urlsafe(_TOKEN_BYTES)
-    session = WebSession(hash_secret(token), who.key, now, now + LONGEST)
+    session = WebSession(hash_secret(token), key, now, now + LONGEST)
     context.store.create_web_session(session)
     return session, token
 

@@ -30,6 +30,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.settings",
     "service.web.pages.alert_rules",
     "service.web.pages.sign_in",
+    "service.web.pages.openid",
 )
 
 

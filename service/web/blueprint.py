@@ -15,7 +15,7 @@ from service.web.rendering import page
 
 blueprint = Blueprint("web", __name__, template_folder=None, static_folder=None)
 
-OPEN_TO_ALL = frozenset({"web.get_asset", "web.show_sign_in", "web.sign_in"})
+OPEN_TO_ALL = frozenset({"web.get_asset", "web.show_sign_in", "web.sign_in", "web.start_openid", "web.finish_openid"})
 """Endpoints that need no session."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "

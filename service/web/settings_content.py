@@ -90,7 +90,8 @@ def _key(key: Key, now: datetime) -> Body:
         "shape": "bad" if reason else "warning" if replaced else "good",
         "state": reason or ("replaced" if replaced else "good"),
         "is_good": not reason,
-        "may_rotate": not reason and not replaced and all(map(principal().may, key.scopes)),
+        "is_person": key.is_person,
+        "may_rotate": not reason and not replaced and not key.is_person and all(map(principal().may, key.scopes)),
         "is_own": key.id == principal().key,
     }
 

@@ -62,6 +62,14 @@ BAD = [
     ("OUTLAY_PROVIDERS", "aws, all", "names of providers"),
     ("OUTLAY_PROVIDER_URLS", "https://mirror", "name=https://"),
     ("OUTLAY_PROVIDER_URLS", "aws=ftp://mirror", "name=https://"),
+    ("OUTLAY_OIDC_ISSUER", "http://login.example.com", "an https address"),
+    ("OUTLAY_OIDC_ISSUER", "https://login.example.com?x", "an https address"),
+    ("OUTLAY_OIDC_REDIRECT_URI", "https://outlay.example/", "/sign-in/callback"),
+    ("OUTLAY_OIDC_REDIRECT_URI", "http://outlay.example/sign-in/callback", "/sign-in/callback"),
+    ("OUTLAY_OIDC_CLIENT_ID", "two words", "printable"),
+    ("OUTLAY_OIDC_TEAM_CLAIM", "a..b", "realm_access.roles"),
+    ("OUTLAY_OIDC_ROLES", "admins=all", "admins=read"),
+    ("OUTLAY_OIDC_ROLES", "admins", "admins=read"),
 ]
 
 
@@ -71,6 +79,18 @@ def test_a_bad_value_is_named_with_what_would_be_right(name: str, value: str, ri
     with pytest.raises(BadSetting, match=right) as caught:
         load_settings({name: value})
     assert f"{name}={value!r}" in str(caught.value)
+
+
+def test_an_issuer_needs_a_client_and_a_way_back() -> None:
+    """The first that is missing is named; roles have their scopes."""
+    env = {"OUTLAY_OIDC_ISSUER": "https://login.example.com/realms/ours"}
+    with pytest.raises(BadSetting, match="OUTLAY_OIDC_CLIENT_ID must be"):
+        load_settings(env)
+    env |= {"OUTLAY_OIDC_CLIENT_ID": "outlay"}
+    with pytest.raises(BadSetting, match="OUTLAY_OIDC_REDIRECT_URI must be"):
+        load_settings(env)
+    env |= {"OUTLAY_OIDC_REDIRECT_URI": "https://outlay.example/sign-in/callback", "OUTLAY_OIDC_ROLES": "a=b=read, leads=read+write"}
+    assert load_settings(env).scopes_by_role == {"a=b": ("read",), "leads": ("read", "write")}
 
 
 @pytest.mark.parametrize(

@@ -64,14 +64,19 @@ def form_token() -> str:
 
 def sign_in(api_key: str) -> tuple[str, datetime]:
     """Begin a session: its token, and when it ends. Raises AuthenticationError, HttpError 429, and StoreUnavailable."""
-    _check_attempts()
+    check_attempts()
     try:
         session, token = begin_session(auth.app_context(), auth.authenticator(), api_key)
     except AuthenticationError:
-        metrics.count(KEYS_REFUSED, "invalid")
-        auth.count_attempts(_attempts(), ATTEMPT_WINDOW_S, 1)
+        count_failed()
         raise
     return token, session.expires_at
+
+
+def count_failed() -> None:
+    """Count a failed attempt of the present address."""
+    metrics.count(KEYS_REFUSED, "invalid")
+    auth.count_attempts(_attempts(), ATTEMPT_WINDOW_S, 1)
 
 
 def sign_out(*, everywhere: bool) -> None:
@@ -104,7 +109,8 @@ def _form_token(token: str) -> str:
     return hmac.new(token.encode(), _PURPOSE, hashlib.sha256).hexdigest()
 
 
-def _check_attempts() -> None:
+def check_attempts() -> None:
+    """Raise HttpError 429 for an address with too many failed attempts to sign in."""
     failed, left_s = auth.count_attempts(_attempts(), ATTEMPT_WINDOW_S, 0)
     if failed >= ATTEMPTS:
         raise HttpError(429, "Too many attempts to sign in from this address.", headers={"Retry-After": str(max(1, round(left_s)))})

@@ -89,6 +89,30 @@ class TestKeys:
         with pytest.raises(IntegrityError):
             store.create_key(replace(key, id="f" * 16), key.id * 4)
 
+    def test_a_person_who_signs_in_again_is_the_same_key(self, store: Store) -> None:
+        """With the name, scopes and end of the last time; a revocation of before does not hold."""
+        made = key_of(store)
+        person = replace(made, id="p" + "A" * 15, scopes=("read",))
+        store.put_person(person, "1" * 64)
+        store.revoke_key(person.id, NOW)
+        store.put_person(replace(person, name="ada", scopes=("read", "write"), created_at=LATER, expires_at=LATER), "2" * 64)
+        found = store.find_key(person.id)
+        assert found == (replace(person, name="ada", scopes=("read", "write"), expires_at=LATER), "1" * 64)
+        assert found[0].is_person
+        assert not made.is_person
+
+    def test_a_person_who_signs_in_twice_at_once_is_one_key(self, store: Store) -> None:
+        """Both sign-ins succeed."""
+        person = replace(key_of(store), id="p" + "B" * 15)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda number: store.put_person(person, f"{number}" * 64), range(4)))
+        assert [key.id for key in store.keys() if key.is_person] == [person.id]  # noqa: SIM118 - no dictionary
+
+    def test_a_team_is_found_by_its_name(self, store: Store) -> None:
+        """One that is not there is not made."""
+        made = store.team("vision", NOW)
+        assert (store.find_team("vision"), store.find_team("speech")) == (made, None)
+
     def test_a_service_has_keys_from_the_first_one_on(self, store: Store) -> None:
         """A revoked one counts: taking the last key back does not open the doors."""
         assert not store.any_key()

@@ -26,6 +26,7 @@ HIDING_PLACES = {
     "OUTLAY_REDIS_URL": "redis://:{}@127.0.0.1:1/0",
     "OUTLAY_PROVIDER_URLS": "vast=https://user:{}@127.0.0.1:1/offers",
     "OUTLAY_SLACK_SIGNING_SECRET": "{}",
+    "OUTLAY_OIDC_CLIENT_SECRET": "{}",
     "OUTLAY_METRICS_KEY": "{}",
     "OUTLAY_SECRETS_KEY": f"{'B' * 43}=,{{}}{'A' * 11}=",
     "LAMBDA_API_KEY": "{}",
