@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page
 
 from service.config import Settings, to_env
 from service.container import build_context
+from service.formats.documents.charts import DARK_INK
 from service.web.program_tabs import TABS
 from tests.conftest import DEADLINE_S, wait_for
 from tests.contract.scenarios.test_scenario_ends import work
@@ -169,14 +170,46 @@ def test_changes_worth_making_come_when_they_are_looked_at(service: str, browser
         assert seen.page.locator(".sentence").inner_text().startswith("About $")
 
 
-def test_pictures_are_drawn(service: str, browser: Browser) -> None:
-    """Each with its figures as a table behind it."""
+def test_charts_answer(service: str, browser: Browser) -> None:
+    """A point says what it is and leads to its row; the chart follows the scheme, and has the picture's name."""
     with view(browser) as seen:
+        seen.open(f"{service}/compare?{COMPARISON}")
+        page, chart = seen.page, seen.page.locator(".chart")
+        page.locator("figure").scroll_into_view_if_needed()
+        chart.locator("svg").wait_for()
+        chart.evaluate("chart => chart.scrollIntoView({block: 'center'})")
+        assert chart.get_attribute("aria-label") == page.locator("picture img").get_attribute("alt")
+        assert not page.locator("picture").is_visible()
+        point = chart.locator(".mark-symbol.role-mark path").first
+        point.hover()
+        assert "H100" in page.locator(".tip").inner_text()
+        page.keyboard.press("Escape")
+        assert not page.locator(".tip").is_visible()
+        point.click()
+        page.wait_for_function("document.querySelector('tr:target')?.innerText.includes('H100')")
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function("ink => document.querySelector('.chart text').getAttribute('fill') === ink", arg=DARK_INK)
+        assert seen.said == []
+
+
+def test_a_picture_stays_where_its_chart_cannot_be_drawn(service: str, browser: Browser) -> None:
+    """Without the bundle."""
+    with view(browser) as seen:
+        seen.page.route("**/vega.js*", lambda route: route.abort())
+        seen.open(f"{service}/estimate?{RUN}")
+        seen.page.locator("figure").first.scroll_into_view_if_needed()
+        seen.page.wait_for_load_state("networkidle")
+        assert seen.page.locator("picture").first.is_visible()
+        assert seen.page.locator(".chart").count() == 0
+
+
+def test_pictures_are_drawn(service: str, browser: Browser) -> None:
+    """Without scripts, each with its figures as a table behind it."""
+    with view(browser, scripts=False) as seen:
         seen.open(f"{service}/estimate?{RUN}")
         for figure in seen.page.locator("figure").all():
             figure.scroll_into_view_if_needed()
-            seen.page.wait_for_function("image => image.complete", arg=figure.locator("img").element_handle())
-            assert figure.locator("img").evaluate("image => image.naturalWidth") > 0
+            figure.locator("img").evaluate("image => image.decode()")
             assert figure.locator("table tbody tr").count() > 1
 
 
@@ -224,6 +257,10 @@ def test_trials_are_followed_to_their_end(service: str, settings: Settings, brow
         page.get_by_text("Less than 1% to keep to the budget").wait_for()
         assert page.evaluate("window.same")
         assert "budget_usd=1" in page.url
+        page.get_by_role("slider", name="Budget").focus()
+        page.keyboard.press("End")
+        page.get_by_text("At least 99% to keep to the budget").or_(page.get_by_text("About 99% to keep to the budget")).wait_for()
+        assert page.evaluate("document.activeElement.type") == "range"
         assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
         assert seen.said == []
 

@@ -37,7 +37,7 @@ export async function draw(picture) {
     await image.decode().catch(() => null);
     narrow(specification, image);
     const made = await embed(place, specification, OPTIONS);
-    place.querySelector("svg").setAttribute("aria-hidden", "true"); // its place has the name, the table has the figures
+    name(place, image.alt);
     if (picture.isConnected) {
       before?.made.finalize();
       before?.place.remove();
@@ -62,12 +62,17 @@ function narrow(specification, image) {
   }
 }
 
-/** Where a view is drawn: as wide as its picture, with the same name. */
+/** Give a view the name of its picture, in the place of Vega's. The table has the figures. */
+function name(place, words) {
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", words);
+  place.querySelector("svg").setAttribute("aria-hidden", "true");
+}
+
+/** Where a view is drawn: as wide as its picture. */
 function placeOf(image) {
   const place = document.createElement("div");
   place.className = "chart";
-  place.setAttribute("role", "img");
-  place.setAttribute("aria-label", image.alt);
   place.style.setProperty("max-width", `${image.getAttribute("width")}px`);
   return place;
 }
