@@ -287,7 +287,7 @@ class ScheduleSchema(Schema):
     """When it runs."""
 
     start = Day(allow_none=True, description="First day")
-    deadline = Day(allow_none=True, description="Day on which it must be done")
+    deadline = Day(allow_none=True, description="Day on which it must be done; without a start it counts from today")
     queue_hours = NotNegative(maximum=100_000, description="Time in the queue before the run [h]")
     maintenance_hours_per_week = NotNegative(maximum=167, description="Time a week in which the machine does not work [h]")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from service.context import AppContext
@@ -45,7 +46,7 @@ def resolve_settings(
         "energy": resolve_energy(
             request.get("energy", {}), accelerator, price, notes, power_share(accelerator, request.get("hardware", {}))
         ),
-        "schedule": resolve_schedule(request.get("schedule", {}), notes),
+        "schedule": resolve_schedule(request.get("schedule", {}), context.clock().date(), notes),
         "billing": _billing(price),
     }
 
@@ -184,11 +185,12 @@ def _region(given: Section, price: Price | None, notes: AssumptionLog) -> Region
     return region
 
 
-def resolve_schedule(given: Section, notes: AssumptionLog) -> Schedule:
-    """Start, deadline, queue and maintenance. Raises InvalidRequest for a deadline before the start or without a start."""
+def resolve_schedule(given: Section, today: date, notes: AssumptionLog) -> Schedule:
+    """Start, deadline, queue and maintenance; a deadline alone counts from today. Raises InvalidRequest for one before the start."""
     start, deadline = given.get("start"), given.get("deadline")
     if deadline is not None and start is None:
-        raise InvalidRequest("a deadline needs a start to count from", "/schedule/start")
+        start = today
+        notes.assume("schedule.start", start.isoformat(), "today: a deadline is stated and no start")
     if start is not None and deadline is not None and deadline < start:
         raise InvalidRequest(f"the deadline {deadline} is before the start {start}", "/schedule/deadline")
     return Schedule(start, deadline, **_section(given, "schedule", ("queue_hours", "maintenance_hours_per_week"), notes))

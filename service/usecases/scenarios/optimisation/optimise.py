@@ -190,7 +190,7 @@ def _goal(context: AppContext, request: ScenarioRequest) -> dict[str, Any]:
         "min_deadline_probability": constraints.get("min_deadline_probability"),
         "max_cost_usd": constraints.get("max_cost_usd"),
         "overhead_share": overhead.evaluation + overhead.debugging + overhead.reruns,
-        "queue_hours": resolve_schedule({**schedule, "start": earliest, "deadline": None}, AssumptionLog()).queue_hours,
+        "queue_hours": resolve_schedule({**schedule, "start": earliest, "deadline": None}, earliest, AssumptionLog()).queue_hours,
     }
 
 

@@ -127,16 +127,22 @@ class TestWhatIsBeside:
         assert (stated.warnings, noted(stated)) == ([], {})
 
     def test_a_calendar_needs_its_days_in_order(self) -> None:
-        """A deadline counts from a start and may be the same day."""
-        first, last = date(2027, 1, 4), date(2027, 6, 30)
+        """A deadline may be the day of the start."""
+        today, first, last = date(2026, 11, 23), date(2027, 1, 4), date(2027, 6, 30)
         given = {"start": first, "deadline": last, "queue_hours": 24.0, "maintenance_hours_per_week": 4.0}
-        assert run_settings.resolve_schedule(given, AssumptionLog()) == Schedule(first, last, 24, 4)
-        assert run_settings.resolve_schedule({"start": first, "deadline": first}, AssumptionLog()).deadline == first
-        assert run_settings.resolve_schedule({}, AssumptionLog()) == Schedule(None, None, 0, 0)
-        assert pointer_of(lambda: run_settings.resolve_schedule({"deadline": last}, AssumptionLog())) == "/schedule/start"
-        assert (
-            pointer_of(lambda: run_settings.resolve_schedule({"start": last, "deadline": first}, AssumptionLog())) == "/schedule/deadline"
-        )
+        assert run_settings.resolve_schedule(given, today, AssumptionLog()) == Schedule(first, last, 24, 4)
+        assert run_settings.resolve_schedule({"start": first, "deadline": first}, today, AssumptionLog()).deadline == first
+        assert run_settings.resolve_schedule({}, today, AssumptionLog()) == Schedule(None, None, 0, 0)
+        for unordered in ({"start": last, "deadline": first}, {"deadline": date(2026, 11, 22)}):
+            assert pointer_of(lambda given=unordered: run_settings.resolve_schedule(given, today, AssumptionLog())) == "/schedule/deadline"
+
+    def test_a_deadline_alone_counts_from_today(self) -> None:
+        """And says so."""
+        today, last = date(2026, 11, 23), date(2027, 6, 30)
+        notes = AssumptionLog()
+        found = run_settings.resolve_schedule({"deadline": last}, today, notes)
+        assert (found.start, found.deadline) == (today, last)
+        assert noted(notes)["schedule.start"] == "2026-11-23"
 
 
 class TestEnergy:
