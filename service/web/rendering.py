@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from service.api.http import sessions
 from service.domain.quantities import Range
 from service.formats import headline
+from service.formats.reading_order import in_order
 from service.web.assets import asset_address
 from service.web.forms import label_of
 
@@ -33,10 +34,10 @@ SECTIONS = (
 
 
 def page(template: str, status: int = 200, **content: Any) -> Response:
-    """A page as response. All text of `content` is escaped."""
+    """A page as response. All text of `content` is escaped, and none turns the order around in which the rest is read."""
     session = {"form_token": sessions.form_token(), "signed_in": bool(sessions.form_token())}
     text = environment().get_template(template).render(**content, **session, sections=SECTIONS, path=request.path)
-    return Response(text, status, content_type=HTML)
+    return Response(in_order(text), status, content_type=HTML)
 
 
 def moment(at: datetime) -> str:

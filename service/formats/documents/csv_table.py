@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
+from service.formats.reading_order import in_order
+
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -15,7 +17,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> b
     writer = csv.DictWriter(out, columns)
     writer.writeheader()
     writer.writerows({column: escape_formula(value) for column, value in row.items()} for row in rows)
-    return out.getvalue().encode()
+    return in_order(out.getvalue()).encode()
 
 
 def escape_formula(value: object) -> object:

@@ -8,6 +8,8 @@ from datetime import date, datetime
 
 from icalendar import Calendar, Event
 
+from service.formats.reading_order import in_order
+
 PRODUCER = "-//Outlay//training program//EN"
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:outlay:program")
 
@@ -17,7 +19,7 @@ def write_calendar(name: str, created_at: datetime, events: Iterable[Event]) -> 
     calendar = Calendar()
     calendar.add("prodid", PRODUCER)
     calendar.add("version", "2.0")
-    calendar.add("x-wr-calname", name)
+    calendar.add("x-wr-calname", in_order(name))
     for event in events:
         event.add("dtstamp", created_at)
         calendar.add_component(event)
@@ -31,11 +33,11 @@ def make_event(identity: str, summary: str, start: date, category: str, text: st
     """
     event = Event()
     event.add("uid", str(uuid.uuid5(NAMESPACE, identity)))
-    event.add("summary", summary)
+    event.add("summary", in_order(summary))
     event.add("dtstart", start)
     if end is not None:
         event.add("dtend", end)
     event.add("categories", [category])
     event.add("transp", "TRANSPARENT")
-    event.add("description", text)
+    event.add("description", in_order(text))
     return event

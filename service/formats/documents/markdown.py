@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from service.formats.documents.sections import DocumentSection, DocumentTable
+from service.formats.reading_order import in_order
 
 # Characters of markup: HTML, links, emphasis, code, the end of a cell.
 _MARKUP = re.compile(r"([\\`*_\[\]<>|])")
@@ -19,11 +20,11 @@ def write_markdown(head: Sequence[str], sections: Iterable[DocumentSection], foo
 
 def escape(text: str) -> str:
     """Text on one line without markup."""
-    return _MARKUP.sub(r"\\\1", _BREAKS.sub(" ", text).strip())
+    return _MARKUP.sub(r"\\\1", _BREAKS.sub(" ", in_order(text)).strip())
 
 
 def _section(section: DocumentSection) -> str:
-    parts = [f"## {section.title}"]
+    parts = [f"## {escape(section.title)}"]
     if section.listed:
         parts.append("\n".join(f"- {escape(sentence)}" for sentence in section.listed))
     return "\n\n".join([*parts, *map(_table, section.tables)])

@@ -9,12 +9,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from service.formats.reading_order import in_order
+
 STYLES = {"program": "page.css", "procurement": "pack.css", "report": "report.css", "result": "result.css"}
 
 
 def render_page(template: str, style: str, content: dict[str, Any]) -> bytes:
     """A page in UTF-8. All text of `content` is escaped."""
-    return _environment().get_template(template).render(**content, style=style, policy=content_policy(style)).encode()
+    return in_order(_environment().get_template(template).render(**content, style=style, policy=content_policy(style))).encode()
 
 
 @cache

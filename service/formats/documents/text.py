@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from service.formats.reading_order import in_order
+
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -47,5 +49,5 @@ def text(value: object) -> str:
 
 
 def xml_text(value: str) -> str:
-    """Text without the characters that XML does not have, such as U+FFFE: parsers of SVG and of workbooks refuse them."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+    """Text without the characters that XML does not have, such as U+FFFE: parsers of SVG and of workbooks refuse them; in reading order."""
+    return in_order(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value))

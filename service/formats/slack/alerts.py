@@ -9,6 +9,7 @@ from slack_sdk.models.blocks import Block, ButtonElement, HeaderBlock, ImageBloc
 
 from service.domain.quantities import Range
 from service.formats.headline import money, money_range
+from service.formats.reading_order import in_order
 from service.formats.slack.blocks import ALTERNATIVE_TEXT, FALLBACK, SECTION, button, button_row, escaped
 from service.formats.slack.references import GATE, REPORT, Reference
 
@@ -53,4 +54,4 @@ def _figures(figures: Mapping[str, Any]) -> list[PlainTextObject]:
 
 
 def _plain(text: str) -> PlainTextObject:
-    return PlainTextObject(text=text, emoji=False)
+    return PlainTextObject(text=in_order(text), emoji=False)

@@ -18,6 +18,7 @@ from slack_sdk.models.blocks import (
 )
 
 from service.formats.headline import money_range
+from service.formats.reading_order import in_order
 from service.formats.slack.cards import Card
 
 Message = dict[str, Any]
@@ -103,7 +104,7 @@ def bold(text: str) -> str:
 
 def escaped(text: str, most: int) -> str:
     """The text with Slack's control characters escaped, at most so long: `<!channel>` in a name would notify everybody."""
-    parts = [_ESCAPES.get(character, character) for character in text]
+    parts = [_ESCAPES.get(character, character) for character in in_order(text)]
     while sum(map(len, parts)) > most:
         parts = [*parts[: max(len(parts) * 9 // 10 - 1, 0)], "…"]
     return "".join(parts)

@@ -27,6 +27,7 @@ from service.formats.documents.procurement.sections import (
 )
 from service.formats.documents.procurement.words import COLOURS, certainty, curve_finding, grid_title, title, verdict_sentence
 from service.formats.documents.sections import DocumentTable
+from service.formats.reading_order import in_order
 
 TEMPLATE = "templates/pack.typ"
 LONGEST = 500
@@ -39,7 +40,8 @@ NAME = 48
 def write(answer: Answer) -> bytes:
     """The two pages."""
     template = files("service.formats.documents").joinpath(TEMPLATE).read_bytes()
-    return typst.compile(template, format="pdf", ignore_system_fonts=True, sys_inputs={"pack": json.dumps(content(answer))})
+    text = in_order(json.dumps(content(answer), ensure_ascii=False))
+    return typst.compile(template, format="pdf", ignore_system_fonts=True, sys_inputs={"pack": text})
 
 
 def content(answer: Answer) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from service.formats.documents.charts import svg
 from service.formats.documents.report.charts import report_charts
 from service.formats.documents.report.sections import HEALTH_TITLES, footer, sections, subtitle, tiles, title
 from service.formats.documents.sections import DocumentSection, DocumentTable
+from service.formats.reading_order import in_order
 
 TEMPLATE = "templates/report.typ"
 MOST_ROWS = 60
@@ -30,7 +31,8 @@ WRAPPED = 26
 def write(report: Mapping[str, Any]) -> bytes:
     """The pages."""
     template = files("service.formats.documents").joinpath(TEMPLATE).read_bytes()
-    return typst.compile(template, format="pdf", ignore_system_fonts=True, sys_inputs={"report": json.dumps(_content(report))})
+    text = in_order(json.dumps(_content(report), ensure_ascii=False))
+    return typst.compile(template, format="pdf", ignore_system_fonts=True, sys_inputs={"report": text})
 
 
 def _content(report: Mapping[str, Any]) -> dict[str, Any]:
