@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from service.domain.errors import StoreFull, StoreReadOnly, StoreUnavailable
 from service.store.hang_guard import HangGuard
+from service.store.ping import Ping
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -136,7 +136,7 @@ class Database:
 
     def __init__(self, database_url: str) -> None:
         self._closed = False
-        self._ping = _Ping(self._select_one)
+        self._ping = Ping(self._select_one)
         self._guard = HangGuard(self._ping.within)
         self.engine = self._ping_engine = make_engine(database_url)
         if self.engine.dialect.name == "postgresql":
@@ -271,29 +271,3 @@ def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]])
 def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """An insert with ON CONFLICT; SQLAlchemy has one for each database."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
-
-
-class _Ping:
-    """Runs a query that may hang in a thread and waits for it for a limited time; one at a time."""
-
-    def __init__(self, ask: Callable[[], Any]) -> None:
-        self._ask = ask
-        self._busy = threading.Lock()
-
-    def within(self, timeout_s: float) -> bool:
-        if not self._busy.acquire(timeout=timeout_s):
-            return False
-        answered = threading.Event()
-        asker = threading.Thread(target=self._run, args=(answered,), name="store-ping", daemon=True)
-        asker.start()
-        asker.join(timeout_s)
-        return answered.is_set()
-
-    def _run(self, answered: threading.Event) -> None:
-        try:
-            self._ask()
-            answered.set()
-        except StoreUnavailable:
-            return
-        finally:
-            self._busy.release()

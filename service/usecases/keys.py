@@ -25,6 +25,8 @@ LAST_USE_S = 300.0
 """Each process notes the use of a key this often at most [s]."""
 KEY_CACHE_S = 1.0
 """Time until a revocation, or the first key, is known in every process [s]."""
+OUTAGE_KEY_S = 30.0
+"""How long a key that was read holds where the database cannot be read [s]: for what needs no database, and nothing else is answered."""
 OUTAGE_RETRY_S = 5.0
 """Pause after the database could not be read [s]."""
 CACHED_KEYS = 1000
@@ -105,7 +107,7 @@ def hash_secret(secret: str) -> str:
 
 
 class Authenticator:
-    """Authenticates tokens in one process; cached keys are at most `KEY_CACHE_S` old."""
+    """Authenticates tokens in one process; cached keys are at most `KEY_CACHE_S` old, `OUTAGE_KEY_S` while the database cannot be read."""
 
     def __init__(self, context: AppContext, ticks: Callable[[], float] = time.monotonic) -> None:
         self._context = context
@@ -115,7 +117,8 @@ class Authenticator:
         self._ask_again = 0.0
         self._asking = threading.Lock()
         self._noted: dict[str, float] = {}
-        self._find = lru_cache(CACHED_KEYS)(self._look_up)
+        self._read: dict[str, tuple[float, tuple[Key, str]]] = {}
+        self._find_now = lru_cache(CACHED_KEYS)(self._look_up)
 
     def needs_keys(self) -> bool:
         """Whether any key exists: then every request needs one.
@@ -141,7 +144,7 @@ class Authenticator:
 
     def admit_key(self, key_id: str) -> Principal:
         """Principal of a key whose holder was admitted before. Raises AuthenticationError where it is not good any more."""
-        found = self._find(key_id, int(self._ticks() / KEY_CACHE_S))
+        found = self._find(key_id)
         if found is None:
             raise AuthenticationError("This API key is not known.", shown=True)
         return self._principal(found[0])
@@ -165,16 +168,35 @@ class Authenticator:
 
     def _known(self, token: str) -> Key:
         parts = _TOKEN.fullmatch(token)
-        found = self._find(parts[1], int(self._ticks() / KEY_CACHE_S)) if parts else None
+        found = self._find(parts[1]) if parts else None
         key, digest = found or (None, _NO_DIGEST)
         good = hmac.compare_digest(digest, hash_secret(parts[2] if parts else ""))
         if key is None or not good:
             raise AuthenticationError("This API key is not known.", shown=True)
         return key
 
+    def _find(self, key_id: str) -> tuple[Key, str] | None:
+        """The key of that id and its digest. Raises StoreUnavailable where it cannot be read, nor was in the last `OUTAGE_KEY_S`."""
+        ticks = self._ticks()
+        try:
+            return self._find_now(key_id, int(ticks / KEY_CACHE_S))
+        except StoreUnavailable:
+            read_at, known = self._read.get(key_id, (-math.inf, None))
+            if ticks - read_at > OUTAGE_KEY_S:
+                raise
+            return known
+
     def _look_up(self, key_id: str, period: int) -> tuple[Key, str] | None:
         del period  # an entry counts for its period and is never asked for again
-        return self._context.store.find_key(key_id)
+        ticks = self._ticks()
+        found = self._context.store.find_key(key_id)
+        if found is None:
+            self._read.pop(key_id, None)
+            return None
+        if len(self._read) >= CACHED_KEYS:
+            self._read.clear()
+        self._read[key_id] = ticks, found
+        return found
 
     def _ask(self) -> None:
         wait_s = KEY_CACHE_S

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -32,7 +33,7 @@ Start = Callable[..., "Server"]
 class Server:
     """A gunicorn process on a loopback port of its own."""
 
-    def __init__(self, folder: Path, workers: int, threads: int, drain_s: float, wait_s: float) -> None:
+    def __init__(self, folder: Path, workers: int, threads: int, drain_s: float, wait_s: float, own_thread: str = "") -> None:
         self.port = free_port()
         self.folder = folder
         metrics = folder / "metrics"
@@ -46,7 +47,11 @@ class Server:
         ]
         self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
         self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}", f"--config={folder / 'hooks.py'}"]
-        (folder / "hooks.py").write_text(f"def post_fork(server, worker):\n    worker.drain_s, worker.wait_s = {drain_s}, {wait_s}\n")
+        (folder / "hooks.py").write_text(
+            f"def post_fork(server, worker):\n    worker.drain_s, worker.wait_s = {drain_s}, {wait_s}\n"
+            "from service.api.http.web_worker import gunicorn_worker\n"
+            f"gunicorn_worker.OWN_THREAD_PATHS += ({own_thread.encode()!r},)\n"
+        )
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -110,8 +115,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers and stops them at the end."""
     servers: list[Server] = []
 
-    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0, wait_s: float = PATIENCE_S) -> Server:
-        servers.append(Server(tmp_path, workers, threads, drain_s, wait_s))
+    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0, wait_s: float = PATIENCE_S, own_thread: str = "") -> Server:
+        servers.append(Server(tmp_path, workers, threads, drain_s, wait_s, own_thread))
         return servers[-1]
 
     yield begin
@@ -220,6 +225,28 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators_and_slack(sta
         is_problem(server.send(head("POST", "/slack/commands", "Content-Length: 2", "Expect: 100-continue"), b"{}"), 503)
         release.write_text("go")
         assert [answer_on(connection)[0] for connection in held] == [200] * len(held)
+
+
+def test_the_queue_of_a_path_with_a_thread_of_its_own_is_bounded(start: Start) -> None:
+    """Beyond it requests get a 503 with Retry-After at once; other paths are answered, and what waits is served."""
+    server, too_many = start(own_thread="/v1/probe/hold"), 5
+    for pipe in ("entered", "release"):
+        os.mkfifo(server.folder / pipe)
+    with ExitStack() as open_connections:
+        held = [open_connections.enter_context(server.connect()) for _ in range(QUEUED_PER_THREAD + too_many)]
+        for connection in held:
+            connection.sendall(head("GET", "/v1/probe/hold"))
+        eventually(lambda: len(select.select(held, [], [], 0)[0]) == too_many)
+        refused = select.select(held, [], [], 0)[0]
+        for connection in refused:
+            refusal = answer_on(connection)
+            is_problem(refusal, 503)
+            assert refusal[1]["Retry-After"] == "1"
+        assert [server.get(path)[0] for path in ("/healthz", "/v1/probe/items")] == [200] * 2
+        for _ in range(QUEUED_PER_THREAD):
+            assert (server.folder / "entered").read_text() == "here"
+            (server.folder / "release").write_text("go")
+        assert {answer_on(connection)[0] for connection in held if connection not in refused} == {200}
 
 
 def test_a_request_that_waits_too_long_for_a_thread_is_refused(start: Start) -> None:

@@ -172,7 +172,9 @@ def _on_http_exception(error: HTTPException) -> Response | HTTPException:
 
 
 def _on_store_unavailable(error: Exception) -> Response:
-    _log.error("the database cannot be used", exc_info=error)
+    # One line without traceback: there is one for each request of an outage. Below the first line SQLAlchemy quotes the statement.
+    reason = str(error).partition("\n")[0]
+    _log.error("the database cannot be used", extra={"fields": {"error": type(error).__name__, "reason": reason}})
     message: str = getattr(error, "public_message", "The database cannot be reached right now; try again.")
     return problem(503, message, headers={"Retry-After": str(RETRY_AFTER_S)})
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
 
 DEADLINE_S = 0.1
-"""How long an answer waits for the database; what all processes counted takes up to another tenth of a second."""
+"""How long an answer waits for the database, the first one to find that it hangs; what all processes counted takes as long again."""
 
 MAX_TEAMS = 200
 """Teams whose work is shown."""
@@ -56,13 +56,14 @@ class MetricsPage:
         return Response(generate_latest(counted.registry()) + generate_latest(shown), content_type=CONTENT_TYPE_LATEST)
 
     def _readings(self, *, with_programs: bool) -> Iterator[Measurement]:
-        """What could be read until the deadline, else what was read before."""
+        """What could be read until the deadline, else what was read before; nothing is waited for while the database does not answer."""
         deadline = time.monotonic() + DEADLINE_S
         wanted = [self._open, self._keyed] if with_programs else [self._open]
         asked = [(reading, reading.refresh()) for reading in wanted]
-        yield Measurement(m.DATABASE_UP, (), self._context.store.ping(DEADLINE_S))
+        answers = self._context.store.ping(DEADLINE_S)
+        yield Measurement(m.DATABASE_UP, (), answers)
         for reading, done in asked:
-            done.wait(max(0.0, deadline - time.monotonic()))
+            done.wait(max(0.0, deadline - time.monotonic()) if answers else 0.0)
             newest = reading.newest()
             if newest is not None:
                 yield from newest[0]

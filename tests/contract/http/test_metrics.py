@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -227,6 +228,20 @@ def test_a_hung_database_is_told_with_what_was_read_before(postgres_url: str, se
     assert one(shown, "outlay_jobs_oldest_waiting_seconds") == 0
     assert one(shown, "outlay_reading_age_seconds") > 0
     assert one(shown, "outlay_disk_free_bytes") > 0
+
+
+def test_nothing_is_waited_for_while_the_database_does_not_answer(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long an answer may take; the last reading is shown."""
+    store, hangs = context_of(app).store, threading.Event()
+    client = app.test_client()
+    wait_for(lambda: "outlay_jobs_oldest_waiting_seconds" in values(client), "a first reading")
+    monkeypatch.setattr(store, "ping", lambda _timeout_s: False)
+    monkeypatch.setattr(store, "last_beat", hangs.wait)
+    monkeypatch.setattr(page, "DEADLINE_S", 3600.0)
+    shown = values(client)
+    hangs.set()
+    assert one(shown, "outlay_database_up") == 0
+    assert one(shown, "outlay_jobs_oldest_waiting_seconds") == 0
 
 
 def test_program_figures_name_what_they_are_of() -> None:

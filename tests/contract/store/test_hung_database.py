@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
 
+from service import create_app
+from service.api.resources.training.estimate import EXAMPLE
+from service.config import Settings
 from service.domain.errors import StoreUnavailable
 from service.store import Store, hang_guard, watched_connection
+from service.usecases import keys
+from service.usecases.keys import make_key
 from tests.conftest import wait_for
 from tests.support.freezing_proxy import FreezingProxy
 
@@ -61,3 +67,26 @@ def test_a_pool_that_is_used_up_is_no_hung_database(store: Store) -> None:
         for _ in range(15):
             stack.enter_context(store.engine.connect())
         assert store.ping(3.0)
+
+
+def test_a_key_goes_on_with_estimates_while_the_database_hangs(
+    proxy: FreezingProxy, postgres_url: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was read before; what needs the database is refused."""
+    monkeypatch.setattr(watched_connection, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(hang_guard, "PING_S", 0.3)
+    settings.data_dir.mkdir()
+    app = create_app(replace(settings, database_url=proxy.url(postgres_url)))
+    context = app.extensions["context"]
+    with closing(context.store) as store:
+        store.migrate()
+        _, token = make_key(context, "vision", "ci", ["read"], "90d")
+        client, bearer = app.test_client(), {"Authorization": f"Bearer {token}"}
+        assert client.post("/v1/estimate", json=EXAMPLE, headers=bearer).status_code == 200
+        monkeypatch.setattr(keys, "KEY_CACHE_S", 1e-6)
+        proxy.freeze()
+        answers = [client.post("/v1/estimate", json=EXAMPLE, headers=bearer).status_code for _ in range(3)]
+        tracked = client.get("/v1/track/programs", headers=bearer).status_code
+        proxy.thaw()
+        wait_for(lambda: client.get("/v1/track/programs", headers=bearer).status_code == 200, "the database to be used again")
+    assert (answers, tracked) == ([200] * 3, 503)

@@ -26,6 +26,7 @@ from service.api.resources.tracking.alerts import RULE_EXAMPLE
 from service.config import Settings, load_settings
 from service.domain.errors import StoreUnavailable
 from service.domain.teams import SCOPES
+from service.usecases import keys
 from service.usecases.audit import check_trail
 from service.usecases.keys import hash_secret, make_key
 from tests.contract.doors import House, house, is_problem, key_id, secret, shown
@@ -463,7 +464,8 @@ class TestTokens:
         answers += [doors.ask(key, "POST", "/v1/track/programs", json={"name": 7}) for key in doors.tokens]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(doors.context.store, "find_key", away)
-            doors.app.extensions["authenticator"]._find.cache_clear()
+            doors.app.extensions["authenticator"]._find_now.cache_clear()
+            doors.app.extensions["authenticator"]._read.clear()
             answers.append(doors.ask("ours", "GET", "/v1/models"))
         assert answers[-1].status_code == 503
         told = caplog.text + json.dumps([record.__dict__ for record in caplog.records], default=repr)
@@ -481,12 +483,14 @@ class TestTokens:
 
 class TestOutages:
     def test_a_known_key_is_not_asked_for_at_every_request(self, settings: Settings) -> None:
-        """Within a second what a process knows of it counts."""
+        """Within a second what a process knows of it counts, and for half a minute where it cannot be read."""
         with house(replace(settings, rate_limit="600/minute")) as doors:
             ticks = [0.0]
             doors.app.extensions["authenticator"]._ticks = lambda: ticks[0]
             assert doors.ask("ours", "GET", "/v1/models?limit=1").status_code == 200
             doors.context.store.find_key = away  # type: ignore[method-assign]
             assert doors.ask("ours", "GET", "/v1/models?limit=1").status_code == 200
-            ticks[0] = 1.0
+            ticks[0] = keys.OUTAGE_KEY_S
+            assert doors.ask("ours", "GET", "/v1/models?limit=1").status_code == 200
+            ticks[0] += 1.0
             is_problem(doors.ask("ours", "GET", "/v1/models?limit=1"), 503)

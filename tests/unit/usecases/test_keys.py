@@ -9,13 +9,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import InvalidRequest, StoreUnavailable
 from service.domain.teams import EVERYBODY
-from service.usecases.keys import KEY_CACHE_S, OUTAGE_RETRY_S, AuthenticationError, Authenticator, hash_secret, make_key
+from service.store.tables import api_keys
+from service.usecases.keys import KEY_CACHE_S, OUTAGE_KEY_S, OUTAGE_RETRY_S, AuthenticationError, Authenticator, hash_secret, make_key
 
 
 @pytest.fixture
@@ -159,3 +161,35 @@ def test_a_key_that_cannot_be_looked_up_opens_nothing(context: AppContext, door:
     context.store.find_key = away  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailable):
         door.admit(token)
+
+
+def test_a_key_that_was_read_holds_for_half_a_minute_of_an_outage(context: AppContext, door: Authenticator, clock: Clock) -> None:
+    """From when it was read last, and with its secret only: then it might be revoked, and opens nothing."""
+    token = token_of(context)
+    known = door.admit(token)
+    context.store.find_key = away  # type: ignore[method-assign]
+    clock.now += OUTAGE_KEY_S
+    assert door.admit(token) == known
+    with pytest.raises(AuthenticationError, match="not known"):
+        door.admit(f"{token[:-9]}{'x' * 9}")
+    clock.now += KEY_CACHE_S
+    with pytest.raises(StoreUnavailable):
+        door.admit(token)
+
+
+def test_a_key_seen_revoked_opens_nothing_in_an_outage(context: AppContext, door: Authenticator, clock: Clock) -> None:
+    """Nor one that has expired meanwhile, nor one that is no longer there."""
+    revoked, gone = token_of(context), token_of(context)
+    for token in (revoked, gone):
+        door.admit(token)
+    context.store.revoke_key(revoked.split("_")[1], context.clock())
+    with context.store.engine.begin() as connection:
+        connection.execute(delete(api_keys).where(api_keys.c.id == gone.split("_")[1]))
+    for outage in (False, True):
+        clock.now += KEY_CACHE_S
+        if outage:
+            context.store.find_key = away  # type: ignore[method-assign]
+        with pytest.raises(AuthenticationError, match="was revoked"):
+            door.admit(revoked)
+        with pytest.raises((AuthenticationError, StoreUnavailable)):
+            door.admit(gone)

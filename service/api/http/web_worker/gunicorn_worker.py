@@ -88,6 +88,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._arriving: set[ArrivingRequest] = set()
         self._arriving_of: Counter[str] = Counter()
         self._queue: FairQueue[Any] = FairQueue(self.cfg.threads, self.cfg.threads * QUEUED_PER_THREAD)
+        self._own_waiting: Counter[bytes] = Counter()
 
     def init_process(self) -> None:
         """Create the threads that paths have of their own, and run."""
@@ -194,13 +195,21 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         connection = arriving.connection
         connection.parser.unreader.unread(bytes(arriving.data))
         connection.arrived_s = arriving.last_byte_s
-        own_thread = self._own_threads.get(arriving.path)
-        if own_thread is not None and arriving.is_whole:
-            self._start(own_thread, connection, self.finish_request)
+        path = arriving.path
+        if path in self._own_threads and arriving.is_whole:
+            self._serve_by_own_thread(path, connection)
         elif self._queue.offer(arriving.client or _address(connection), connection):
             self._serve_next()
         else:
             self._refuse(connection, 503)
+
+    def _serve_by_own_thread(self, path: bytes, connection: Any) -> None:
+        """Give a request to its path's thread, or refuse it where too many wait for that."""
+        if self._own_waiting[path] >= QUEUED_PER_THREAD:
+            self._refuse(connection, 503)
+            return
+        self._own_waiting[path] += 1
+        self._start(self._own_threads[path], connection, partial(self._finish_own, path))
 
     def _serve_next(self) -> None:
         """Refuse requests that have waited too long, and start others, as long as there are threads for them."""
@@ -221,6 +230,10 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._queue.done(client)
         self.finish_request(connection, done)
         self._serve_next()
+
+    def _finish_own(self, path: bytes, connection: Any, done: Future[Any]) -> None:
+        self._own_waiting[path] -= 1
+        self.finish_request(connection, done)
 
     def _gives_up(self, arriving: ArrivingRequest, now_s: float) -> bool:
         """Whether a request is late, or its connection has sent nothing while the worker is stopping."""

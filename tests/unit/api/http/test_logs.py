@@ -53,6 +53,19 @@ def test_an_unexpected_error_is_logged_with_its_traceback(client: FlaskClient, c
     assert any(record.exc_info and record.exc_info[0] is RuntimeError for record in caplog.records)
 
 
+@pytest.mark.parametrize(("kind", "error"), [("store", "StoreUnavailable"), ("sql", "OperationalError")])
+def test_a_database_that_is_away_is_one_line_for_each_request(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture, kind: str, error: str
+) -> None:
+    """Without traceback and without the statement: an outage has many."""
+    client.get(f"/v1/probe/errors/{kind}")
+    (record,) = (record for record in caplog.records if record.name == "service.api.http.errors")
+    found = line(record)
+    assert (found["message"], found["error"]) == ("the database cannot be used", error)
+    assert "exception" not in found
+    assert "[SQL" not in str(found)
+
+
 def test_the_configuration_is_one_the_standard_library_takes() -> None:
     """Also what gunicorn is given."""
     configured = logs.config("WARNING")
