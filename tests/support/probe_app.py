@@ -93,7 +93,9 @@ def hold() -> Response:
 def context(**parts: Any) -> SimpleNamespace:
     """A context on which everything is well, apart from `parts`."""
     well = SimpleNamespace(ping=lambda timeout_s=0.2: True, last_beat=lambda: datetime.now(UTC), any_key=lambda: False)
-    settings = SimpleNamespace(host="127.0.0.1", allowed_hosts=(), slack_signing_secret=None, metrics_key=None, data_dir=Path.cwd())
+    settings = SimpleNamespace(
+        host="127.0.0.1", allowed_hosts=(), slack_signing_secret=None, metrics_key=None, oidc_issuer=None, data_dir=Path.cwd()
+    )
     usual = {"store": well, "cache": well, "queue": well, "clock": lambda: datetime.now(UTC), "settings": settings}
     return SimpleNamespace(**usual | parts)
 
