@@ -50,10 +50,13 @@ lint: $(DEV_STAMP)
 openapi: $(DEV_STAMP)
 	$(BIN)/python -m tools.record_examples
 	$(BIN)/outlay openapi > openapi.yaml
+	$(BIN)/python -m tools.reference
 
 readme: $(DEV_STAMP)
 	$(BIN)/python -m bench.readme
 	$(BIN)/python -m tools.document_tree
+	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.pictures
 
 lock: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet uv

@@ -16,15 +16,23 @@ from unittest.mock import patch
 from bench.harness import offline_client, offline_settings
 
 README = Path(__file__).parents[1] / "README.md"
+TOUR = README.parent / "docs" / "start" / "tour.md"
+TRUST = README.parent / "docs" / "start" / "trust.md"
+ACCURACY = README.parent / "docs" / "accuracy.md"
 REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
 PROGRAMS = README.parent / "docs" / "programs.md"
 SCENARIOS = README.parent / "docs" / "scenarios.md"
 RESULTS = README.parent / "docs" / "results.md"
-OBSERVABILITY = README.parent / "docs" / "observability.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
-TRANSCRIPTS = tuple(
-    README.parent / "docs" / f"{name}.md" for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving", "terminal")
+TRANSCRIPTS = (
+    README,
+    TOUR,
+    TOUR.with_name("ranges.md"),
+    *(
+        README.parent / "docs" / f"{name}.md"
+        for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving", "terminal")
+    ),
 )
 """Pages that show commands with their output."""
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
@@ -39,30 +47,36 @@ SHOWN = {
     "energy": ("mwh", "tco2e"),
 }
 FIGURES = 3
+ASKED = {
+    "speed, layout as published": "the speed of a step, layout stated",
+    "speed, goal alone": "the speed of a step from the goal alone",
+    "accelerator-hours of whole runs, goal alone": "the accelerator-hours of a whole run",
+}
+"""By what the page on accuracy calls it what a reader asks for."""
 
 SHOWN_EXITS = (0, 2)
 """Exit codes of commands that documents show: answered, and asked back."""
 
 
 def filled(text: str) -> str:
-    """The README's text with its generated parts as they should be."""
-    from service.config import markdown_table
-
+    """The tour with its answers as they should be."""
     answer = "```json\n" + as_text(shortened(answer_of(request_in(text)))) + "\n```\n"
-    return put(put(put(text, "answer", answer), "settings", markdown_table()), "optimum", optimum_in_words(request_in(text, "/v1/optimal")))
+    return put(put(text, "answer", answer), "optimum", optimum_in_words(request_in(text, "/v1/optimal")))
 
 
-def with_metrics(text: str) -> str:
-    """The page with the tables of all metrics."""
-    from service.domain.metrics import COUNTED, KEYED_READINGS, OPEN_READINGS, markdown_table
-
-    for name, metrics in (("counted", COUNTED), ("readings", OPEN_READINGS), ("keyed", KEYED_READINGS)):
-        text = put(text, name, markdown_table(metrics))
-    return text
+def with_accuracy(text: str) -> str:
+    """The page on trust with the figures of the page on accuracy, in plain words."""
+    lines = ["| you ask for | compared with | typical error | rule of thumb | range held |", "|---|---|---:|---:|---:|"]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in ACCURACY.read_text(encoding="utf-8").splitlines()]
+    for asked, words in ASKED.items():
+        row = next(row for row in rows if row[0] == asked and row[1].endswith(" rows"))
+        count, error, rule, held = (row[place] for place in (1, 2, 5, 7))
+        lines.append(f"| {words} | {count} | {error} | {rule} | {held} |")
+    return put(text, "accuracy", "\n".join(lines) + "\n")
 
 
 def optimum_in_words(request: dict[str, Any]) -> str:
-    """What the README says about the answer of POST /v1/optimal to its request."""
+    """What the tour says about the answer of POST /v1/optimal to its request."""
     from service.formats.headline import short_count
 
     answer = answer_of(request, "/v1/optimal")
@@ -171,10 +185,10 @@ def put(text: str, name: str, content: str) -> str:
 
 
 def request_in(text: str, path: str = "/v1/estimate") -> dict[str, Any]:
-    """The request to a path that the README shows, from its curl command."""
+    """The request to a path that a page shows, from its curl command."""
     found = re.search(rf"{path} .*? -d '(\{{.*?\}})'", text, flags=re.DOTALL)
     if found is None:
-        raise ValueError(f"the README shows no request to {path}")
+        raise ValueError(f"the page shows no request to {path}")
     request: dict[str, Any] = json.loads(found[1])
     return request
 
@@ -209,11 +223,11 @@ def as_text(answer: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    TOUR.write_text(filled(TOUR.read_text(encoding="utf-8")), encoding="utf-8")
+    TRUST.write_text(with_accuracy(TRUST.read_text(encoding="utf-8")), encoding="utf-8")
     REINFORCEMENT.write_text(with_phases(REINFORCEMENT.read_text(encoding="utf-8")), encoding="utf-8")
     PROGRAMS.write_text(with_plan(PROGRAMS.read_text(encoding="utf-8")), encoding="utf-8")
     SCENARIOS.write_text(with_trials(SCENARIOS.read_text(encoding="utf-8")), encoding="utf-8")
     RESULTS.write_text(with_result(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
-    OBSERVABILITY.write_text(with_metrics(OBSERVABILITY.read_text(encoding="utf-8")), encoding="utf-8")
     for page in TRANSCRIPTS:
         page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")

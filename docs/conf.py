@@ -6,11 +6,12 @@ A section's index is a list of links; the site's navigation is made of it, so th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from pygments.lexer import RegexLexer, bygroups, using
 from pygments.lexers import JsonLexer, TextLexer
-from pygments.token import Keyword, Name, Text
+from pygments.token import Error, Keyword, Name, Text
 from sphinx.application import Sphinx
 
 project = "Outlay"
@@ -36,7 +37,19 @@ html_theme_options = {
 
 INDEXES = re.compile(r"(^|/)index$")
 ABOVE = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[A-Z]+\.md)\)")
+NAMED = re.compile(r"\[[\w./-]+\.md\]\(((?:\.\./)*[\w./-]+\.md(?:#[\w-]+)?)\)")
 GROUP = re.compile(r"^## (?P<caption>.+)$|^- \[[^\]]*\]\((?P<page>[^)#:]+)\.md\)", flags=re.MULTILINE)
+
+
+class PartLexer(JsonLexer):
+    """JSON of which a part is shown, with an ellipsis for the rest."""
+
+    name = "Part"
+
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
+        """As of JSON; what is none is text."""
+        for at, kind, value in super().get_tokens_unprocessed(text):
+            yield at, Text if kind is Error else kind, value
 
 
 class RequestLexer(RegexLexer):
@@ -46,14 +59,14 @@ class RequestLexer(RegexLexer):
     tokens = {  # noqa: RUF012 - Pygments' own form
         "root": [
             (r"^(GET|POST|PUT|PATCH|DELETE)( )(.*\n?)", bygroups(Keyword, Text, Name.Namespace)),
-            (r"[^\n]*\n|[^\n]+", using(JsonLexer)),
+            (r"[^\n]*\n|[^\n]+", using(PartLexer)),
         ]
     }
 
 
-def offer_files_above(_app: Sphinx, _docname: str, source: list[str]) -> None:
-    """Offer the Markdown files of the repository's root as downloads, as links to its other files are."""
-    source[0] = ABOVE.sub(r"{download}`\1 <\2>`", source[0])
+def adapt_links(_app: Sphinx, _docname: str, source: list[str]) -> None:
+    """Name linked pages by their titles, not their files; offer the Markdown files of the repository's root as downloads."""
+    source[0] = NAMED.sub(r"[](\1)", ABOVE.sub(r"{download}`\1 <\2>`", source[0]))
 
 
 def add_navigation(_app: Sphinx, docname: str, source: list[str]) -> None:
@@ -77,8 +90,9 @@ def _table_of_contents(caption: str, pages: list[str]) -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Sphinx's hook."""
-    app.connect("source-read", offer_files_above)
+    app.connect("source-read", adapt_links)
     app.connect("source-read", add_navigation)
     app.add_lexer("http", RequestLexer)
+    app.add_lexer("json", PartLexer)
     app.add_lexer("csv", TextLexer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

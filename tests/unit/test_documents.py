@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import tomllib
@@ -11,19 +12,21 @@ import pytest
 from click.testing import CliRunner
 
 from bench.readme import (
-    OBSERVABILITY,
     REINFORCEMENT,
     RESULTS,
     SCENARIOS,
+    TOUR,
     TRANSCRIPTS,
+    TRUST,
     filled,
     put,
-    with_metrics,
+    with_accuracy,
     with_phases,
     with_result,
     with_transcripts,
     with_trials,
 )
+from providers import registry
 from service.cli import COMMANDS, main
 from tools import document_tree
 
@@ -33,9 +36,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 REGISTRIES = re.compile("|".join(("py" + r"pi\.org", "python" + r"hosted\.org", "registry\\.npm" + r"js")))
 
 
-def test_the_readme_shows_the_real_answer_and_settings() -> None:
+def test_the_tour_shows_the_real_answers() -> None:
     """`make readme` would change nothing."""
-    assert filled(README) == README
+    assert filled(TOUR.read_text(encoding="utf-8")) == TOUR.read_text(encoding="utf-8")
+
+
+def test_the_page_on_trust_has_the_figures_of_the_page_on_accuracy() -> None:
+    """`make readme` would change nothing."""
+    page = TRUST.read_text(encoding="utf-8")
+    assert "| the accelerator-hours of a whole run | " in page
+    assert with_accuracy(page) == page
 
 
 def test_the_page_on_reinforcement_learning_shows_the_real_phases() -> None:
@@ -64,17 +74,38 @@ def test_the_page_on_kept_results_shows_the_real_answer() -> None:
     assert page == with_result(page)
 
 
-def test_the_page_on_metrics_shows_all_of_them() -> None:
-    """With their units: `make readme` writes them."""
-    page = OBSERVABILITY.read_text(encoding="utf-8")
-    assert page == with_metrics(page)
-
-
-def test_the_readme_says_what_the_optimum_is() -> None:
+def test_the_tour_says_what_the_optimum_is() -> None:
     """Its sizes are the answer's: `make readme` would change them."""
-    found = put(README, "optimum", "answers 1B\n")
-    assert found != README
-    assert filled(found) == README
+    page = TOUR.read_text(encoding="utf-8")
+    found = put(page, "optimum", "answers 1B\n")
+    assert found != page
+    assert filled(found) == page
+
+
+def test_the_readme_counts_right() -> None:
+    """Its figures are of what ships: models, accelerators, prices, clouds, sources and measurements."""
+    models, accelerators = (_count_entries(name) for name in ("models", "accelerators"))
+    prices = list(csv.DictReader((ROOT / "providers" / "data" / "snapshot.csv").read_text(encoding="utf-8").splitlines()))
+    live = set(registry.BUILT_IN) - {"file", "snapshot"}
+    said = (
+        f"{models // 10 * 10} model presets",
+        f"{accelerators} accelerators",
+        f"{len({row['provider'] for row in prices})} clouds",
+        f"{len(prices) // 100 * 100:,} list, spot and reserved prices",
+        f"{len(live)} live sources",
+    )
+    assert [words for words in said if words not in README] == []
+
+
+def _count_entries(name: str) -> int:
+    with (ROOT / "service" / "presets" / "data" / f"{name}.toml").open("rb") as file:
+        return len(tomllib.load(file)[name.rstrip("s")])
+
+
+def test_the_readme_is_short_and_leads_somewhere() -> None:
+    """Every file that it links to is there."""
+    assert len(README.splitlines()) < 150
+    assert [link for link in re.findall(r"\]\(([^):]+)\)", README) if not (ROOT / link.partition("#")[0]).is_file()] == []
 
 
 def test_the_architecture_shows_the_tree_as_it_is() -> None:
