@@ -32,6 +32,7 @@ max_requests = 5000
 max_requests_jitter = 500
 preload_app = False  # no connection exists before the fork, so none has to be given up after it
 limit_request_field_size = 16380
+limit_request_line = 8190  # forms of pages stand in their address, which nginx bounds likewise
 control_socket_disable = True
 proc_name = "gunicorn"
 worker_tmp_dir = memory_dir()  # gunicorn's heartbeat files, off the disk

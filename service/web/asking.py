@@ -22,7 +22,7 @@ from service.usecases.results.keep import Question, keep
 from service.web.forms import Fields, by_field, field_errors, filled, label_of
 from service.web.rendering import page, query_string
 
-PAGE_FIELDS = ("format", "theme", "sort", "pin")
+PAGE_FIELDS = ("format", "theme", "sort", "pin", "quotes", "fleets", "without")
 """Fields of an address that say how the page looks, and nothing of the request."""
 KEPT_S = 60.0
 """How long an answer is at hand for the parts of its page [s]: pictures, other orders, files."""

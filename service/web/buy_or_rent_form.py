@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count, islice
@@ -19,6 +20,9 @@ USUAL_NAMES: Mapping[str, str] = {FLEETS: "our own", QUOTES: "quote 1"}
 """What the first of a list is called where it has no name; those after it have a number."""
 LEAST_SHOWN: Mapping[str, int] = {FLEETS: 1, QUOTES: 3}
 """Places that the form has at least; one more than are filled besides."""
+MOST_SHOWN = 20
+"""Places of a list that the form has at most where the address says how many."""
+_NUMBER = re.compile(r"\d{1,3}", re.ASCII)
 LISTS = frozenset({"rent.providers", "rent.regions", "rent.pricing"})
 """Fields that take several values, with commas between them."""
 NOBODY = "none"
@@ -107,11 +111,22 @@ def parts_of(above: str, members: tuple[FormField, ...], place: str) -> tuple[Fo
     return tuple(replace(field, name=f"{above}.{place}.{field.name}") for field in members)
 
 
-def places_shown(fields: Fields, above: str) -> list[str]:
-    """The places of a list that the form has: those that are filled, and one more."""
+def places_shown(fields: Fields, above: str, wanted: str = "") -> list[str]:
+    """The places of a list that the form has: those that are filled and one more, and as many as are wanted."""
     filled = places_of(fields, above)
     free = (str(at) for at in count() if str(at) not in filled)
-    return sorted([*filled, *islice(free, max(LEAST_SHOWN[above] - len(filled), 1))], key=int)
+    least = max(LEAST_SHOWN[above], min(int(wanted), MOST_SHOWN) if _NUMBER.fullmatch(wanted) else 0)
+    return sorted([*filled, *islice(free, max(least - len(filled), 1))], key=int)
+
+
+def more_places(shown: int) -> int:
+    """How many places a form with so many has with one more; 0 where it has the most."""
+    return shown + 1 if shown < MOST_SHOWN else 0
+
+
+def without_place(fields: Fields, place: str) -> dict[str, str]:
+    """The fields without those of a place such as `rent.quotes.1`."""
+    return {name: value for name, value in fields.items() if not name.startswith(f"{place}.")}
 
 
 def field_of_error(name: str, fields: Fields) -> str:

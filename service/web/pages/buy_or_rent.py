@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator
+from http import HTTPStatus
 from typing import Any
 
-from flask import Response, request
+from flask import Response, redirect, request, url_for
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -45,10 +46,12 @@ from service.web.buy_or_rent_form import (
     buy_or_rent_request,
     field_of_error,
     form_assumptions,
+    more_places,
     parts_of,
     places_shown,
+    without_place,
 )
-from service.web.forms import FormField, joined_lists
+from service.web.forms import FormField, joined_lists, places_of
 from service.web.rendering import query_string
 
 STATES = {"sure": "good", "likely": "good", "more likely than not": "warning", "open": "warning"}
@@ -71,8 +74,11 @@ EXAMPLE = {
 
 @blueprint.get("/buy-or-rent")
 @uses("estimates", costly=True)
-def show_buy_or_rent() -> Response:
+def show_buy_or_rent() -> BaseResponse:
     """The form, and with its fields the verdict, or its evidence pack in a format"""
+    if without := request.args.get("without"):
+        left = without_place(present_fields(), without)
+        return redirect(f"{url_for('web.show_buy_or_rent')}?{query_string(left)}", HTTPStatus.SEE_OTHER)
     asked = _asked()
     wanted = request.args.get("format")
     if asked.answer is not None and wanted in PACK_FORMATS:
@@ -131,6 +137,8 @@ def _content(asked: Asked) -> Body:
         "fleets": fleets,
         "rent_fields": RENT_FIELDS,
         "quotes": quotes,
+        "more_quotes": more_places(len(quotes)),
+        "more_fleets": more_places(len(fleets)),
         "more_fields": MORE_FIELDS,
         "more_open": _is_stated(asked, MORE_FIELDS),
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],
@@ -141,19 +149,34 @@ def _content(asked: Asked) -> Body:
 
 def _fleets(asked: Asked) -> Iterator[Body]:
     """The places of owned fleets in the form."""
-    for place in places_shown(asked.fields, FLEETS):
+    filled = places_of(asked.fields, FLEETS)
+    for place in places_shown(asked.fields, FLEETS, request.args.get("fleets", "")):
         more = parts_of(FLEETS, MORE_FLEET_FIELDS, place)
         fields = parts_of(FLEETS, FLEET_FIELDS, place)
-        yield {"fields": fields, "more": more, "more_open": _is_stated(asked, more), "open": _is_stated(asked, (*fields, *more))}
+        yield {
+            "fields": fields,
+            "more": more,
+            "more_open": _is_stated(asked, more),
+            "open": _is_stated(asked, (*fields, *more)),
+            "place": f"{FLEETS}.{place}" if place in filled else "",
+        }
 
 
 def _quotes(asked: Asked) -> Iterator[Body]:
     """The places of quotes in the form, each with its name where it has one."""
-    for number, place in enumerate(places_shown(asked.fields, QUOTES), 1):
+    filled, wanted = places_of(asked.fields, QUOTES), request.args.get("quotes", "")
+    shown = places_shown(asked.fields, QUOTES, wanted)
+    for number, place in enumerate(shown, 1):
         fields = parts_of(QUOTES, QUOTE_FIELDS, place)
         name = asked.fields.get(f"{QUOTES}.{place}.name", "")
         title_ = f"Quote {number}: {name}" if name else f"Quote {number}"
-        yield {"title": title_, "fields": fields, "open": number == 1 or _is_stated(asked, fields)}
+        added = bool(wanted) and number == len(shown)
+        yield {
+            "title": title_,
+            "fields": fields,
+            "open": number == 1 or added or _is_stated(asked, fields),
+            "place": f"{QUOTES}.{place}" if place in filled else "",
+        }
 
 
 def _is_stated(asked: Asked, members: Iterable[FormField]) -> bool:

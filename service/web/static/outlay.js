@@ -4,14 +4,15 @@ const TYPING_MS = 500;
 const LOOKING_MS = 5000;
 const AHEAD = "200px";
 
-/** The address of a form's answer: its fields that are not blank. */
-function addressOf(form) {
+/** The address of a form's answer: its fields that are not blank, with a button that leads elsewhere where it leads. */
+function addressOf(form, button = null) {
   const fields = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) {
+  for (const [name, value] of new FormData(form, button)) {
     if (typeof value === "string" && value.trim()) fields.append(name, value.trim());
   }
   const query = fields.toString();
-  return form.action.split("?")[0] + (query ? `?${query}` : "");
+  const { origin, pathname, hash } = new URL(button ? button.formAction : form.action);
+  return origin + pathname + (query ? `?${query}` : "") + hash;
 }
 
 async function fetchPage(address, signal) {
@@ -76,7 +77,12 @@ function follow(form) {
   document.addEventListener("input", (event) => {
     if (event.target.form === form) again();
   });
-  form.addEventListener("submit", (event) => { event.preventDefault(); answer(); });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const { submitter } = event;
+    if (submitter?.hasAttribute("formaction")) location.assign(addressOf(form, submitter));
+    else answer();
+  });
 }
 
 /** A part of the page that is asked for when it comes into view. */

@@ -190,3 +190,39 @@ def test_odd_names_of_fields_are_refused(client: FlaskClient, odd: str) -> None:
     """With what is wrong; none of them stops the page."""
     for fields in ({odd: "5"}, FIELDS | {odd: "5"}, {odd: "5"} | FIELDS):
         assert client.get("/buy-or-rent?" + urlencode(fields)).status_code in (200, 422)
+
+
+@pytest.mark.parametrize(
+    ("asked", "places"),
+    [
+        ({}, ["0", "1", "2"]),
+        ({"quotes": "5"}, ["0", "1", "2", "3", "4"]),
+        ({"quotes": "9999"}, ["0", "1", "2"]),
+        ({"quotes": "²"}, ["0", "1", "2"]),
+    ],
+)
+def test_the_form_grows_by_places(client: FlaskClient, asked: dict[str, str], places: list[str]) -> None:
+    """A button of the form leads to one place more; what is asked stays, and nothing else of it changes."""
+    text = text_of(client.get("/buy-or-rent?" + urlencode(FIELDS | asked)))
+    assert re.findall(r'id="f-rent\.quotes\.(\d+)\.name"', text) == places
+    assert f'name="quotes" value="{len(places) + 1}" formaction="/buy-or-rent#quotes"' in text
+    assert 'name="rent.quotes.0.name" type="text" value="lambda 3y"' in text
+
+
+def test_a_form_has_at_most_twenty_places_besides_filled_ones(client: FlaskClient) -> None:
+    """The last has no button for one more."""
+    text = text_of(client.get("/buy-or-rent?quotes=400&fleets=20"))
+    assert (text.count('capex_usd_per_accelerator" type'), text.count('.usd_per_accelerator_hour" type')) == (20, 20)
+    assert "One more" not in text
+
+
+def test_a_place_is_removed_by_a_button(client: FlaskClient) -> None:
+    """Which leads to the same question without it; Enter in a field compares."""
+    two = FIELDS | {"rent.quotes.1.name": "x", "rent.quotes.1.pricing": "spot", "rent.quotes.1.usd_per_accelerator_hour": "2"}
+    text = text_of(client.get("/buy-or-rent?" + urlencode(two)))
+    assert re.findall(r'name="without" value="([a-z0-9.]+)"', text) == ["own.0", "rent.quotes.0", "rent.quotes.1"]
+    assert (
+        re.search(r"<button[^>]*>", text[text.index('id="buy-or-rent"') :])[0] == '<button class="hidden" tabindex="-1" aria-hidden="true">'
+    )  # type: ignore[index]
+    left = client.get("/buy-or-rent?" + urlencode(two | {"without": "rent.quotes.1"}))
+    assert (left.status_code, left.headers["Location"]) == (303, "/buy-or-rent?" + urlencode(FIELDS))
