@@ -23,6 +23,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.programs",
     "service.web.pages.program_plan",
     "service.web.pages.program_pivot",
+    "service.web.pages.program_run",
     "service.web.pages.trials",
     "service.web.pages.scenarios",
     "service.web.pages.prices",

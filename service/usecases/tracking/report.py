@@ -113,13 +113,13 @@ def program_report(
         author=author,
         headline=headline(result.baseline, result.status),
         gate_date=gate_date,
-        target=_target(result),
+        target=target_of(result),
         calendar=report_calendar(result, gate_date),
         time_series=cost_series(result),
         losses=losses(result.histories),
         evaluations=evaluation_series(result.histories),
         interruptions=tuple(
-            sorted((stop for run in result.histories for stop in _interruptions(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]
+            sorted((stop for run in result.histories for stop in interruptions_of(run)), key=lambda stop: stop.at, reverse=True)[:SHOWN]
         ),
         log=tuple(
             sorted((entry for run in result.histories for entry in _log_entries(run)), key=lambda entry: entry.at, reverse=True)[:SHOWN]
@@ -129,7 +129,8 @@ def program_report(
     )
 
 
-def _target(result: StatusResult) -> MetricTarget | None:
+def target_of(result: StatusResult) -> MetricTarget | None:
+    """What a program is for; None where no outcome is stated."""
     outcome = result.baseline.outcome
     if outcome is None:
         return None
@@ -151,7 +152,8 @@ def _gate_date(result: StatusResult) -> date | None:
     return (now + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
 
 
-def _interruptions(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
+def interruptions_of(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:
+    """The interruptions of a run, in the order of time."""
     for stop in run.history.interruptions:
         yield InterruptionEntry(run.history.moment(stop.at_hours), run.baseline.name, stop.cause, stop.downtime_hours, stop.ended)
 

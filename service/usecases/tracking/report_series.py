@@ -19,6 +19,7 @@ from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
 POINTS = 120
 """Points of a series: more than a plot of a page's width can resolve."""
+SECONDS_PER_HOUR = 3600.0
 # Furthest end of a series beyond now, in multiples of the elapsed time.
 FURTHEST = 4
 
@@ -56,6 +57,16 @@ class EvaluationPoint:
     standard_error: Annotated[float | None, Doc("Stated standard error; null: not stated", "unit of the metric")]
 
 
+@dataclass(frozen=True, slots=True)
+class RunPoint:
+    """A run at a time. `tokens_per_s`: trained since the point before, lost work included, over the time on the clock."""
+
+    at: Annotated[datetime, Doc("Time of the point")]
+    tokens: Annotated[float, Doc("Position of the run", "tokens")]
+    spent_usd: Annotated[float | None, Doc("Spend until then; null where unknown", "USD")]
+    tokens_per_s: Annotated[float | None, Doc("Tokens a second since the point before; null at the first", "tokens/s")]
+
+
 Point = TypeVar("Point", LossPoint, EvaluationPoint)
 
 
@@ -68,6 +79,18 @@ def cost_series(result: StatusResult) -> tuple[SeriesPoint, ...]:
         return ()
     grid = {begin + (end - begin) * (step / (POINTS - 1)) for step in range(POINTS)}
     return tuple(_series_point(result.baseline, runs, at, now) for at in sorted(grid | ({now} if begin <= now <= end else set())))
+
+
+def run_series(run: PlannedRunHistory) -> tuple[RunPoint, ...]:
+    """A run from its first to its last event; empty without tokens over time."""
+    line, costed, history = run.history.lineage, cost_run(run.baseline, run.history), run.history
+    if history.last_at is None or not line.tokens.size or not history.elapsed(history.last_at):
+        return ()
+    hours = np.linspace(0.0, history.elapsed(history.last_at), POINTS)
+    trained = np.interp(hours, line.at_hours, line.trained, left=0.0)
+    rates = [None, *(np.diff(trained) / np.diff(hours) / SECONDS_PER_HOUR).tolist()]
+    moments = [history.moment(each) for each in hours.tolist()]
+    return tuple(RunPoint(at, _tokens(costed, at), _spent_of(costed, at), rate) for at, rate in zip(moments, rates, strict=True))
 
 
 def losses(histories: Sequence[PlannedRunHistory]) -> tuple[LossPoint, ...]:
