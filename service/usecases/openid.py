@@ -15,7 +15,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -38,6 +39,8 @@ KEYS_AGAIN_S = 60.0
 """Pause between two looks for a key that was not there [s]."""
 OUTAGE_S = 10.0
 """Pause after the issuer did not answer: meanwhile nobody waits for it [s]."""
+TURN_S = 2.0
+"""How long a thread waits while another asks the issuer [s]."""
 LIMITS = Limits(total_s=6.0, max_bytes=2**20, retries=0)
 SCOPE = "openid profile email"
 _ID_CHARACTERS = 15
@@ -141,7 +144,8 @@ class Issuer:
             else:
                 fields["client_secret"] = settings.oidc_client_secret
         try:
-            answer = json.loads(self._http.post_form(str(described["token_endpoint"]), fields, auth=auth))
+            with self._turn():
+                answer = json.loads(self._http.post_form(str(described["token_endpoint"]), fields, auth=auth))
             return str(answer["id_token"])
         except ProviderError as error:
             raise IssuerUnavailable(f"the code was not redeemed: {error}") from error
@@ -150,10 +154,12 @@ class Issuer:
 
     def _described(self, *, fresh: bool = False) -> tuple[Json, Json]:
         """The issuer's description and keys, at most an hour old. Raises IssuerUnavailable."""
-        with self._lock:
-            now, known = self._ticks(), self._found
-            if known is not None and now - known[0] < KEYS_AGE_S and not (fresh and now >= self._again_at):
-                return known[1], known[2]
+        if (known := self._known(fresh=fresh)) is not None:
+            return known
+        with self._turn():
+            if (known := self._known(fresh=fresh)) is not None:
+                return known
+            now = self._ticks()
             if now < self._away_until:
                 raise IssuerUnavailable("the issuer did not answer a moment ago")
             try:
@@ -163,6 +169,23 @@ class Issuer:
                 raise IssuerUnavailable(str(error)) from error
             self._found, self._again_at = (now, *found), now + KEYS_AGAIN_S
             return found
+
+    def _known(self, *, fresh: bool) -> tuple[Json, Json] | None:
+        """What is at hand, unless it is too old, or a look for new keys is due."""
+        now, found = self._ticks(), self._found
+        if found is None or now - found[0] >= KEYS_AGE_S or (fresh and now >= self._again_at):
+            return None
+        return found[1], found[2]
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Context in which the issuer is asked: by one thread at a time, so that an issuer that hangs holds no more than one."""
+        if not self._lock.acquire(timeout=TURN_S):
+            raise IssuerUnavailable("others wait for the issuer")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _fetch(self) -> tuple[Json, Json]:
         described = self._http.get_json(f"{self.url.rstrip('/')}/.well-known/openid-configuration")

@@ -14,7 +14,7 @@ from service.api.http.auth import app_context, principal
 from service.api.resources.tracking.alerts import rule_body
 from service.domain.budgets import BudgetStatus
 from service.domain.errors import InvalidRequest
-from service.domain.teams import SCOPES, Key
+from service.domain.teams import PERSON_PREFIX, SCOPES, Key
 from service.domain.tracking.records import ProgramRecord
 from service.usecases.keys import list_team_keys
 from service.usecases.slack.channels import list_team_channels
@@ -51,6 +51,7 @@ def settings_page(given: Fields | None = None, errors: Mapping[str, str] | None 
         "team": who.team_name or who.team,
         "key_name": who.key_name,
         "scopes": who.scopes,
+        "is_person": (who.key or "").startswith(PERSON_PREFIX),
         "has_keys": who.key is not None,
         "keys": [_key(key, context.clock()) for key in list_team_keys(context, who)] if who.may("admin") and who.key else None,
         "scope_words": {scope: SCOPE_WORDS[scope] for scope in SCOPES if who.may(scope)},

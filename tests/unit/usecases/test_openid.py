@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 
 from service.config import load_settings
+from service.usecases import openid
 from service.usecases.openid import Attempt, Issuer, IssuerUnavailable, claim_at, new_attempt
 
 ISSUER = "https://login.example.com"
@@ -63,6 +66,27 @@ def test_a_description_of_another_issuer_is_not_believed(described: object) -> N
     """OpenID Connect Discovery 1.0, section 4.3: the issuer is exactly the configured one."""
     with pytest.raises(IssuerUnavailable, match="not that of this issuer"):
         issuer_that_answers(described)[0].address(new_attempt("/"))
+
+
+def test_an_issuer_that_hangs_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others go on without it."""
+    monkeypatch.setattr(openid, "TURN_S", 0.01)
+    issuer, answers = issuer_that_answers(DESCRIBED)
+    entered, release = Event(), Event()
+
+    def hang(url: str) -> object:
+        entered.set()
+        release.wait(10)
+        return Answers.get_json(answers, url)
+
+    monkeypatch.setattr(answers, "get_json", hang)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(issuer.address, new_attempt("/"))
+        entered.wait(10)
+        with pytest.raises(IssuerUnavailable, match="others wait"):
+            issuer.address(new_attempt("/"))
+        release.set()
+        assert first.result(10).startswith(ISSUER)
 
 
 def test_all_of_an_attempt_follows_from_its_secret() -> None:
