@@ -63,6 +63,10 @@ class Server:
         """The JSON answer of a POST of a JSON body. Raises RemoteProblem."""
         return self._read(self.send("POST", path, json.dumps(body).encode()))
 
+    def patch(self, path: str, body: object) -> Any:
+        """The JSON answer of a PATCH of a JSON body to the newest version. Raises RemoteProblem."""
+        return self._read(self.send("PATCH", path, json.dumps(body).encode(), more={"If-Match": "*"}))
+
     def post_file(self, path: str, content: bytes, headers: Mapping[str, str] = NO_HEADERS) -> Any:
         """The JSON answer of a POST of a file as it is. Raises RemoteProblem."""
         return self._read(self.send("POST", path, content, FILE_TYPE, headers))

@@ -22,6 +22,7 @@ from service.cli.terminal.waiting import waiting
 from service.cli.tracking import tables
 from service.cli.tracking.database import JSON, TEAM, opened
 from service.cli.tracking.imports import import_file, import_job, pull
+from service.cli.tracking.pivot import pivot
 
 if TYPE_CHECKING:
     pass
@@ -41,6 +42,7 @@ def track() -> None:
 track.add_command(import_file)
 track.add_command(pull)
 track.add_command(import_job)
+track.add_command(pivot)
 
 
 @track.command("programs")

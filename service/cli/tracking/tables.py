@@ -34,6 +34,12 @@ def started(program: Entry) -> str:
     return "\n".join([f"{program['id']}  {program['name']}: {held}", "runs of its plan:", *planned])
 
 
+def pivoted(program: Entry) -> str:
+    """A program that goes on with a pivot: what it goes on with, and what it is held to now."""
+    said = program["pivoted"]
+    return f"goes on with {said['program']} from {said['from']}, decided at the gate {said['gate']}\n{started(program)}"
+
+
 def status(body: Entry, headline: Entry) -> str:
     """Status of a program, its runs, and warnings."""
     parts = [

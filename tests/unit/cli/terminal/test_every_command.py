@@ -55,6 +55,7 @@ ASKING = {
     "serving": "--model llama-2-7b --prompt 500 --output 100 --rate 2",
     "track import": "sacct {sheet}",
     "track import-job": "i-1",
+    "track pivot": "p-1 --at validation",
     "track programs": "",
     "track report": "p-1",
     "track show": "p-1",
