@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Report = Mapping[str, Any]
 TABS: Mapping[str, str] = {"track": "Track", "plan": "Plan", "risks": "Risks", "documents": "Documents"}
 SECTIONS_OF: Mapping[str, tuple[str, ...]] = {
-    "track": ("earned_value", "budget", "forecast", "quality", "drift", "why"),
+    "track": ("earned_value", "budget", "forecast", "months", "quality", "drift", "why"),
     "plan": ("calendar", "energy"),
     "risks": ("risks", "interruptions"),
     "documents": (),
@@ -37,6 +37,7 @@ OPEN_TABLES = {"earned_value": 1, "forecast": 1, "quality": 2, "spend": 2, "loss
 """Tables of a section with charts that are read beside them; the others are behind the charts."""
 SERIES = {"planned_usd": "planned", "earned_usd": "earned", "spent_usd": "spent"}
 SERIES_HEAD = ("until", "planned, USD", "earned, USD", "spent, USD")
+MONTHLY = ("planned_usd", "actual_usd", "forecast_usd")
 MOST_ROWS = 40
 QUALITY = "quality-"
 UNKNOWN = "not known"
@@ -123,12 +124,7 @@ def _pictures(report: Report, section: str) -> Iterator[Picture]:
     """The pictures of a section for which there are data."""
     status = report["status"]
     lines = {name for name in (*SERIES, "planned_tokens", "tokens") for point in report["time_series"] if point[name] is not None}
-    if section == "earned_value" and lines & SERIES.keys():
-        yield Picture("spend", "Planned, earned and actual cost over time, with the forecast, the budget and the deadline", 760, 300)
-    if section == "budget" and status["forecast"]["cost_usd"] and filled_parts(report):
-        yield Picture("budget", "Budget, spend and forecast by part", 730, 260)
-    if section == "forecast" and status["budget"]["swings"]:
-        yield Picture("swings", "What moves the forecast cost, the largest first", 730, 60 + 26 * min(10, len(status["budget"]["swings"])))
+    yield from _money_pictures(report, section, lines)
     if section == "calendar" and report["calendar"]:
         yield Picture("calendar", "Runs and gates as planned and as forecast", 790, 120 + 20 * min(40, len(report["calendar"])))
     if section == "quality":
@@ -142,15 +138,30 @@ def _pictures(report: Report, section: str) -> Iterator[Picture]:
         yield Picture("energy", "Energy planned, used and forecast", 400, 150)
 
 
+def _money_pictures(report: Report, section: str, lines: set[str]) -> Iterator[Picture]:
+    """Those of what is planned, spent and forecast."""
+    status = report["status"]
+    if section == "earned_value" and lines & SERIES.keys():
+        yield Picture("spend", "Planned, earned and actual cost over time, with the forecast, the budget and the deadline", 760, 300)
+    if section == "budget" and status["forecast"]["cost_usd"] and filled_parts(report):
+        yield Picture("budget", "Budget, spend and forecast by part", 730, 260)
+    if section == "forecast" and status["budget"]["swings"]:
+        yield Picture("swings", "What moves the forecast cost, the largest first", 730, 60 + 26 * min(10, len(status["budget"]["swings"])))
+    if section == "months" and any(month[name] for month in report["months"] for name in MONTHLY):
+        yield Picture("months", "Spend by month: planned, actual, and still to come", 740, 290)
+
+
 def _drawn(report: Report, name: str) -> alt.TopLevelMixin | None:
     from service.formats.documents.report.calendar_chart import gantt_chart
     from service.formats.documents.report.charts import loss_chart, spend_chart, tokens_chart
     from service.formats.documents.report.forecast_charts import bridge_chart, energy_chart, swings_chart
+    from service.formats.documents.report.months import months_chart
 
     charts: Mapping[str, Callable[[Report], alt.TopLevelMixin | None]] = {
         "spend": spend_chart,
         "budget": bridge_chart,
         "swings": swings_chart,
+        "months": months_chart,
         "calendar": gantt_chart,
         "tokens": tokens_chart,
         "losses": loss_chart,

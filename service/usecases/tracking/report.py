@@ -18,6 +18,7 @@ from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_js
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
 from service.usecases.tracking.report_calendar import ReportedActivity, report_calendar
+from service.usecases.tracking.report_months import ReportedMonth, report_months
 from service.usecases.tracking.report_series import EvaluationPoint, LossPoint, SeriesPoint, cost_series, evaluation_series, losses
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult, program_status
 
@@ -89,6 +90,7 @@ class ProgramReport:
         tuple[ReportedActivity, ...], Doc("Runs and gates as planned and as forecast, the program's end last", max_items=10000)
     ]
     time_series: Annotated[tuple[SeriesPoint, ...], Doc("From the start to the last finish, for plots", max_items=1000)]
+    months: Annotated[tuple[ReportedMonth, ...], Doc("Planned, actual and forecast spend by calendar month", max_items=600)]
     losses: Annotated[tuple[LossPoint, ...], Doc("Hourly losses of the runs", max_items=1000000)]
     evaluations: Annotated[tuple[EvaluationPoint, ...], Doc("Evaluations of the runs, for plots", max_items=1000000)]
     interruptions: Annotated[tuple[InterruptionEntry, ...], Doc("Interruptions, the newest first")]
@@ -116,6 +118,7 @@ def program_report(
         target=target_of(result),
         calendar=report_calendar(result, gate_date),
         time_series=cost_series(result),
+        months=report_months(result),
         losses=losses(result.histories),
         evaluations=evaluation_series(result.histories),
         interruptions=tuple(

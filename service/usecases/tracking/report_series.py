@@ -74,7 +74,7 @@ def cost_series(result: StatusResult) -> tuple[SeriesPoint, ...]:
     """Sums from the start to the planned or forecast finish; empty without a start or an event."""
     runs = [cost_run(run.baseline, run.history) for run in result.histories]
     now = result.status.as_of
-    begin, end = _time_bounds(result)
+    begin, end = time_bounds(result)
     if begin is None or end <= begin:
         return ()
     grid = {begin + (end - begin) * (step / (POINTS - 1)) for step in range(POINTS)}
@@ -123,7 +123,7 @@ def _thinned(points: list[Point]) -> list[Point]:
     return [points[round(step * (len(points) - 1) / (POINTS - 1))] for step in range(POINTS)]
 
 
-def _time_bounds(result: StatusResult) -> tuple[datetime | None, datetime]:
+def time_bounds(result: StatusResult) -> tuple[datetime | None, datetime]:
     """First and last time of the series."""
     baseline, now, finish = result.baseline, result.status.as_of, result.status.forecast.finish
     first = [run.history.started_at for run in result.histories if run.history.started_at]
@@ -143,13 +143,14 @@ def _series_point(baseline: ProgramBaseline, runs: Sequence[CostedRun], at: date
         at=at,
         planned_usd=planned.pv_usd,
         earned_usd=planned.ev_usd if at <= now else None,
-        spent_usd=_spent(runs, at) if at <= now else None,
+        spent_usd=spent_until(runs, at) if at <= now else None,
         planned_tokens=_planned_tokens(baseline, runs, at, planned.pv_usd / planned.bac_usd if planned.pv_usd and planned.bac_usd else 0.0),
         tokens=sum(positions) if at <= now else None,
     )
 
 
-def _spent(runs: Sequence[CostedRun], at: datetime) -> float | None:
+def spent_until(runs: Sequence[CostedRun], at: datetime) -> float | None:
+    """Cost of runs until then [USD]; None where it is not known of one."""
     spent = [_spent_of(run, at) for run in runs]
     known = [usd for usd in spent if usd is not None]
     return sum(known) if len(known) == len(spent) else None

@@ -318,10 +318,10 @@ class TestForFinance:
         assert planned["status"]["budget"]["method"] in said.replace("\\", "")
 
     def test_the_page_has_a_chart_for_each_question(self, document: Callable[[str], bytes]) -> None:
-        """Bridge, tornado, Gantt, S-curve, metric, energy and tokens, each titled by what it shows."""
+        """Bridge, tornado, Gantt, S-curve, months, metric, energy and tokens, each titled by what it shows."""
         page = document("html").decode()
-        assert page.count("<svg") == 7
-        for words in ("the budget; compute", "moves the forecast most", "Work worth", "was planned by now", "Used "):
+        assert page.count("<svg") == 8
+        for words in ("the budget; compute", "moves the forecast most", "Work worth", "February 2026 takes", "was planned by now", "Used "):
             assert words in page
 
     def test_pdf_has_pages(self, document: Callable[[str], bytes]) -> None:
@@ -332,7 +332,7 @@ class TestForFinance:
         """Charts on the sheets of figures; every sheet has a print area that holds its charts."""
         book = load_workbook(io.BytesIO(document("xlsx")))
         drawn = {sheet.title: len(sheet._charts) for sheet in book if sheet._charts}
-        assert drawn == {"Report": 1, "Budget": 1, "Forecast": 1, "Calendar": 1, "Energy": 1, "Quality": 1}
+        assert drawn == {"Report": 1, "Budget": 1, "Forecast": 1, "Calendar": 1, "Energy": 1, "Months": 1, "Quality": 1}
         assert all(sheet.print_area for sheet in book)
         assert [cell.value for cell in book["Budget"]["A"] if cell.value in ("compute", "around the runs", "people", "reserve")] == [
             "compute", "around the runs", "people", "reserve",
@@ -370,7 +370,7 @@ class TestPage:
         """No address but the names of XML's own vocabularies, no style attribute and no handler stand in the page."""
         page = written(alone, hostile, "html").decode().replace("http://www.w3.org/", "").replace("http://evil", "")
         assert not re.search(r"https?://|url\((?!#)|<link|<img|<iframe|@import|\sstyle=|\son\w+=", page)
-        assert page.count("<svg") == 7
+        assert page.count("<svg") == 8
 
     def test_chromium_shows_it_under_its_own_policy(self, alone: FlaskClient, hostile: str, tmp_path: Path) -> None:
         """The answer's header and the page state the same policy, and the browser blocks nothing of the page."""

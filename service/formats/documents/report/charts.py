@@ -10,6 +10,7 @@ import altair as alt
 from service.formats.documents.charts import BILLIONS, COLOURS, GREY, data, titled
 from service.formats.documents.report.calendar_chart import gantt_chart
 from service.formats.documents.report.forecast_charts import bridge_chart, energy_chart, swings_chart
+from service.formats.documents.report.months import months_chart
 from service.formats.documents.report.quality_charts import quality_charts, run_colours
 from service.formats.headline import money
 
@@ -187,6 +188,7 @@ def report_charts(report: Report) -> Mapping[str, list[alt.TopLevelMixin]]:
         "forecast": [swings_chart(report)],
         "calendar": [gantt_chart(report)],
         "earned_value": [spend_chart(report)],
+        "months": [months_chart(report)],
         "quality": [*quality_charts(report)],
         "energy": [energy_chart(report)],
         "spend": [tokens_chart(report)],

@@ -18,6 +18,7 @@ EARNED = ("bac_usd", "pv_usd", "ev_usd", "ac_usd", "cpi", "spi", "eac_usd", "vac
 FAILURES = ("count", "budgeted", "expected", "probability", "downtime_hours", "lost_tokens")
 UTILISATION = ("mfu", "planned_mfu", "goodput", "planned_goodput", "share")
 REMAINING = ("cost_usd", "remaining_usd", "remaining_hours", "remaining_accelerator_hours")
+ENDS = ("p50", "p10", "p90")
 UNITS = {"usd": "USD", "hours": "hours", "tokens": "tokens", "days": "days"}
 Report = Mapping[str, Any]
 Row = dict[str, Any]
@@ -25,7 +26,7 @@ Row = dict[str, Any]
 
 def write(report: Report) -> bytes:
     """The table in UTF-8."""
-    return write_csv(COLUMNS, (row for make in (_headline, _program, _runs, _events, _notes) for row in make(report)))
+    return write_csv(COLUMNS, (row for make in (_headline, _program, _months, _runs, _events, _notes) for row in make(report)))
 
 
 def _headline(report: Report) -> Iterable[Row]:
@@ -67,6 +68,15 @@ def _program(report: Report) -> Iterable[Row]:
         }
         yield {"section": "drift", "run": entry["run"], **change}
     yield from _quality(report)
+
+
+def _months(report: Report) -> Iterable[Row]:
+    for month in report["months"]:
+        ahead = month["forecast_usd"] or {}
+        rows = {"planned": (month["planned_usd"],), "actual": (month["actual_usd"],), "still to come": [ahead.get(p) for p in ENDS]}
+        for name, (usd, *ends) in rows.items():
+            named = {"section": "month", "name": name, "value": usd, "unit": "USD", "date": f"{month['month']}-01"}
+            yield named | dict(zip(("p10", "p90"), ends, strict=False))
 
 
 def _quality(report: Report) -> Iterable[Row]:

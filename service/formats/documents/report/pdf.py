@@ -20,8 +20,8 @@ from service.formats.documents.sections import DocumentSection, DocumentTable
 from service.formats.reading_order import in_order
 
 TEMPLATE = "templates/report.typ"
-MOST_ROWS = 60
-"""Rows of a table; the other formats have all."""
+MOST_ROWS = 400
+"""Rows of a table, over as many pages as they take; it says how many more there are and where."""
 HALF_WIDTH = ("quality", "losses", "spend", "energy")
 """Sections whose charts stand two side by side."""
 WRAPPED = 26
@@ -51,22 +51,26 @@ def _content(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(section: DocumentSection, charts: list[str]) -> dict[str, Any]:
-    left = [len(table.rows) - MOST_ROWS for table in section.tables if len(table.rows) > MOST_ROWS]
-    more = [f"{sum(left):,} more rows are in the workbook."] if left else []
     return {
         "title": section.title,
-        "listed": [*section.listed, *more],
+        "listed": section.listed,
         "charts": charts,
         "half": section.name in HALF_WIDTH,
-        "tables": [_table(each) for each in section.tables],
+        "tables": [table_content(each) for each in section.tables],
     }
 
 
-def _table(table: DocumentTable) -> dict[str, Any]:
+def table_content(table: DocumentTable) -> dict[str, Any]:
     """A table for the template; `wide`: columns that share the room that is left. Long names may break after their underscores."""
     columns = range(len(table.head))
     longest = [max(len(row[column]) for row in table.rows) for column in columns]
     wide = [column for column in columns if column not in table.numeric and longest[column] > WRAPPED]
     shown = table.rows if len(table.rows) <= MOST_ROWS else [*table.rows[: MOST_ROWS - 1], table.rows[-1]]
+    left = len(table.rows) - len(shown)
+    note = (
+        f"{left:,} of {len(table.rows):,} rows are left out between the last two rows: this report as HTML, Markdown and JSON has them."
+        if left
+        else ""
+    )
     rows = [[cell.replace("_", "_\N{ZERO WIDTH SPACE}") for cell in row] for row in shown]
-    return {"head": table.head, "rows": rows, "numeric": sorted(table.numeric), "wide": wide, "total": table.total}
+    return {"head": table.head, "rows": rows, "numeric": sorted(table.numeric), "wide": wide, "total": table.total, "left": note}

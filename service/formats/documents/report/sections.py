@@ -10,6 +10,7 @@ from typing import Any
 from service.formats.documents.program.branch_sections import branch_table
 from service.formats.documents.report.budget_sections import budget_section, calendar_section, energy_section, swings_table
 from service.formats.documents.report.gate_sections import open_decisions, tier_gate_sentences
+from service.formats.documents.report.months import months_section
 from service.formats.documents.report.quality import quality_section
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text
@@ -104,6 +105,7 @@ def sections(report: Report) -> tuple[DocumentSection, ...]:
         ),
         calendar_section(report),
         DocumentSection("earned_value", "Earned value", tables=(_earned(status["earned_value"]),)),
+        months_section(report),
         DocumentSection("why", "Why the cost moved", *_why(status["cost_drivers"])),
         DocumentSection("risks", "Risks and reserve", _reserve(status["reserve"], status["risks"]), (_risks(status["risks"]),)),
         quality_section(report),

@@ -10,6 +10,7 @@ from service.formats.documents.program.workbook_worth import write_branches
 from service.formats.documents.report.gate_sections import open_decisions
 from service.formats.documents.report.sections import HEALTH_TITLES, find_budget, subtitle, title
 from service.formats.documents.report.workbook_forecast import workbook_day, write_forecast_sheets
+from service.formats.documents.report.workbook_months import write_months
 from service.formats.documents.report.workbook_series import write_series_sheets
 from service.formats.documents.text import text
 
@@ -49,6 +50,7 @@ def write(report: Report) -> bytes:
     _lines(book, report)
     last = _summary(summary, report, spent)
     chart_rows = write_forecast_sheets(book, report) | write_series_sheets(book, summary, last, report)
+    chart_rows |= write_months(book, report)
     write_branches(book, open_decisions(report["status"]))
     _events(book, report)
     _notes(book, report)
