@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
+from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
@@ -48,10 +49,10 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
-    slots = _family_of_size(sentence, _counts_of_each(join_prompts(split_teacher(sentence, slots))))
+    slots = _family_of_size(sentence, _counts_of_each(join_prompts(split_teacher(sentence, settle_sums(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
-    slots = _started(_sums_of_runs(slots), pieces)
+    slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), pieces)
     slots, of_ranges = both_ends(sentence, slots, ranges)
     slots = against_usual(with_ways(sentence, slots, ranges))
     slots = [_dated(slot, today) for slot in slots]

@@ -19,6 +19,8 @@ USE = "use"
 QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
 TIMES = frozenset({QUEUE, MTBF, "restart_minutes", "checkpoint_interval_minutes"})
 """Attributes whose figure is a time."""
+OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
+"""Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
 FIGURES = "npmU"
 POWER_WORDS = "usd_per_energy"
@@ -86,7 +88,7 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
     """Name, value and note of a slot; None where the figure is none for the attribute."""
     figure = piece.value
     if isinstance(figure, Duration):
-        return (key, figure, "") if key in TIMES and not figure.of_calendar and not (figure.article and key == QUEUE) else None
+        return (key, figure, "") if key in TIMES and not figure.of_calendar and not (figure.article and key in OWN_TIMES) else None
     assert isinstance(figure, Figure)
     return None if key in TIMES else _read_number(key, figure)
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD, figures
+from service.formats.ask.grammar.ranges import EITHER
 from service.formats.ask.grammar.slots import Slot, plain
-from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
+RUN = frozenset({"model", "params", "quantity", "tokens", "samples", "tokens_per_parameter", "steps", "flops", "doubtful_model"})
+"""Slots of what is trained."""
+LIMITING = frozenset({"under", "less", "below", "most", "max", "maximum", "budget", "within", "than"})
+LEAST_QUANTITY = 10**6
+"""Fewer are no size of a model and no number of tokens."""
 FALLING = 10
 """A figure so many times the next one is no number of the same list."""
 MOST_BARE_USD = 10**8
@@ -27,10 +35,25 @@ def keyed_price(pieces: Pieces) -> Iterator[Slot]:
 
 
 def sum_for(pieces: Pieces) -> Iterator[Slot]:
-    """Buy for 30k: dollars without a sign, where something is bought."""
+    """For 30k, they cost 44k: dollars without a sign where something is bought, else a figure as any other."""
     figure = figures(pieces)[0]
-    if figure.scale in (10**3, 10**6):
-        yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
+    costs = pieces[0].kind == "I"
+    if figure.scale in (10**3, 10**6) and (not costs or pieces[0].value == "estimate"):
+        yield Slot("sum_for", figure.value, *_span(pieces[costs:]))
+
+
+def settle_sums(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with `for 30k` as a sum in questions of buying; else millions are a size, or a number of tokens."""
+    bought = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in slots)
+    return [_settled(slot, bought=bought) if slot.name == "sum_for" else slot for slot in slots]
+
+
+def _settled(slot: Slot, *, bought: bool) -> Slot:
+    value = slot.value
+    assert isinstance(value, Fraction)
+    if not bought and value >= LEAST_QUANTITY:
+        return replace(slot, name="quantity")
+    return replace(slot, name="bare_sum", value=plain(value), note="read as dollars")
 
 
 def sum_before_count(pieces: Pieces) -> Iterator[Slot]:
@@ -78,3 +101,25 @@ def bare_price(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("bare_sum", plain(figure.value), *_span(pieces), note="read as dollars")
     elif figure.scale == 1 and figure.value < MOST_PER_HOUR_USD:
         yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def _is_paid_for(sentence: Sentence, slot: Slot) -> bool:
+    """Whether a sum is said as that of a thing, for $5.2M, and as no limit."""
+    said = {token.text for token in sentence.tokens[slot.first : slot.last]}
+    return sentence.tokens[slot.first].text == "for" and not said & LIMITING
+
+
+def sums_against_rent(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with a sum as that of a purchase, where `or` stands between it and a price of an hour and nothing is to be trained."""
+    sums = [slot for slot in slots if slot.name == "money" or (slot.name == "budget_usd" and _is_paid_for(sentence, slot))]
+    prices = [slot for slot in slots if slot.name == "price_per_hour"]
+    counted = any(slot.name in ("count", "nodes") for slot in slots)
+    run = any(slot.name in RUN or (slot.name == "intent" and slot.value == "optimal") for slot in slots)
+    if len(sums) != 1 or len(prices) != 1 or not counted or run:
+        return list(slots)
+    first, last = sorted((sums[0], prices[0]), key=lambda slot: slot.first)
+    between = {token.text for token in sentence.tokens[first.last : last.first]}
+    if not between & EITHER or any(slot.name == "accelerator" and first.last <= slot.first < last.first for slot in slots):
+        return list(slots)
+    bought = replace(sums[0], name="capex", note="read as the price of what is rented otherwise")
+    return [bought if slot is sums[0] else slot for slot in slots]

@@ -64,6 +64,8 @@ def _is_commitment(slots: Slots) -> bool:
 
 def _is_owning(slots: Slots) -> bool:
     """Whether a sum for accelerators stands against renting them, for some time: $11M for 384 B200, against $3.75 an hour."""
+    if slots.has("bare_sum") and slots.has("price_per_hour") and slots.has("accelerator"):  # 300 H100 at 27k against 2.30 an hour
+        return True
     return (
         slots.has("rent") and slots.has(*MONEY) and slots.has("price_per_hour") and slots.has("count") and slots.has("span", "utilisation")
     )

@@ -51,7 +51,7 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
         return list(pieces)
     found: list[Piece] = []
     for piece in pieces:
-        text = sentence.part(piece.first, piece.last)
+        text = sentence.part(piece.first, piece.last).removesuffix("'s")
         named = (
             [name for name in vocabulary.programs if compact(text) in compact(name.value)]
             if piece.kind == UNKNOWN and len(text) > 2

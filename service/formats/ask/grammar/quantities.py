@@ -17,6 +17,9 @@ MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
 APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
+LEAST_LISTED, ALIKE = 3, 8
+"""Figures of a list that commas part too, and the most that one is times another."""
+TO_EACH = "answers to each"
 LEAST_PER_HOUR_USD = Fraction(1, 5)
 """Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
 LEAST_CAPEX_USD = 500
@@ -108,14 +111,21 @@ def params(pieces: Pieces) -> Iterator[Slot]:
 
 def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
     """A slot for each of `1T or 2T tokens`; what stands before a comma has a meaning of its own."""
-    begin = max((at + 1 for at, piece in enumerate(pieces) if piece.value == "comma"), default=0)
     last = figures(pieces)[-1].value
+    begin = 0 if _is_one_list(pieces) else max((at + 1 for at, piece in enumerate(pieces) if piece.value == "comma"), default=0)
     while begin < len(pieces) and any(figure.value * APART < last for figure in figures(pieces[begin : begin + 1])):
         begin += 2
     for figure in figures(pieces[begin:]):
         if figure.value < LEAST_TOKENS:
             return
         yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
+
+
+def _is_one_list(pieces: Pieces) -> bool:
+    """Whether three figures or more are so alike that they are of one thing: 1T, 2T and 4T tokens."""
+    found = figures(pieces)
+    values = [figure.value for figure in found]
+    return len(found) >= LEAST_LISTED and len({figure.scale for figure in found}) == 1 and max(values) <= ALIKE * min(values)
 
 
 def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
@@ -128,7 +138,7 @@ def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
 def samples_of(pieces: Pieces) -> Iterator[Slot]:
     """60k pairs of 1,000 tokens: all their tokens."""
     samples, length = figures(pieces)
-    if pieces[1].kind == "I" and pieces[1].value != "help":  # examples: alone they are a question for help
+    if pieces[1].value not in ("samples", "documents", "help"):  # examples: alone they are a question for help
         return
     if length.value.denominator == 1 and length.value <= MOST_SAMPLE_TOKENS and length.scale <= 1000:
         note = f"{plain(samples.value):,} of {plain(length.value):,} tokens each"
@@ -141,7 +151,7 @@ def answers(pieces: Pieces) -> Iterator[Slot]:
     if pieces[-1].value == "prompts":
         prompts, each = each, prompts
     if any(piece.value == "prompts" for piece in pieces):
-        note = f"{plain(prompts.value):,} prompts, {plain(each.value):,} answers to each"
+        note = f"{plain(prompts.value):,} prompts, {plain(each.value):,} {TO_EACH}"
         yield Slot("samples", plain(prompts.value * each.value), *_span(pieces), note=note)
 
 

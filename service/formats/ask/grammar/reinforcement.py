@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.quantities import TO_EACH
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
@@ -37,11 +38,22 @@ def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
     each = [slot for slot in slots if slot.name == EACH]
     of_rl = any(slot.name == "method" and slot.value == "rl" for slot in slots)
     found = [slot for slot in slots if slot not in (*prompts, *each)]
+    counted = bool(prompts) or any(slot.name == "samples" and slot.note.endswith(TO_EACH) for slot in found)
+    found = [_as_length(slot) if of_rl and counted and _is_length(slot) else slot for slot in found]
     plain_samples = [slot for slot in found if slot.name == "samples"]
     if of_rl and not each and len(plain_samples) == 1 and len(prompts) == 1 and isinstance(plain_samples[0].value, int):
         each, found = plain_samples, [slot for slot in found if slot not in plain_samples]
     if len(prompts) == len(each) == 1 and isinstance(prompts[0].value, int) and isinstance(each[0].value, int):
-        note = f"{prompts[0].value:,} prompts, {each[0].value:,} answers to each"
+        note = f"{prompts[0].value:,} prompts, {each[0].value:,} {TO_EACH}"
         return [*found, replace(prompts[0], name="samples", value=prompts[0].value * each[0].value, note=note)]
     found += [replace(slot, name="other_unit", value=PROMPTS) for slot in prompts]
     return [*found, *(replace(slot, name="samples") for slot in each)]
+
+
+def _is_length(slot: Slot) -> bool:
+    """Whether tokens beside all the answers are those of one: 8 samples per prompt, 3k tokens each."""
+    return slot.name == "tokens" and isinstance(slot.value, int) and slot.value <= MOST_RESPONSE_TOKENS
+
+
+def _as_length(slot: Slot) -> Slot:
+    return replace(slot, name="response_tokens", note="beside the number of answers: the length of one")

@@ -84,6 +84,13 @@ def deadline(pieces: Pieces) -> Iterator[Slot]:
         yield _slot("deadline", period.first, pieces, period, note)
 
 
+def later_than(pieces: Pieces) -> Iterator[Slot]:
+    """Overruns 15 January: the chance to be done by then, of which that is the rest."""
+    if pieces[0].value == "past":
+        period = _period(pieces[-1])
+        yield _slot("deadline", period.last, pieces, period, "the chance to be done by then: that to be later is the rest")
+
+
 def day(pieces: Pieces) -> Iterator[Slot]:
     """A date without a word that says what for."""
     period = _period(pieces[-1])

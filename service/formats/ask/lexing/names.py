@@ -346,6 +346,15 @@ def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     return near[:1] if len({_meaning(entry) for entry in near}) == 1 else near
 
 
+def family_like(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The one family of models that a word before a number is, two letters off: lamma 3."""
+    if word in vocabulary.known_words or not word.isalpha() or len(word) < SHORTEST_CORRECTED:
+        return ()
+    found = process.extract(word, vocabulary.families.keys(), scorer=OSA.distance, score_cutoff=2, limit=2)
+    near = tuple(family for family, _, _ in found if len(family) >= SHORTEST_CORRECTED and family[0] == word[0])
+    return near if len(near) == 1 else ()
+
+
 def _begins_alike(word: str, known: str) -> bool:
     """Whether a slip leaves the first letter, or changes its place with the second: restarts are no starts."""
     return word[0] == known[0] or (word[:2] == known[1::-1] and len(word) == len(known))

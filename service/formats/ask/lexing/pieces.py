@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from service.formats.ask.lexing.dates import read_duration
-from service.formats.ask.lexing.names import correct_spelling, read_name
+from service.formats.ask.lexing.names import correct_spelling, family_like, read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.spans import read_span
 from service.formats.ask.lexing.tokens import Piece, Token
@@ -34,6 +34,8 @@ def correct_words(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[tupl
         follows = after is not None and (after.text[0].isdigit() or after.text == "/")
         near = correct_spelling(token.text, vocabulary)
         near = tuple(word for word in near if word in vocabulary.families) if follows else near
+        numbered = index + 1 < len(tokens) and tokens[index + 1].text[0].isdigit()
+        near = near or (family_like(token.text, vocabulary) if numbered else ())
         if len(near) == 1:
             corrections.append(Correction(token.written, near[0]))
             corrected.append(replace(token, text=near[0]))
