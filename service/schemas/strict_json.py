@@ -61,7 +61,7 @@ def parse(body: bytes) -> Any:
     repeated keys, NUL and lone surrogates; its errors have a JSON pointer or, for broken text, the position.
     """
     text = _decode(body)
-    _check_depth(text)
+    _check_depth(body, text)
     try:
         value = (_CHECKING if _may_hold_large_number(body) else _FAST).decode(text)
     except _SuspectError:
@@ -97,11 +97,10 @@ def _syntax_message(error: json.JSONDecodeError) -> str:
     return f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
 
 
-def _check_depth(text: str) -> None:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
+def _check_depth(body: bytes, text: str) -> None:
     # Every other part between quotes stands outside strings, once the escaped quotes are gone, and two quotes in a row part nothing.
-    marks = text.replace("\\\\", "").replace('\\"', "").encode().translate(_SQUARE, _NO_MARKS).replace(b'""', b"")
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
+    marks = plain.translate(_SQUARE, _NO_MARKS).replace(b'""', b"")
     # Peel the innermost pairs off, one level a round: a few passes in C however many brackets there are.
     skeleton = b"".join(marks.split(b'"')[::2])
     for _ in range(MAX_DEPTH):
