@@ -34,7 +34,7 @@ CHOICE: Mapping[str, Any] = {
     "workload": {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}},
     "candidates": {"accelerators": ["H100", "H200", "B200"], "counts": [128, 256]},
 }
-WIDTH, HEIGHT = 600, 130
+WIDTH, HEIGHT = 480, 130
 REPORTED_HOURS = 184_320
 """Accelerator-hours of Llama 2 7B: Touvron et al. 2023 (arXiv 2307.09288), table 2."""
 

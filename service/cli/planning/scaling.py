@@ -27,7 +27,7 @@ LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 
 @click.command()
 @options.FILE
-@click.option("--predict", multiple=True, metavar="PARAMS:TOKENS", help="Foretell the loss of such a run, such as 70B:1.4T; repeatable.")
+@click.option("--predict", multiple=True, metavar="PARAMS:TOKENS", help="Predict the loss of such a run, such as 70B:1.4T; repeatable.")
 @click.option("--next-flops", help="Propose next small runs with this many FLOPs in total, such as 1e21.")
 @click.option("--target", metavar="PARAMS:TOKENS", help="The run whose loss they are to sharpen; default: the first of --predict.")
 @field("--starts", "starts", "Starts of the search; default: 500.", type=int)

@@ -23,7 +23,7 @@ ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "r
 @click.option("--region", help="Only this region.")
 @click.option("--jurisdiction", help="Only this country (ISO 3166), EU or EEA.")
 @click.option("--pricing", type=click.Choice(PRICINGS), help="Only this kind of price.")
-@click.option("--max-usd", "max_usd_per_accelerator_hour", type=float, help="At most so much an accelerator-hour.")
+@click.option("--max-usd", "max_usd_per_accelerator_hour", type=float, help="Highest price of an accelerator-hour.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=30, show_default=True, help="Rows shown, cheapest first.")
 @json_option("As JSON.")
 @server_options

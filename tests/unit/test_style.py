@@ -1,0 +1,51 @@
+"""The words of the documentation: plain technical English, no metaphors of our own and no advertising."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INSTEAD = {
+    r"bell": "say what is sent",
+    r"desk|shelf|shelves|pantry": "context, store, snapshots",
+    r"doorkeeper": "authentication",
+    r"foretells?|foretold": "predict",
+    r"lifeline": "process guard",
+    r"mailbox": "filesystem broker",
+    r"told": "reported, stated, known",
+    r"so many|so much": "this number of",
+    r"simply|just|obviously|of course|easily|effortless(?:ly)?|seamless(?:ly)?": "nothing: who is stuck does not find it simple",
+    r"powerful|blazing(?:ly)?|cutting-edge|state-of-the-art|awesome|magic(?:al)?": "a figure",
+    r"utili[sz]e[sd]?|leverage[sd]?|in order to": "use, to",
+    r"click here|see here|this link": "the title of what is linked",
+}
+"""By words that a reader from the field would have to guess, or that say nothing: what to write."""
+CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|<!--.*?-->", flags=re.DOTALL)
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def complaints(text: str) -> Iterator[str]:
+    """Each banned word with its line and what to write instead; code and addresses do not count."""
+    prose = CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for words, instead in INSTEAD.items():
+        for found in re.finditer(rf"\b(?:{words})\b", prose, flags=re.IGNORECASE):
+            yield f"line {prose.count(chr(10), 0, found.start()) + 1}: '{found[0]}': {instead}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_has_plain_words(page: Path) -> None:
+    """And begins with its title and what a reader can do with it."""
+    text = page.read_text(encoding="utf-8")
+    assert list(complaints(text)) == []
+    assert re.match(r"# \S.*\n\n+(?!#)\S", text)
+
+
+def test_a_metaphor_is_named_with_its_line() -> None:
+    """Code may say what it likes."""
+    assert list(complaints("A `desk`.\n\n```\nbell\n```\nIt simply works.\n")) == [
+        "line 6: 'simply': nothing: who is stuck does not find it simple"
+    ]
