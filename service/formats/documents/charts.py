@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -24,6 +25,15 @@ MORE_COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255"
 # Sizes of equal loss are shown up to this multiple of the lowest cost: costs diverge near the least size that reaches a loss.
 SHOWN_COSTS = 30.0
 INK, GREY = "#222222", "#8a8a8a"
+LIMIT = "#B2182B"
+"""Lines that are not to be crossed."""
+DARK = "#111111"
+"""Text on pale colours, on any surface."""
+ON_COLOUR: Mapping[str, str] = {colour: "#ffffff" if colour == COLOURS[0] else DARK for colour in COLOURS}
+"""Text on each colour."""
+SURFACE, DARK_SURFACE = "#ffffff", "#15191e"
+LEAST_CONTRAST = 3.0
+"""Of marks with the surface (WCAG 2.2, 1.4.11)."""
 DARK_INK, LIGHT_LINES, DARK_LINES = "#e6e9ed", "#ececec", "#3a424c"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH, HEIGHT = 420, 260
@@ -43,7 +53,12 @@ BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(da
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as SVG; external addresses are not allowed."""
-    return draw_svg(_drawable(_styled(chart).to_dict()))
+    return draw_svg(_on_paper(chart))
+
+
+def _on_paper(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    found: dict[str, Any] = _drawable(_coloured(_styled(chart).to_dict(), shown_colours(SURFACE)))
+    return found
 
 
 def draw_svg(specification: dict[str, Any]) -> str:
@@ -67,7 +82,7 @@ def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
         text={"color": ink},
         view={"stroke": None},
     ).to_dict()
-    found: dict[str, Any] = _drawable(_inked(specification, ink))
+    found: dict[str, Any] = _drawable(_coloured(specification, shown_colours(DARK_SURFACE if dark else SURFACE) | {INK: ink}))
     return found
 
 
@@ -77,18 +92,46 @@ def _still(specification: dict[str, Any]) -> dict[str, Any]:
     return specification | {name: [_still(part) for part in below if part.get("name") != POINTED] for name, below in parts.items()}
 
 
-def _inked(value: Any, ink: str) -> Any:
-    """A specification whose marks in ink have that of a page's theme."""
+@cache
+def shown_colours(surface: str) -> dict[str, str]:
+    """What each colour of marks is on a surface: itself, or the nearest one towards ink that has the least contrast."""
+    return {colour: _shown(colour, surface) for colour in (*COLOURS, *MORE_COLOURS, GREY, LIMIT)}
+
+
+def _shown(colour: str, surface: str) -> str:
+    to = 0.0 if contrast(surface, "#000000") > contrast(surface, "#ffffff") else 255.0
+    for step in range(101):
+        parts = [round(part + (to - part) * step / 100) for part in bytes.fromhex(colour[1:])]
+        mixed = f"#{bytes(parts).hex()}"
+        if contrast(mixed, surface) >= LEAST_CONTRAST:
+            return mixed if step else colour
+    raise AssertionError("neither black nor white shows on the surface")
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, 1 to 21 (WCAG 2.2, contrast ratio)."""
+    low, high = sorted(_luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [part / 255 for part in bytes.fromhex(colour[1:])]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _coloured(value: Any, shown: Mapping[str, str]) -> Any:
+    """A specification whose colours are those of a surface."""
     if isinstance(value, dict):
-        return {name: _inked(below, ink) for name, below in value.items()}
+        return {name: _coloured(below, shown) for name, below in value.items()}
     if isinstance(value, list):
-        return [_inked(below, ink) for below in value]
-    return ink if value == INK else value
+        return [_coloured(below, shown) for below in value]
+    return shown.get(value, value) if isinstance(value, str) else value
 
 
 def png(chart: alt.TopLevelMixin) -> bytes:
     """The chart as PNG, two pixels for each unit; external addresses are not allowed."""
-    return bytes(vl_convert.vegalite_to_png(_still(_drawable(_styled(chart).to_dict())), scale=2, allowed_base_urls=[]))
+    return bytes(vl_convert.vegalite_to_png(_still(_on_paper(chart)), scale=2, allowed_base_urls=[]))
 
 
 def _drawable(value: Any) -> Any:

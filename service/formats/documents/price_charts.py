@@ -21,10 +21,12 @@ def history_chart(changes: Sequence[Change]) -> alt.TopLevelMixin:
     names = list(dict.fromkeys(row["provider"] for row in rows))
     shown = [*COLOURS, *MORE_COLOURS, *[GREY] * len(names)][: len(names)]
     colour = alt.Color("provider:N", title=None, scale=alt.Scale(domain=names, range=shown))
-    lines = data(rows).mark_line(interpolate="step-after", point=True, strokeWidth=1.5)
-    drawn = lines.encode(x=alt.X("at:T", title=None), y=alt.Y("usd:Q", title="USD per accelerator-hour"), color=colour, tooltip=TIP)
     chosen, opacity = by_legend("provider")
-    return titled(drawn.encode(opacity=opacity).add_params(chosen), width=WIDTH, height=HEIGHT, title=_finding(rows))
+    across, up = alt.X("at:T", title=None), alt.Y("usd:Q", title="USD per accelerator-hour")
+    base = data(rows).encode(x=across, y=up, color=colour, opacity=opacity)
+    lines = base.mark_line(interpolate="step-after", strokeWidth=1.5).add_params(chosen)
+    points = base.mark_point(filled=True, size=30).encode(tooltip=TIP)
+    return titled(lines + points, width=WIDTH, height=HEIGHT, title=_finding(rows))
 
 
 def cheapest_over_time(changes: Sequence[Change]) -> Iterator[dict[str, Any]]:

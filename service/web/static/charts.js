@@ -4,6 +4,8 @@
 const DAY_MS = 86400000;
 const OFFSET_PX = 12;
 const NARROWEST_PX = 180;
+const TITLE_PX = 8; // of a character
+const SUBTITLE_PX = 6;
 // Nothing is evaluated (ast), no style sheet is added, and layers without rows are no news (errors alone are logged).
 const OPTIONS = { mode: "vega-lite", ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tell, logLevel: 1 };
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -53,13 +55,32 @@ export async function draw(picture) {
   }
 }
 
-/** Make a chart that is wider than its place narrower, so that its words keep their size. */
+/** Make a chart that is wider than its place narrower, so that its words keep their size, with its title in several lines. */
 function narrow(specification, image) {
-  const over = image.naturalWidth - image.parentElement.parentElement.clientWidth;
+  const room = image.parentElement.parentElement.clientWidth;
+  const over = image.naturalWidth - room;
   if (over <= 0) return;
+  if (specification.title) {
+    const { text = specification.title, subtitle = [], ...more } = specification.title;
+    specification.title = { ...more, text: wrapped(text, room / TITLE_PX), subtitle: wrapped(subtitle, room / SUBTITLE_PX) };
+  }
   for (const part of specification.vconcat ?? [specification]) {
     if (part.width) part.width = Math.min(part.width, Math.max(NARROWEST_PX, part.width - over));
   }
+}
+
+/** Lines of as many characters at most, where words allow. */
+function wrapped(text, most) {
+  const lines = [];
+  for (const line of [text].flat()) {
+    lines.push("");
+    for (const word of line.split(" ")) {
+      const longer = `${lines.at(-1)} ${word}`.trim();
+      if (longer.length > most && lines.at(-1)) lines.push(word);
+      else lines[lines.length - 1] = longer;
+    }
+  }
+  return lines;
 }
 
 /** Give a view the name of its picture, in the place of Vega's. The table has the figures. */

@@ -124,6 +124,7 @@ def test_every_chart_of_the_report_is_drawn_on_a_tab(client: FlaskClient, which:
         for theme in ("", "?theme=dark"):
             drawn = client.get(address + theme)
             assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml"), address
+        assert '"tooltip":{"field":"tip"' in client.get(f"{address}?format=vega").text, address
     for name in ("nothing", "quality-9", "quality-x"):
         assert client.get(f"/programs/{made['id']}/{name}.svg").status_code == 404
 

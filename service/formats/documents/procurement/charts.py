@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import GREY, INK, TIP, data, pointed, titled
+from service.formats.documents.charts import DARK, GREY, TIP, data, pointed, titled
 from service.formats.documents.procurement.model import CashModel
 from service.formats.documents.procurement.words import COLOURS
 from service.formats.headline import money
@@ -103,7 +103,7 @@ def grid_chart(model: CashModel, *, wide: bool = False) -> alt.TopLevelMixin | N
         x=across, y=up, color=alt.Color("side:N", scale=scale, legend=None), tooltip=TIP
     )
     amounts = data([row | {"label": f"{row['saved'] / 1e6:+.1f}"} for row in rows])
-    texts = amounts.mark_text(fontSize=11 if wide else 8, color=INK).encode(x=across, y=up, text="label:N", tooltip=TIP)
+    texts = amounts.mark_text(fontSize=11 if wide else 8, color=DARK).encode(x=across, y=up, text="label:N", tooltip=TIP)
     width, height = WIDE_GRID_SIZE if wide else GRID_SIZE
     return titled(cells + texts + _today(model, grid, across, up), width=width, height=height)
 
@@ -121,4 +121,4 @@ def _today(model: CashModel, grid: dict[str, Any], across: alt.X, up: alt.Y) -> 
     option = next(each for each in model.answer["options"] if each["name"] == grid["against"])
     usd = min(prices, key=lambda each: abs(each - option["offer"]["usd_per_accelerator_hour"]))
     frame = data([{"used": used, "usd": f"{usd:.2f}"}])
-    return frame.mark_rect(filled=False, fillOpacity=0, stroke=INK, strokeWidth=2).encode(x=across, y=up)
+    return frame.mark_rect(filled=False, fillOpacity=0, stroke=DARK, strokeWidth=2).encode(x=across, y=up)

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, INK, data, titled
+from service.formats.documents.charts import COLOURS, GREY, INK, TIP, data, titled
 from service.formats.headline import day
 
 Report = Mapping[str, Any]
@@ -38,11 +38,13 @@ def gantt_chart(report: Report) -> alt.TopLevelMixin | None:
     moments = data([row for row in rows if row["kind"] != "run" and row["finish"]])
     planned_moments = data([row for row in rows if row["kind"] != "run" and row["planned_finish"]])
     layers: list[Any] = [
-        plans.mark_bar(height={"band": 0.8}).encode(x=alt.X("planned_start:T"), x2="planned_finish:T", y=up, color=colour),
-        runs.mark_bar(height={"band": 0.42}).encode(x=across, x2="finish:T", y=up, color=colour),
-        planned_moments.mark_point(shape="diamond", size=130, strokeWidth=1.2, color=GREY).encode(x="planned_finish:T", y=up),
+        plans.mark_bar(height={"band": 0.8}, stroke=GREY, strokeWidth=1).encode(
+            x=alt.X("planned_start:T"), x2="planned_finish:T", y=up, color=colour, tooltip=TIP
+        ),
+        runs.mark_bar(height={"band": 0.42}).encode(x=across, x2="finish:T", y=up, color=colour, tooltip=TIP),
+        planned_moments.mark_point(shape="diamond", size=130, strokeWidth=1.2, color=GREY).encode(x="planned_finish:T", y=up, tooltip=TIP),
         spread.mark_rule(color=INK, strokeWidth=1).encode(x="low:T", x2="high:T", y=up),
-        moments.mark_point(shape="diamond", filled=True, size=110, opacity=1).encode(x="finish:T", y=up, color=colour),
+        moments.mark_point(shape="diamond", filled=True, size=110, opacity=1).encode(x="finish:T", y=up, color=colour, tooltip=TIP),
         *_rules(report),
     ]
     words = "grey: planned; line: interval of 80 %; diamond: gate and end; dashed: deadline; dotted: today"
@@ -67,7 +69,24 @@ def _bar(entry: Report) -> dict[str, Any]:
         "finish": _day_after(finish["p50"]) if entry["kind"] == "run" else finish["p50"],
         "low": finish["p10"],
         "high": finish["p90"],
+        "tip": _tip(entry),
     }
+
+
+def _tip(entry: Report) -> str:
+    """An entry in words: as planned, and as it went or is forecast."""
+    lines = [entry["what"]]
+    if entry["planned_finish"]:
+        begins = f"{_words(entry['planned_start'])} to " if entry["kind"] == "run" and entry["planned_start"] else ""
+        lines.append(f"planned: {begins}{_words(entry['planned_finish'])}")
+    if entry["finish"]:
+        low, middle, high = (_words(entry["finish"][name]) for name in ("p10", "p50", "p90"))
+        lines.append(f"{'ended' if entry['done'] else 'ends'} {middle}" + ("" if low == high else f" ({low} to {high})"))
+    return "\n".join(lines)
+
+
+def _words(moment: str) -> str:
+    return day(date.fromisoformat(moment))
 
 
 def _day_after(moment: str | None) -> str | None:

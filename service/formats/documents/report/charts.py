@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, data, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, POINTED, TIP, data, pointed, titled
 from service.formats.documents.report.calendar_chart import gantt_chart
 from service.formats.documents.report.forecast_charts import bridge_chart, energy_chart, swings_chart
 from service.formats.documents.report.months import months_chart
 from service.formats.documents.report.quality_charts import quality_charts, run_colours
-from service.formats.headline import money
+from service.formats.headline import count, day, money
 
 Report = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 WIDE, HIGH = 680, 230
 HALF = 310
-LIMIT = "#B2182B"
 PLAN, EARNED, ACTUAL, FORECAST = "plan", "earned", "actual", "forecast"
 # Colour and dash of each kind of line, the same in both plots.
 STYLES = {PLAN: (GREY, [5, 3]), EARNED: (COLOURS[2], [1, 0]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
 # Labels of lines that often end together are moved apart.
 LABEL_SHIFTS = {PLAN: -8, EARNED: -7, ACTUAL: 7, FORECAST: -7}
 SPEND_LINES = {PLAN: "planned_usd", EARNED: "earned_usd", ACTUAL: "spent_usd"}
+MOST_POINTED = 60
+"""Places of a line that answer to a pointer."""
 TOKEN_LINES = {PLAN: "planned_tokens", ACTUAL: "tokens"}
 
 
@@ -35,6 +37,7 @@ def spend_chart(report: Report) -> alt.TopLevelMixin | None:
     drawn = _against_plan(report, SPEND_LINES, fan, rules)
     if drawn is None:
         return None
+    drawn += _moments(report, SPEND_LINES, fan, money, WIDE)
     subtitle = [
         "plan, earned: planned and earned value; actual: cost; forecast: median and interval of 80 %; red: BAC and deadline",
         f"of {_measured_words(report)}",
@@ -82,8 +85,13 @@ def tokens_chart(report: Report) -> alt.TopLevelMixin | None:
     """Planned and earned tokens with their forecast; None without data."""
     planned, now = report["program"]["planned_tokens"], report["status"]["spend"]["tokens"]
     goal = {"p10": planned, "p50": planned, "p90": planned} if planned else None
-    drawn = _against_plan(report, TOKEN_LINES, _fan(report, goal, now), {"deadline": report["program"]["deadline"]})
-    return None if drawn is None else titled(drawn, width=HALF, height=HIGH, title=alt.Title("Tokens"))
+    fan = _fan(report, goal, now)
+    drawn = _against_plan(report, TOKEN_LINES, fan, {"deadline": report["program"]["deadline"]})
+    return (
+        None
+        if drawn is None
+        else titled(drawn + _moments(report, TOKEN_LINES, fan, count, HALF), width=HALF, height=HIGH, title=alt.Title("Tokens"))
+    )
 
 
 def loss_chart(report: Report) -> alt.TopLevelMixin | None:
@@ -97,14 +105,24 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     across = alt.X("tokens:Q", title="tokens", axis=_amounts())
     base = data(rows)
     up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
-    layers = [base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour), *_ends(report, colour)]
+    few = data(row | {"tip": _loss_tip(row)} for row in rows[:: -(-len(rows) // MOST_POINTED)])
+    layers = [
+        base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour),
+        *_ends(report, colour),
+        few.mark_point(filled=True, size=120, opacity=0).encode(x=across, y=up, color=colour, tooltip=TIP).properties(name=POINTED),
+    ]
     return titled(alt.layer(*layers), width=HALF, height=HIGH, title=alt.Title("Loss"))
+
+
+def _loss_tip(row: Mapping[str, Any]) -> str:
+    return f"{row['run']}\n{row['loss']:.4g} nats a token at {count(row['tokens'])} tokens"
 
 
 def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
     """Projected losses at the planned tokens, with intervals of 80 %."""
     ends = [
         {"run": run["name"], "tokens": run["planned_tokens"], "loss": end["p50"], "low": end["p10"], "high": end["p90"]}
+        | {"tip": f"{run['name']}, projected\n{end['p50']:.4g} ({end['p10']:.4g}–{end['p90']:.4g}) nats a token"}
         for run in report["status"]["runs"]
         if run["loss"]["projection"] and (end := run["loss"]["projection"]["loss"])
     ]
@@ -114,7 +132,7 @@ def _ends(report: Report, colour: alt.Color) -> list[alt.Chart]:
     across = alt.X("tokens:Q")
     return [
         base.mark_rule(strokeWidth=2).encode(x=across, y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=50, opacity=1).encode(x=across, y=alt.Y("loss:Q"), color=colour),
+        base.mark_point(filled=True, size=50, opacity=1).encode(x=across, y=alt.Y("loss:Q"), color=colour, tooltip=TIP),
     ]
 
 
@@ -150,13 +168,33 @@ def _against_plan(report: Report, names: Mapping[str, str], fan: Rows, rules: Ma
     return alt.layer(*layers)
 
 
+def _moments(report: Report, names: Mapping[str, str], fan: Rows, words: Callable[[float], str], width: int) -> alt.Chart:
+    """What each line of the chart has at a time, and the forecast at its end."""
+    series = [moment for moment in report["time_series"] if any(moment[name] is not None for name in names.values())]
+    rows = [
+        {"at": moment["at"], "tip": "\n".join([_day(moment["at"]), *_values(moment, names, words)])}
+        for moment in series[:: -(-len(series) // MOST_POINTED) or 1]
+    ]
+    ends = [f"{_day(end['at'])}\n{FORECAST}: {words(end['y'])} ({words(end['low'])}–{words(end['high'])})" for end in fan[-1:]]
+    rows += [{"at": end["at"], "tip": tip} for end, tip in zip(fan[-1:], ends, strict=True)]
+    return pointed(rows, alt.X("at:T"), width / max(1, len(rows)))
+
+
+def _values(moment: Mapping[str, Any], names: Mapping[str, str], words: Callable[[float], str]) -> list[str]:
+    return [f"{of}: {words(moment[name])}" for of, name in names.items() if moment[name] is not None]
+
+
+def _day(at: str) -> str:
+    return day(datetime.fromisoformat(at))
+
+
 def _line(rows: Rows, of: str, across: alt.X, up: alt.Y) -> Any:
     """A line with its name at its end."""
     colour, dash = STYLES[of]
     line = data(rows).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
     if not rows:
         return line
-    ends = data([{**rows[-1], "label": of}]).mark_text(align="left", dx=5, dy=LABEL_SHIFTS[of], fontSize=10, color=colour)
+    ends = data([{**rows[-1], "label": of}]).mark_text(align="left", dx=5, dy=LABEL_SHIFTS[of], fontSize=10)
     return alt.layer(line, ends.encode(x=alt.X("at:T"), y=alt.Y("y:Q"), text="label:N"))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, INK, PART_COLOURS, data, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, INK, ON_COLOUR, PART_COLOURS, TIP, data, titled
 from service.formats.documents.report.budget_sections import filled_parts, total_part
 from service.formats.headline import money
 
@@ -37,14 +37,17 @@ def bridge_chart(report: Report) -> alt.TopLevelMixin | None:
     shown = [part["part"] for part in parts]
     scale = alt.Scale(domain=shown, range=[PART_COLOURS[part] for part in shown])
     bars = base.mark_bar(height={"band": 0.62}).encode(
-        x=across, x2="to:Q", y=up, color=alt.Color("part:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
+        x=across, x2="to:Q", y=up, color=alt.Color("part:N", scale=scale, legend=alt.Legend(title=None, orient="bottom")), tooltip=TIP
     )
-    labels = base.transform_filter(f"datum.to - datum.from > {LEAST_LABELLED * longest}").mark_text(
-        color="#ffffff", fontWeight="bold", fontSize=10.5
-    )
+    labels = base.transform_filter(f"datum.to - datum.from > {LEAST_LABELLED * longest}").mark_text(fontWeight="bold", fontSize=10.5)
     spread = data([{"bar": FORECAST, "low": cost["p10"], "high": cost["p90"]}])
     whisker = spread.mark_rule(color=INK, strokeWidth=1.5, yOffset=15).encode(x="low:Q", x2="high:Q", y=up)
-    layers: list[Any] = [bars, labels.encode(x="middle:Q", y=up, text="label:N"), whisker, *_budget_rule(report)]
+    layers: list[Any] = [
+        bars,
+        labels.encode(x="middle:Q", y=up, text="label:N", color=alt.Color("ink:N", scale=None), tooltip=TIP),
+        whisker,
+        *_budget_rule(report),
+    ]
     subtitle = "line below the forecast: interval of 80 %; dashed: the budget"
     return titled(alt.layer(*layers), width=WIDE, height=alt.Step(46), title=alt.Title(_bridge_finding(report), subtitle=subtitle))
 
@@ -61,7 +64,9 @@ def _stacked(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         begin = reached[row["bar"]]
         end = reached[row["bar"]] = begin + row["usd"]
-        yield {**row, "from": begin, "to": end, "middle": (begin + end) / 2, "label": money(row["usd"])}
+        usd = money(row["usd"])
+        place = {"from": begin, "to": end, "middle": (begin + end) / 2}
+        yield {**row, **place, "label": usd, "ink": ON_COLOUR[PART_COLOURS[row["part"]]], "tip": f"{row['part']}, {row['bar']}\n{usd}"}
 
 
 def _budget_rule(report: Report) -> list[alt.Chart]:
@@ -95,14 +100,17 @@ def swings_chart(report: Report) -> alt.TopLevelMixin | None:
         return None
     ends = ((LOW, "low"), (HIGH, "high"))
     rows = [
-        {"cause": swing["cause"], "usd": swing[f"{end}_usd"], "label": swing[end], "end": word} for swing in swings for word, end in ends
+        {"cause": swing["cause"], "usd": swing[f"{end}_usd"], "label": swing[end], "end": word}
+        | {"tip": f"{swing['cause']}: {swing[end]}\n{_change(swing[f'{end}_usd'])} of the forecast cost"}
+        for swing in swings
+        for word, end in ends
     ]
     up = alt.Y("cause:N", title=None, sort=[swing["cause"] for swing in swings], axis=alt.Axis(labelLimit=LONGEST_LABEL))
     widest = max(abs(row["usd"]) for row in rows)
     scale = alt.Scale(domain=[-1.5 * widest, 1.5 * widest], nice=False)
     across = alt.X("usd:Q", title="change of the forecast cost, USD", scale=scale, axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
     colour = alt.Color("end:N", scale=alt.Scale(domain=[LOW, HIGH], range=[COLOURS[2], COLOURS[1]]), legend=None)
-    layers: list[Any] = [data(rows).mark_bar(height={"band": 0.6}).encode(x=across, y=up, color=colour)]
+    layers: list[Any] = [data(rows).mark_bar(height={"band": 0.6}).encode(x=across, y=up, color=colour, tooltip=TIP)]
     aside: tuple[tuple[str, Literal["left", "right"], int], ...] = ((LOW, "right", -4), (HIGH, "left", 4))
     for word, align, gap in aside:
         texts = data([row for row in rows if row["end"] == word]).mark_text(align=align, dx=gap, fontSize=10, color=INK)
@@ -123,7 +131,11 @@ def energy_chart(report: Report) -> alt.TopLevelMixin | None:
     rows = (
         []
         if energy is None
-        else [{"bar": word, "mwh": energy["mwh"][name]} for name, word in ENERGY_BARS.items() if energy["mwh"][name] is not None]
+        else [
+            {"bar": word, "mwh": mwh, "tip": f"{word}\n{mwh:,.3g} MWh"}
+            for name, word in ENERGY_BARS.items()
+            if (mwh := energy["mwh"][name]) is not None
+        ]
     )
     if not rows:
         return None
@@ -131,7 +143,7 @@ def energy_chart(report: Report) -> alt.TopLevelMixin | None:
     up = alt.Y("bar:N", title=None, sort=list(ENERGY_BARS.values()))
     colour = alt.Color("bar:N", scale=alt.Scale(domain=list(ENERGY_BARS.values()), range=[GREY, COLOURS[0], COLOURS[1]]), legend=None)
     return titled(
-        data(rows).mark_bar(height={"band": 0.6}).encode(x=across, y=up, color=colour),
+        data(rows).mark_bar(height={"band": 0.6}).encode(x=across, y=up, color=colour, tooltip=TIP),
         width=WIDE // 2,
         height=alt.Step(26),
         title=_energy_title(energy),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, MORE_COLOURS, data, titled
+from service.formats.documents.charts import COLOURS, GREY, LIMIT, MORE_COLOURS, TIP, data, titled
 from service.formats.documents.report.quality import drawn_metrics, shown_metrics
+from service.formats.headline import day
 
 Report = Mapping[str, Any]
 WIDE, HIGH = 300, 190
-LIMIT, GOAL = "#B2182B", "#009E73"
+GOAL = COLOURS[2]
 
 
 def quality_charts(report: Report) -> list[alt.TopLevelMixin]:
@@ -23,7 +25,12 @@ def quality_charts(report: Report) -> list[alt.TopLevelMixin]:
 def quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
     """The evaluations of a metric in all runs."""
     rows = [
-        {**point, "low": point["value"] - (point["standard_error"] or 0.0), "high": point["value"] + (point["standard_error"] or 0.0)}
+        {
+            **point,
+            "low": point["value"] - (point["standard_error"] or 0.0),
+            "high": point["value"] + (point["standard_error"] or 0.0),
+            "tip": _tip(point),
+        }
         for point in report["evaluations"]
         if point["metric"] == metric
     ]
@@ -35,11 +42,18 @@ def quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
     base = data(rows)
     layers = [
         base.mark_rule(opacity=0.5).encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
-        base.mark_line(strokeWidth=1.5, point=True).encode(x=across, y=up, color=colour),
+        base.mark_line(strokeWidth=1.5).encode(x=across, y=up, color=colour),
+        base.mark_point(filled=True, size=30, opacity=1).encode(x=across, y=up, color=colour, tooltip=TIP),
         *_levels(report, metric),
         *_last_good(report, metric),
     ]
     return titled(alt.layer(*layers), width=WIDE, height=HIGH, title=alt.Title(_finding(report, metric), subtitle=_key(report, metric)))
+
+
+def _tip(point: Report) -> str:
+    """An evaluation in words."""
+    noise = f" ± {point['standard_error']:.2g}" if point["standard_error"] else ""
+    return f"{point['run']}, {day(datetime.fromisoformat(point['at']))}\n{point['metric']} {point['value']:.4g}{noise}"
 
 
 def run_colours(names: list[str]) -> list[str]:
@@ -76,9 +90,7 @@ def _levels(report: Report, metric: str) -> list[Any]:
     layers: list[Any] = []
     for row in rows:
         level = data([row]).encode(y=alt.Y("level:Q", title=None))
-        text = level.mark_text(align="left", baseline="bottom", dx=4, dy=-2, fontSize=10, color=row["colour"]).encode(
-            text="label:N", x=alt.value(0)
-        )
+        text = level.mark_text(align="left", baseline="bottom", dx=4, dy=-2, fontSize=10).encode(text="label:N", x=alt.value(0))
         layers += [level.mark_rule(color=row["colour"], strokeWidth=1), text]
     return layers
 
