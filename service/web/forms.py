@@ -15,6 +15,7 @@ from service.schemas.fields import Choice, Items, Part, Schema
 Fields = Mapping[str, str]
 DEEPEST = 20
 """Parts of a dotted name; what is below stays one part, which no request has."""
+TRUTHS: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": False}
 _PLACE = re.compile(r"\d{1,3}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|-?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 
@@ -119,9 +120,9 @@ def request_of(fields: Fields) -> dict[str, Any]:
 
 
 def value_of(text: str) -> Any:
-    """The JSON value that a person means: a number, with commas between thousands or not, true or false, else the text itself."""
-    if text in ("true", "false"):
-        return text == "true"
+    """The JSON value that a person means: a number, with commas between thousands or not, yes or no, else the text itself."""
+    if text in TRUTHS:
+        return TRUTHS[text]
     if not _NUMBER.fullmatch(text):
         return text
     plain = text.replace(",", "")

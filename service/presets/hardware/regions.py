@@ -17,6 +17,8 @@ from service.domain.errors import UnknownName
 from service.presets.documents import build, load_document
 
 _LONGEST_KEY = 100
+_WIDE = frozenset({"any", "global", "europe", "north-america"})
+"""Regions of offers that are no place."""
 _CONTINENTS = frozenset({"EU", "EUR", "NA", "AS", "AP", "OC", "SA", "AF", "SEA"})
 
 
@@ -40,13 +42,25 @@ class Region:
 
 
 def find_region(key: str) -> Region:
-    """The region of a key, case-insensitive. Raises UnknownName with near keys."""
-    found = load_regions().get(_alias(key.strip().casefold()))
+    """The region of a key, case-insensitive, or of an offer's place such as `aws:us-east-1a` or `crusoe:any`.
+
+    Raises UnknownName with near keys, also for a place of a provider that is neither known nor wide.
+    """
+    found = load_regions().get(_alias(key.strip().casefold())) or _of_offer(key.strip())
     if found is None:
         near = difflib.get_close_matches(key[:_LONGEST_KEY].casefold(), list(load_regions()), n=3, cutoff=0.0)
         shown = [load_regions()[name].key for name in near]
         raise UnknownName(f"unknown region {key[:_LONGEST_KEY]!r}; near names: {', '.join(shown)}", "/energy/region", shown)
     return found
+
+
+def _of_offer(key: str) -> Region | None:
+    """The region of an offer by the key that `region_of_offer` gives it; None where the place could as well be misspelt."""
+    provider, _, place = key.partition(":")
+    if not provider or not place or provider.casefold() == "country":
+        return None
+    known = any(_is_zone_of(key.casefold(), name) for name in load_regions()) or _country_in(place) or place.casefold() in _WIDE
+    return region_of_offer(provider, place) if known else None
 
 
 @functools.cache

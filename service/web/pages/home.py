@@ -24,6 +24,13 @@ from service.web.rendering import page, query_string
 MOST_LISTED = 8
 PAGES = {"estimate": "/estimate", "compare": "/compare", "buy_or_rent": "/buy-or-rent"}
 """Pages that take the request of a question, by its kind."""
+OPENS = {
+    "estimate": "Open the whole estimate",
+    "compare": "Open the whole comparison",
+    "buy_or_rent": "Open the whole verdict",
+    "status": "Open the program",
+}
+"""What the page of an answered question has, by its kind."""
 
 
 @blueprint.get("/")
@@ -45,7 +52,13 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
     except InvalidRequest as error:
         return None, error.message
     understood = body["understood"]
-    more = {"address": _address(understood["kind"], understood["request"]), "usd": _usd(body["answer"]), "wrong": _unsaid(body["problem"])}
+    opens = OPENS.get(understood["kind"], "") if body["answer"] else "Open it as a form"
+    more = {
+        "opens": opens,
+        "address": _address(understood["kind"], understood["request"]),
+        "usd": _usd(body["answer"]),
+        "wrong": _unsaid(body["problem"]),
+    }
     return body | more, ""
 
 

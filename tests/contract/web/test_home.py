@@ -82,3 +82,16 @@ def test_pages_load_little_and_from_here_alone(client: FlaskClient) -> None:
         assert client.get(answer.request.full_path, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
     assert not re.findall(r'(?:href|src)="(?![/#])', text_of(page))
     assert client.get("/assets/secrets.key").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "opens"),
+    [
+        ("llama 3 8b 1T tokens on 256 h100", "Open the whole estimate"),
+        ("buy 256 h100 at 32k for 3 years use 70% vs $1.89", "Open the whole verdict"),
+        ("compare 7b 1T tokens on 64 h100 and 64 h200", "Open the whole comparison"),
+    ],
+)
+def test_the_button_says_what_it_opens(client: FlaskClient, text: str, opens: str) -> None:
+    """By the kind of the question."""
+    assert f'">{opens}</a>' in text_of(ask(client, text))

@@ -165,3 +165,18 @@ def test_electricity_costs_the_newest_known_average() -> None:
     price = electricity_price()
     assert (price.usd_per_kwh, price.year) == (0.0826, 2025)
     assert price.source
+
+
+@pytest.mark.parametrize("key", ["crusoe:any", "coreweave:north-america", "aws:us-east-1a", "vastai:Alberta, CA, NA"])
+def test_an_offers_region_can_be_stated_back(key: str) -> None:
+    """Its figures are those of the offer."""
+    provider, _, place = key.partition(":")
+    assert find_region(key) == region_of_offer(provider, place)
+    assert find_region(key).key == key
+
+
+@pytest.mark.parametrize("key", ["aws:us-esat-1", "aws:", ":any", "country:any", "aws:us-east-10", "anywhere"])
+def test_a_place_that_may_be_misspelt_is_refused(key: str) -> None:
+    """It would be the world's average without a word."""
+    with pytest.raises(UnknownName):
+        find_region(key)
