@@ -31,7 +31,7 @@ PURCHASE = "demand.accelerator=H100&demand.count=256&demand.years=3&own.0.capex_
 PAGES = (
     *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
     *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}", "/prices", "/prices?accelerator=H100"),
-    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}", "/programs"),
+    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}", "/programs", "/programs/new?from=example"),
     *("/scenarios", "/settings"),
 )
 SERIOUS = ("serious", "critical")
@@ -116,8 +116,10 @@ LOOKS = [
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: str, browser: Browser, width: int, scheme: str) -> None:
     """The console says nothing, axe finds nothing serious, no other host is asked, and nothing is wider than the screen."""
-    tabs = [f"{program.removeprefix(service)}?tab={tab}" for tab in TABS]
-    for path in (*PAGES, *tabs):
+    its = program.removeprefix(service)
+    run = requests.get(f"{service}{its.replace('/programs/', '/v1/track/programs/')}/runs", timeout=DEADLINE_S).json()["items"][0]
+    parts = ("?tab=" + tab for tab in TABS)
+    for path in (*PAGES, *(its + part for part in (*parts, "/versions", f"/runs/{run['id']}"))):
         with view(browser, width=width, scheme=scheme) as seen:
             seen.open(service + path)
             found = [each for each in Axe().run(seen.page).response["violations"] if each["impact"] in SERIOUS]
@@ -302,3 +304,33 @@ def test_a_gate_is_decided_on_its_page(service: str, browser: Browser) -> None:
             page.wait_for_url("**#gates")
             assert "decided, pivot" in page.locator("#gate-midpoint h3").inner_text()
             assert seen.said == []
+
+
+def test_a_program_is_begun_changed_and_decided(service: str, browser: Browser) -> None:
+    """From an example to its plan, a run, another plan with what it changes, the difference, and a decision."""
+    with view(browser) as seen:
+        page = seen.page
+        seen.open(f"{service}/programs/new?from=example")
+        page.get_by_role("button", name="See what it says").click()
+        page.get_by_role("button", name="Track this program").click()
+        page.get_by_role("button", name="Track it").last.click()
+        assert page.locator("h1").inner_text().startswith("main")
+        page.get_by_role("link", name="support-assistant 7B").click()
+        page.get_by_role("link", name="Plan", exact=True).click()
+        page.get_by_text("Budget, dates, runs").click()
+        page.get_by_text("Runs of production").click()
+        page.locator('[name="plan.tiers.2.runs.0.estimate.data.tokens"]').fill("500B")
+        page.get_by_role("button", name="See what changes").click()
+        assert "less" in page.locator(".changes .sentence").inner_text()
+        assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
+        page.get_by_role("button", name="Save this plan").click()
+        assert page.locator("h1").inner_text() == "What changed from version 1 to 2"
+        assert "500B" in page.locator("main").inner_text()
+        page.get_by_role("link", name="support-assistant 7B").click()
+        page.get_by_role("link", name="Track", exact=True).click()
+        gate = page.locator("#gate-midpoint")
+        gate.locator("summary").click()
+        gate.get_by_role("radio", name="Continue").check()
+        gate.get_by_role("button", name="Record the decision").click()
+        assert "decided, continue" in page.locator("#gate-midpoint h3").inner_text()
+        assert seen.said == []

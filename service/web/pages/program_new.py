@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from secrets import token_hex
 from typing import Any
 
 from flask import Response, redirect, request, url_for
@@ -17,7 +14,7 @@ from service.api.http.auth import app_context, needs, principal, team_context
 from service.api.http.budgets import uses
 from service.api.http.request_body import read_files, read_form
 from service.domain.errors import DomainError
-from service.domain.idempotency import IdempotencyRecord, IdempotentReplay, StoredResponse
+from service.domain.idempotency import IdempotentReplay
 from service.schemas.tracking.plan import plan_errors, plan_of
 from service.schemas.tracking.presenters import program_body
 from service.schemas.tracking.programs import NewProgramSchema
@@ -26,11 +23,12 @@ from service.web.asking import present_fields, refused_field
 from service.web.blueprint import blueprint
 from service.web.estimate_form import estimate_request
 from service.web.forms import FormField, by_field, field_errors, filled, request_of
+from service.web.once import FORM, form_id, once
 from service.web.program_file import UnreadablePlan, decode, example_text, read_plan, text_of_estimate
 from service.web.rendering import page
 
 NEW = NewProgramSchema()
-PLAN, FILE, FORM, START = "plan", "file", "form", "from"
+PLAN, FILE, START = "plan", "file", "from"
 TRACK = "track"
 FIELDS = (
     FormField("name", "Name", "left out: the plan's"),
@@ -41,7 +39,6 @@ FIELDS = (
 )
 NAMED = frozenset(field.name for field in FIELDS)
 Body = dict[str, Any]
-_FORM = re.compile(r"[0-9a-f]{16}")
 
 
 @blueprint.get("/programs/new")
@@ -76,7 +73,7 @@ def _planned(sent: Mapping[str, str], given: Body, plan: Body | None) -> BaseRes
         planned = None if plan is None else plan_of(team_context(), plan, f"/{PLAN}")
         if sent.get("do") != TRACK:
             return _page(sent, planned=planned)
-        made = start_program(app_context(), principal(), given, planned, _once(sent))
+        made = start_program(app_context(), principal(), given, planned, once(sent, (*sorted(NAMED), PLAN), program_body))
     except IdempotentReplay as repeated:
         return redirect(_address(repeated.answer.body), HTTPStatus.SEE_OTHER)
     except DomainError as error:
@@ -93,17 +90,6 @@ def _read(sent: Mapping[str, str]) -> tuple[Body, Body | None]:
     return given, plan
 
 
-def _once(sent: Mapping[str, str]) -> IdempotencyRecord:
-    """What makes a form that is sent twice make one program."""
-    form = sent.get(FORM, "")
-    key = f"page-{form if _FORM.fullmatch(form) else token_hex(8)}"
-    digest = hashlib.sha256("\n".join(f"{name}={sent.get(name, '')}" for name in (*sorted(NAMED), PLAN)).encode()).hexdigest()
-    answer = StoredResponse
-    return IdempotencyRecord(
-        principal().team, key, digest, app_context().clock(), lambda made: answer(201, program_body(made), _address(program_body(made)))
-    )
-
-
 def _address(program: Mapping[str, Any]) -> str:
     return url_for("web.show_program", program_id=program["id"])
 
@@ -118,7 +104,7 @@ def _page(sent: Mapping[str, str], errors: Mapping[str, str] | None = None, plan
         "errors": found,
         "other_errors": {name: message for name, message in found.items() if name not in beside},
         "answer": None if planned is None else planned["answer"],
-        "form": sent.get(FORM) or token_hex(8),
+        "form": sent.get(FORM) or form_id(),
         "may_write": principal().may("write"),
     }
     return page("programs/new.html", HTTPStatus.UNPROCESSABLE_ENTITY if found else HTTPStatus.OK, **content)

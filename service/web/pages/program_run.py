@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from flask import Response, request
+from flask import Response, redirect, request, url_for
+from marshmallow import ValidationError
 from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
 
-from service.api.http.auth import app_context, principal
+from service.api.http.auth import app_context, needs, principal
 from service.api.http.blueprint import json_response
+from service.api.http.request_body import read_form
+from service.domain.idempotency import IdempotentReplay
 from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.records import LoggedEvent, ProgramRecord, RunRecord
 from service.formats.documents.report.quality import drawn_metrics, quality_section
@@ -19,17 +24,21 @@ from service.formats.documents.sections import DocumentTable
 from service.formats.headline import count, day, duration, money
 from service.schemas.tracking.events import event_body
 from service.schemas.tracking.presenters import run_body
+from service.schemas.tracking.programs import NewRunSchema
 from service.serialization import to_builtins
-from service.usecases.tracking.programs import find_run
+from service.usecases.tracking.programs import find_run, start_run
 from service.usecases.tracking.run_report import newest_events, run_report
 from service.web.asking import at_hand
 from service.web.blueprint import blueprint
-from service.web.pages.programs import known_program
+from service.web.forms import field_errors, filled
+from service.web.once import once
+from service.web.pages.programs import known_program, program_page
 from service.web.rendering import page
 
 if TYPE_CHECKING:
     import altair as alt
 
+NEW_RUN = NewRunSchema()
 EVENTS_SHOWN = 25
 MOST_ROWS = 40
 MILLION = 1_000_000
@@ -91,6 +100,26 @@ def show_run_chart(program_id: str, run_id: str, chart: str) -> Response:
     from service.web.charts import chart_response
 
     return chart_response(drawn)
+
+
+@blueprint.post("/programs/<program_id>/runs")
+@needs("write", known_program)
+def track_run(program_id: str) -> BaseResponse:
+    """Track a run, planned or not, and lead to its page"""
+    program, sent = known_program(program_id), filled(read_form().items())
+    named: Body = {name: sent[name] for name in ("name", "tier") if name in sent}
+    try:
+        made = start_run(app_context(), program, NEW_RUN.load(named), once(sent, ("name", "tier"), run_body))
+    except ValidationError as error:
+        errors = field_errors(error.messages, NEW_RUN)
+        return program_page(program, "track", HTTPStatus.UNPROCESSABLE_ENTITY, run_given=named, run_errors=errors)
+    except IdempotentReplay as repeated:
+        return redirect(_address(program_id, repeated.answer.body["id"]), HTTPStatus.SEE_OTHER)
+    return redirect(_address(program_id, made.id), HTTPStatus.SEE_OTHER)
+
+
+def _address(program_id: str, run_id: str) -> str:
+    return url_for("web.show_run", program_id=program_id, run_id=run_id)
 
 
 def _known(program_id: str, run_id: str) -> tuple[ProgramRecord, RunRecord]:

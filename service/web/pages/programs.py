@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
@@ -29,7 +30,7 @@ from service.usecases.tracking.events import CONFLICT, append_events
 from service.usecases.tracking.pivot import followable_pivots
 from service.usecases.tracking.report import program_report
 from service.web.blueprint import blueprint
-from service.web.forms import field_errors, filled
+from service.web.forms import FormField, field_errors, filled
 from service.web.plan_change import form_content
 from service.web.program_standing import VERDICTS, gates_of, report_at_hand, standings
 from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of
@@ -48,6 +49,7 @@ FORMAT_WORDS = {
 }
 Body = dict[str, Any]
 DECISION = EventSchema()
+RUN_FIELDS = (FormField("name", "Name", "main"), FormField("tier", "Tier", choices=TIERS))
 UNSENT: Body = {
     "is_sent": False,
     "is_unseen": False,
@@ -164,11 +166,21 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
         "errors": {},
         "may_decide": principal().may("write"),
         "plan_form": None,
+        "untracked": _untracked(body, report["status"]["runs"]),
+        "run_fields": RUN_FIELDS,
+        "run_given": {},
+        "run_errors": {},
         "pivots": followable_pivots(program),
     }
     if tab == "plan" and content["may_decide"] and "plan_form" not in more:
         more["plan_form"] = UNSENT | form_content(program)
     return page("programs/page.html", status, **content | more)
+
+
+def _untracked(program: Body, runs: Sequence[Body]) -> list[Body]:
+    """The planned runs that no tracked run is."""
+    tracked = {(run["tier"], run["name"]) for run in runs}
+    return [run for run in program["planned_runs"] if (run["tier"], run["name"]) not in tracked] if program["state"] == "open" else []
 
 
 def _runs(program: ProgramRecord) -> list[Body]:
