@@ -113,6 +113,8 @@ def _family_of_size(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots without the name of a family where a size that is not its model's is said in parameters: 125M parameter GPT."""
     sizes = [slot for slot in slots if slot.name == "params"]
     models = [slot for slot in slots if slot.name == "model"]
+    if len(models) == 2 and _says_family(sentence, *models):
+        return [slot for slot in slots if slot is not models[1]]
     if len(sizes) != 1 or len(models) != 1 or not isinstance(models[0].value, Name) or not isinstance(sizes[0].value, int | float):
         return list(slots)
     name, params, text = models[0].value, sizes[0].value, sentence.part(models[0].first, models[0].last)
@@ -123,6 +125,12 @@ def _family_of_size(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
         return [known if slot is models[0] else slot for slot in slots if slot is not sizes[0]]
     sized = replace(sizes[0], note=f"a size of its own: {text} is a family, whose {name.value} has {name.params:,.0f}")
     return [sized if slot is sizes[0] else slot for slot in slots if slot is not models[0]]
+
+
+def _says_family(sentence: Sentence, model: Slot, family: Slot) -> bool:
+    """Whether the second of two models is the first one's family: 8x22b mixtral."""
+    word, known = sentence.part(family.first, family.last).lower(), model.value
+    return family.first == model.last and word.isalpha() and isinstance(known, Name) and known.value.startswith(word)
 
 
 def _sums_of_runs(slots: Sequence[Slot]) -> list[Slot]:

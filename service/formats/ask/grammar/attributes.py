@@ -60,8 +60,8 @@ def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
     found: object = value
     if name in TIMES:
         found = Duration(Fraction(value), "minutes")
-    elif value == "true":
-        found = True
+    elif value in ("true", "false"):
+        found = value == "true"
     elif value.isdigit():
         found = int(value)
     yield Slot(name, found, pieces[0].first, pieces[0].last)

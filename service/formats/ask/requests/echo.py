@@ -112,7 +112,8 @@ def _training(training: Body) -> Iterator[str]:
     yield _counted(training, "global_batch_tokens", "tokens per batch")
     for name, text in _SETTINGS.items():
         yield f"{text} {training[name]}" if name in training else ""
-    yield "flash attention" if training.get("flash_attention") else ""
+    flash = training.get("flash_attention")
+    yield "" if flash is None else "flash attention" if flash else "without flash attention"
     for axis, size in training.get("parallelism", {}).items():
         yield f"{axis} parallel {size}"
 

@@ -44,7 +44,7 @@ RUN: Mapping[str, Mapping[str, Any]] = {
     "activation checkpointing": {"training.activation_recompute": "full"},
     "electricity $0.07": {"energy.usd_per_kwh": 0.07},
     "which levers": {"levers": True},
-    "flash attention": {"training.flash_attention": True},
+    "without flash attention": {"training.flash_attention": False},
     "context parallel 2": {"training.parallelism.context": 2},
 }
 BOUGHT = {
