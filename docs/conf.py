@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pygments.lexer import RegexLexer, bygroups, using
@@ -30,6 +31,7 @@ html_show_sourcelink = False
 html_show_copyright = False
 # Summaries of what is found are fetched from the pages, which browsers refuse for files.
 html_show_search_summary = False
+html_search_scorer = str(Path(__file__).parent / "site" / "scorer.js")
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0072b2", "color-brand-content": "#0072b2", "color-brand-visited": "#0072b2"},
     "dark_css_variables": {"color-brand-primary": "#6cb8e6", "color-brand-content": "#6cb8e6", "color-brand-visited": "#6cb8e6"},
