@@ -6,6 +6,7 @@ import gzip
 import subprocess
 import sys
 import tempfile
+import threading
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -17,6 +18,8 @@ SNIPPET = "export default vegaEmbed;"
 MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(sys.argv[1]).encode())"
 LONGEST_S = 60
 FOLDER = "assets"
+MAKING = threading.Lock()
+"""Of a process one thread makes it, the others wait for it."""
 
 
 @cache
@@ -28,8 +31,9 @@ def digest() -> str:
 def read(data_dir: Path) -> bytes:
     """The bundle, compressed; made where the data directory has none of this version. Raises OSError and subprocess.SubprocessError."""
     file = data_dir / FOLDER / f"vega-{digest()}.js.gz"
-    if not file.exists():
-        _keep(file, gzip.compress(_made(), mtime=0))
+    with MAKING:
+        if not file.exists():
+            _keep(file, gzip.compress(_made(), mtime=0))
     return file.read_bytes()
 
 

@@ -69,6 +69,7 @@ def test_its_charts_are_drawn_with_tables_behind(client: FlaskClient, main: str)
     for address in pictures:
         for theme in ("", "?theme=dark"):
             assert client.get(address + theme).content_type == "image/svg+xml"
+        assert '"tooltip":{"field":"tip"' in client.get(f"{address}?format=vega").text
     assert "Speed and position as a table" in page
     assert "Evaluations as a table" in page
     for name in ("nothing", "quality-9"):

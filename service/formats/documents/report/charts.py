@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, POINTED, TIP, data, pointed, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, POINTED, TIP, by_legend, data, pointed, titled
 from service.formats.documents.report.calendar_chart import gantt_chart
 from service.formats.documents.report.forecast_charts import bridge_chart, energy_chart, swings_chart
 from service.formats.documents.report.months import months_chart
@@ -105,9 +105,10 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     across = alt.X("tokens:Q", title="tokens", axis=_amounts())
     base = data(rows)
     up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
+    chosen, opacity = by_legend("run")
     few = data(row | {"tip": _loss_tip(row)} for row in rows[:: -(-len(rows) // MOST_POINTED)])
     layers = [
-        base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour),
+        base.mark_line(strokeWidth=1.5, point=len(rows) == 1).encode(x=across, y=up, color=colour, opacity=opacity).add_params(chosen),
         *_ends(report, colour),
         few.mark_point(filled=True, size=120, opacity=0).encode(x=across, y=up, color=colour, tooltip=TIP).properties(name=POINTED),
     ]

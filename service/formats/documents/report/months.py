@@ -35,7 +35,7 @@ def months_chart(report: Report) -> alt.TopLevelMixin | None:
     """A bar each of the plan, and of what is spent with what is still to come, whose interval of 80 % is a line; None without months."""
     import altair as alt
 
-    from service.formats.documents.charts import BILLIONS, COLOURS, GREY, INK, data, titled
+    from service.formats.documents.charts import BILLIONS, COLOURS, GREY, INK, TIP, data, titled
 
     bars = list(_bars(report))
     if not bars:
@@ -47,7 +47,7 @@ def months_chart(report: Report) -> alt.TopLevelMixin | None:
     up = alt.Y("low:Q", title="USD a month", axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
     scale = alt.Scale(domain=[PLANNED, ACTUAL, FORECAST], range=[GREY, COLOURS[0], COLOURS[1]])
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
-    layers: list[Any] = [data(bars).mark_bar().encode(x=across, xOffset=beside, y=up, y2="high:Q", color=colour)]
+    layers: list[Any] = [data(bars).mark_bar().encode(x=across, xOffset=beside, y=up, y2="high:Q", color=colour, tooltip=TIP)]
     spread = [
         {
             "month": month["month"],
@@ -64,6 +64,8 @@ def months_chart(report: Report) -> alt.TopLevelMixin | None:
 
 
 def _bars(report: Report) -> Any:
+    from service.formats.headline import money
+
     for month in report["months"]:
         spent, ahead = month["actual_usd"] or 0.0, (month["forecast_usd"] or {"p50": 0.0})["p50"]
         parts = (
@@ -73,7 +75,8 @@ def _bars(report: Report) -> Any:
         )
         for bar, kind, low, high in parts:
             if high > low:
-                yield {"month": month["month"], "bar": bar, "kind": kind, "low": low, "high": high}
+                tip = f"{date.fromisoformat(month['month'] + '-01'):%B %Y}\n{money(high - low)} {kind}"
+                yield {"month": month["month"], "bar": bar, "kind": kind, "low": low, "high": high, "tip": tip}
 
 
 def _finding(report: Report) -> str:

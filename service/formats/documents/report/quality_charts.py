@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, LIMIT, MORE_COLOURS, TIP, data, titled
+from service.formats.documents.charts import COLOURS, GREY, LIMIT, MORE_COLOURS, TIP, by_legend, data, titled
 from service.formats.documents.report.quality import drawn_metrics, shown_metrics
 from service.formats.headline import day
 
@@ -40,10 +40,11 @@ def quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
     across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=3, format="%-d %b", labelAngle=0))
     up = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     base = data(rows)
+    chosen, opacity = by_legend("run")
     layers = [
         base.mark_rule(opacity=0.5).encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
-        base.mark_line(strokeWidth=1.5).encode(x=across, y=up, color=colour),
-        base.mark_point(filled=True, size=30, opacity=1).encode(x=across, y=up, color=colour, tooltip=TIP),
+        base.mark_line(strokeWidth=1.5).encode(x=across, y=up, color=colour, opacity=opacity).add_params(chosen),
+        base.mark_point(filled=True, size=30).encode(x=across, y=up, color=colour, opacity=opacity, tooltip=TIP),
         *_levels(report, metric),
         *_last_good(report, metric),
     ]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, data, titled
-from service.formats.headline import count
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, TIP, data, pointed, titled
+from service.formats.headline import count, day
 
 Run = Mapping[str, Any]
 WIDE, HIGH = 680, 200
-DRIFT = "#B2182B"
+MOST_POINTED = 60
+"""Places of a line that answer to a pointer."""
 LATE = 0.1
 """Share of the points, the newest, whose mean is the present speed."""
 
@@ -27,12 +29,15 @@ def speed_chart(run: Run) -> alt.TopLevelMixin | None:
     up = alt.Y("tokens_per_s:Q", title="tokens a second", axis=alt.Axis(tickCount=5, labelExpr=BILLIONS))
     layers: list[Any] = [*_planned(planned)]
     layers.append(data(rows).mark_line(strokeWidth=1.5, color=COLOURS[0], interpolate="step-before").encode(x=across, y=up))
-    stops = [{"at": stop["at"]} for stop in run["interruptions"]]
+    layers.append(_pointed(rows, lambda point: f"{count(point['tokens_per_s'])} tokens a second"))
+    stops = [{"at": stop["at"], "tip": f"{_moment(stop['at'])}\nan interruption"} for stop in run["interruptions"]]
     if stops:
-        layers.append(data(stops).mark_tick(color=COLOURS[1], thickness=2, size=12, yOffset=-6).encode(x=across, y=alt.value(HIGH)))
+        layers.append(
+            data(stops).mark_tick(color=COLOURS[1], thickness=2, size=12, yOffset=-6).encode(x=across, y=alt.value(HIGH), tooltip=TIP)
+        )
     changes = [{"at": drift["since"]} for drift in run["standing"]["drift"]]
     if changes:
-        layers.append(data(changes).mark_rule(color=DRIFT, strokeDash=[3, 3]).encode(x=across))
+        layers.append(data(changes).mark_rule(color=LIMIT, strokeDash=[3, 3]).encode(x=across))
     title = alt.Title(speed_finding(run), subtitle=_key(planned, stops, changes))
     return titled(alt.layer(*layers), width=WIDE, height=HIGH, title=title)
 
@@ -47,9 +52,21 @@ def position_chart(run: Run) -> alt.TopLevelMixin | None:
     planned = run["plan"]["tokens"]
     if planned:
         layers.append(data([{"tokens": planned}]).mark_rule(color=GREY, strokeDash=[5, 3]).encode(y=up))
+    layers.append(_pointed(run["points"], lambda point: f"{count(point['tokens'])} tokens"))
     done = run["points"][-1]["tokens"]
     of = f" of {count(planned)} planned" if planned else ""
     return titled(alt.layer(*layers), width=WIDE, height=HIGH, title=alt.Title(f"{count(done)} tokens{of} are trained"))
+
+
+def _pointed(points: Sequence[Run], words: Callable[[Run], str]) -> alt.Chart:
+    """What the line has at a time."""
+    few = points[:: -(-len(points) // MOST_POINTED)]
+    return pointed([{"at": point["at"], "tip": f"{_moment(point['at'])}\n{words(point)}"} for point in few], alt.X("at:T"), WIDE / len(few))
+
+
+def _moment(at: str) -> str:
+    found = datetime.fromisoformat(at)
+    return f"{day(found)} {found:%H:%M} UTC"
 
 
 def speed_finding(run: Run) -> str:
