@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
@@ -51,6 +49,7 @@ from service.web.buy_or_rent_form import (
     places_shown,
     without_place,
 )
+from service.web.copies import copies
 from service.web.forms import FormField, joined_lists, places_of
 from service.web.rendering import query_string
 
@@ -210,5 +209,5 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "assumptions": assumptions,
         "changeable": changeable_by_section(assumptions),
         "open_sections": OPEN_SECTIONS,
-        "request_line": shlex.quote(json.dumps(asked.request)),
+        "copies": copies("buy-or-rent", asked.request),
     }

@@ -19,6 +19,7 @@ from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_
 from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
 from service.web.compare_form import FILTER_FIELDS, MORE_FIELDS, REQUEST, WORKLOAD_FIELDS, compare_fields, compare_request
+from service.web.copies import copies
 from service.web.rendering import query_string
 
 MOST_PINNED = 3
@@ -89,7 +90,11 @@ def _content(asked: Asked) -> Body:
         "more_open": bool(more & {*asked.fields, *errors}),
         "models": [preset.name for preset in find_models({})],
     }
-    return content if asked.answer is None else content | _answer_content(asked.fields, asked.answer)
+    return (
+        content
+        if asked.answer is None
+        else content | _answer_content(asked.fields, asked.answer) | {"copies": copies("compare", asked.request)}
+    )
 
 
 def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:

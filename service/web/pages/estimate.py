@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Mapping
 
 from flask import Response
@@ -17,6 +15,7 @@ from service.usecases.prices.known_names import find_accelerators, find_models
 from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
 from service.web.assumptions import assumptions_of, changeable_by_section
 from service.web.blueprint import blueprint
+from service.web.copies import copies
 from service.web.estimate_form import (
     MAIN_FIELDS,
     MORE_FIELDS,
@@ -115,9 +114,7 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "levers": _levers(asked) if answer.get("levers") is not None else None,
         "layout": _layout(answer["throughput"]["parallelism"]),
         "charts": [name for name in CHARTS if name != "cost" or answer["cost"]["total_usd"]],
-        "request_json": json.dumps(asked.request, indent=2),
-        "request_line": shlex.quote(json.dumps(asked.request)),
-        "settings": [f"--set {shlex.quote(f'{name}={value}')}" for name, value in fields_of(asked.request).items()],
+        "copies": copies("estimate", asked.request),
     }
 
 

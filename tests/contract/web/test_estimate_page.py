@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from typing import Any
@@ -114,15 +113,6 @@ def test_what_nobody_sells_has_a_time_and_no_cost(client: FlaskClient) -> None:
     assert page.status_code == 200
     assert "cost.svg" not in text_of(page)
     assert "No price is known: state yours." in words_of(page)
-
-
-def test_a_command_of_the_page_asks_the_same(client: FlaskClient) -> None:
-    """curl's body is the request; the command line's settings are its fields."""
-    text = unescape(text_of(shown(client, RUN)))
-    body = re.search(r"-d '(\{.*?\})'", text)
-    assert body is not None
-    assert json.loads(body[1]) == REQUEST
-    assert "--set hardware.count=256" in text
 
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202e" + 200 * "x"
