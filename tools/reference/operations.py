@@ -27,7 +27,7 @@ answer is the `cursor` of the next request. Numbers may be written `"7B"` or `"2
 """
 MOST_CHARACTERS = 1_400
 """Length up to which an example stands on the page; of longer answers the names of the fields do."""
-WIDTH = 130
+WIDTH = 100
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The quick one, where it was compiled: the file has a megabyte."""
 METHODS = ("get", "post", "put", "patch", "delete")
