@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from service.api.http.auth import app_context, team_context
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.tracking.records import ProgramRecord
 from service.formats.differences import Difference, compare_answers
+from service.formats.reading_order import in_order
 from service.schemas import strict_json
 from service.schemas.tracking.plan import plan_errors, plan_of
 from service.serialization import to_builtins, to_json
@@ -81,7 +83,7 @@ def form_content(program: ProgramRecord, sent: SentForm | None = None) -> Body:
         "term_fields": term_fields(plan),
         "sections": sections,
         "values": values_of(terms, term_fields(plan)) | values_of({"plan": plan}, fields),
-        "base": "" if plan is None else to_json(plan),
+        "base": "" if plan is None else json.dumps(plan),
         "version": program.version,
     }
 
@@ -95,6 +97,8 @@ def planned_change(program: ProgramRecord, sent: SentForm) -> tuple[PlanChange |
     )
     request = None if sent.plan is None or not is_replanned else sent.plan | dates
     terms = sent.terms if "caps" in sent.terms or not program.body.get("caps") else sent.terms | {"caps": {}}
+    if terms.get("name") == in_order(str(program.body["name"])):  # as the page shows it
+        terms = {name: value for name, value in terms.items() if name != "name"}
     stated = {name: value for name, value in terms.items() if is_replanned or value != program.body.get(name)}
     errors = _errors(sent.terms, request)
     if errors or (not stated and request is None):
@@ -115,8 +119,13 @@ def difference_of(program: ProgramRecord, change: PlanChange) -> Difference:
 
 def in_words(difference: Difference) -> Difference:
     """A difference with its fields in words: the main run's tokens are "production, main, data: tokens"."""
-    fields = tuple((label_of(_UNSAID.sub("", f".{path}").lstrip(".")), *row) for path, *row in difference.fields)
+    fields = tuple((field_in_words(path), *row) for path, *row in difference.fields)
     return replace(difference, fields=fields)  # type: ignore[arg-type]
+
+
+def field_in_words(path: str) -> str:
+    """A field's path without the parts that its other parts say as well."""
+    return label_of(_UNSAID.sub("", f".{path}").lstrip("."))
 
 
 def difference_to(program: ProgramRecord, body: Mapping[str, Any]) -> Difference:

@@ -10,6 +10,7 @@ from typing import Any
 
 from service.domain.errors import InvalidRequest
 from service.domain.programs.tiers import TIERS
+from service.formats.reading_order import in_order
 from service.schemas.fields import Text
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.tracking.programs import ProgramChangeSchema
@@ -140,7 +141,7 @@ def laid_over(request: Body, sent: Fields) -> Body:
             if field is None:
                 raise InvalidRequest(NO_PLAN)
             shown = _text(_at(made, path))
-            if text.strip() != shown:
+            if text.strip() != in_order(shown).strip():
                 _put(made, path.split("."), _value(text.strip(), field))
     for name in sent:
         if _REMOVED.fullmatch(path := name.removeprefix(f"{REMOVE}{ABOVE}")):

@@ -60,7 +60,7 @@ def figures_of(body: Body, plan: Body | None) -> dict[str, Any]:
     if plan is None:
         return {}
     answer, total, budget = plan["answer"], body["total_usd"], body.get("budget_usd")
-    summary = {"p50_usd": total["p50"]} if body.get("pivoted") else answer.get("summary")
+    summary = _summary_of_pivoted(body) if body.get("pivoted") else answer.get("summary")
     return {
         **{name: answer.get(name) for name in ("lines", "price_snapshot", "engine_version")},
         "summary": summary,
@@ -68,6 +68,12 @@ def figures_of(body: Body, plan: Body | None) -> dict[str, Any]:
         "schedule": {"deadline_probability": _chance_of_deadline(body, answer["schedule"])},
         "budget_probability": None if budget is None or not total["p50"] else probability_below(budget, Range(**total)),
     }
+
+
+def _summary_of_pivoted(body: Body) -> dict[str, float | None]:
+    """Cost and end of a program with its pivot: the pivot's plan is what comes after what was spent."""
+    days = _days(body["start"], body["finish"]["p50"]) - 1 if body.get("start") else None
+    return {"p50_usd": body["total_usd"]["p50"], "p50_finish_days": days}
 
 
 def _chance_of_deadline(body: Body, schedule: Body) -> float | None:

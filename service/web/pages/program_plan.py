@@ -28,6 +28,7 @@ from service.web.plan_change import (
     SentForm,
     difference_of,
     difference_of_versions,
+    field_in_words,
     form_content,
     in_words,
     planned_change,
@@ -108,5 +109,8 @@ def _form_page(program: ProgramRecord, sent: SentForm, change: PlanChange | None
         "since": sent.version,
         "form_errors": errors,
     }
+    shown = {field.name for section in content["sections"] for group in section.groups for field in group.fields}
+    shown |= {field.name for field in content["term_fields"]}
+    content["other_errors"] = {field_in_words(name): message for name, message in errors.items() if name not in shown}
     content["open"] = [section.title for section in content["sections"] if _is_wrong(section, errors)]
     return program_page(program, "plan", status, plan_form=content)

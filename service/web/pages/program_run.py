@@ -22,8 +22,9 @@ from service.domain.tracking.records import LoggedEvent, ProgramRecord, RunRecor
 from service.formats.documents.report.quality import drawn_metrics, quality_section
 from service.formats.documents.sections import DocumentTable
 from service.formats.headline import count, day, duration, money
+from service.formats.reading_order import in_order
 from service.schemas.tracking.events import event_body
-from service.schemas.tracking.presenters import run_body
+from service.schemas.tracking.presenters import program_body, run_body
 from service.schemas.tracking.programs import NewRunSchema
 from service.serialization import to_builtins
 from service.usecases.tracking.programs import find_run, start_run
@@ -107,15 +108,22 @@ def show_run_chart(program_id: str, run_id: str, chart: str) -> Response:
 def track_run(program_id: str) -> BaseResponse:
     """Track a run, planned or not, and lead to its page"""
     program, sent = known_program(program_id), filled(read_form().items())
-    named: Body = {name: sent[name] for name in ("name", "tier") if name in sent}
+    stated: Body = {name: sent[name] for name in ("name", "tier") if name in sent}
+    planned = program_body(program)["planned_runs"]
+    named = next((run for run in planned if _shown(run) == stated), stated)  # the page shows some names otherwise than they are
     try:
         made = start_run(app_context(), program, NEW_RUN.load(named), once(sent, ("name", "tier"), run_body))
     except ValidationError as error:
         errors = field_errors(error.messages, NEW_RUN)
-        return program_page(program, "track", HTTPStatus.UNPROCESSABLE_ENTITY, run_given=named, run_errors=errors)
+        return program_page(program, "track", HTTPStatus.UNPROCESSABLE_ENTITY, run_given=stated, run_errors=errors)
     except IdempotentReplay as repeated:
         return redirect(_address(program_id, repeated.answer.body["id"]), HTTPStatus.SEE_OTHER)
     return redirect(_address(program_id, made.id), HTTPStatus.SEE_OTHER)
+
+
+def _shown(run: Body) -> Body:
+    """Tier and name of a planned run as a form sends them back."""
+    return run | {"name": in_order(run["name"]).strip()}
 
 
 def _address(program_id: str, run_id: str) -> str:

@@ -58,6 +58,7 @@ UNSENT: Body = {
     "meanwhile": None,
     "since": 0,
     "form_errors": {},
+    "other_errors": {},
     "open": (),
 }
 """Of the plan's form before it is sent."""

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service import create_app
 from service.config import load_settings
+from service.formats.reading_order import in_order
 from tests.contract.doors import House, house
 from tests.contract.tracking.tracked_program import PROGRAM, Body, made
 from tests.contract.web.visitor import Visitor, text_of, words_of
@@ -23,6 +26,8 @@ HTTPS = "https://localhost"
 PLAN = json.loads((Path(__file__).parents[3] / "examples" / "program-1b-64.json").read_text())
 MAIN = "plan.tiers.2.runs.0"
 Fields = dict[str, str]
+MARKUP = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a.b.c", "\u202egnirts", "{{7*7}}", "13")
+HOSTILE_NAMES = st.one_of(st.sampled_from(MARKUP), st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=60))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +103,7 @@ def test_a_saved_plan_is_followed_and_leads_to_the_difference(client: FlaskClien
     assert body["planned_tokens"] == program["planned_tokens"] - 500_000_000_000
     words = words_of(client.get(address))
     assert "What changed from version 1 to 2" in words
-    assert f"budget usd {program['budget_usd']:,.2f} 60,000 changed" in words
+    assert f"budget usd {program['budget_usd']:,} 60,000 changed" in words
     assert "chance to keep to the budget" in words
     assert opened(client, program)[f"{MAIN}.estimate.data.tokens"] == "500B"
 
@@ -109,15 +114,17 @@ def test_the_difference_of_any_two_versions_is_shown(client: FlaskClient, progra
         assert saved(client, program, {"budget_usd": budget}).status_code == 303
     found = client.get(f"/programs/{program['id']}/versions?before=3&after=1&format=json").get_json()
     assert [each["version"] for each in found["versions"]] == [3, 2, 1]
-    assert found["fields"] == [{"name": "budget_usd", "before": "70,000", "after": f"{program['budget_usd']:,.2f}", "change": "changed"}]
+    first = f"{program['budget_usd']:,}"
+    assert found["fields"] == [{"name": "budget_usd", "before": "70,000", "after": first, "change": "changed"}]
     assert client.get(f"/programs/{program['id']}/versions?before=1&after=9").status_code == 404
     assert "Nothing differs" not in words_of(client.get(f"/programs/{program['id']}/versions?before=nothing"))
 
 
 def test_runs_and_risks_are_added_and_taken_out_without_scripts(client: FlaskClient, program: Body) -> None:
     """In the empty place, and by the box of what is there."""
-    added = {"plan.tiers.0.runs.2.name": "tokeniser study", "plan.tiers.0.runs.2.estimate.data.tokens": "3B"}
-    added |= {f"plan.tiers.0.runs.2.estimate.{name}": value for name, value in (("model.params", "150M"), ("hardware.count", "8"))}
+    run = f"plan.tiers.0.runs.{len(PLAN['tiers'][0]['runs'])}"
+    added = {f"{run}.name": "tokeniser study", f"{run}.estimate.data.tokens": "3B"}
+    added |= {f"{run}.estimate.{name}": value for name, value in (("model.params", "150M"), ("hardware.count", "8"))}
     place = f"plan.risks.{len(PLAN['risks'])}"
     added |= {f"{place}.name": "outage", f"{place}.probability": "0.1", f"{place}.cost_usd": "2,000"}
     removed = {"remove.plan.tiers.0.runs.0": "yes", "remove.plan.risks.0": "yes"}
@@ -155,7 +162,7 @@ def test_gates_and_people_are_changed(client: FlaskClient, program: Body) -> Non
         ({"plan.risks.0.probability": "2"}, "plan.risks.0.probability", "must be a number from 0 to 1"),
         ({"budget_usd": "-1"}, "budget_usd", "must"),
         ({"deadline": "soon"}, "deadline", "must"),
-        ({"plan.tiers.0.runs.2.name": "half"}, "plan.tiers.0.runs.2.estimate.data.tokens", ""),
+        ({f"plan.tiers.0.runs.{len(PLAN['tiers'][0]['runs'])}.name": "half"}, "plan.tiers.0.runs.2.estimate.data.tokens", ""),
     ],
 )
 def test_what_is_wrong_stands_beside_its_field(client: FlaskClient, program: Body, sent: Fields, field: str, error: str) -> None:
@@ -188,7 +195,7 @@ def test_another_change_meanwhile_is_shown(client: FlaskClient, program: Body) -
     client.patch(f"/v1/track/programs/{program['id']}", json={"deadline": "2027-05-31"}, headers={"If-Match": '"1"'})
     late = send(client, program, seen, "save")
     assert late.status_code == 409
-    assert "deadline 2027-04-30 2027-05-31 changed" in words_of(late)
+    assert f"deadline {program['deadline']} 2027-05-31 changed" in words_of(late)
     assert now(client, program)["budget_usd"] == program["budget_usd"]
     assert send(client, program, form_of(late), "save").status_code == 303
     assert now(client, program)["budget_usd"] == 70000
@@ -241,3 +248,22 @@ def test_the_form_of_a_large_plan_can_be_sent(client: FlaskClient, program: Body
     """It has more fields than other forms may have."""
     blank = {f"plan.tiers.0.runs.{place}.name": "" for place in range(2, 400)}
     assert send(client, program, opened(client, program) | blank).status_code == 200
+
+
+@given(name=HOSTILE_NAMES)
+@settings(max_examples=8, deadline=None)
+def test_names_are_no_markup_and_stay_as_they_are(client: FlaskClient, name: str) -> None:
+    """In the form, in what changes and between versions: of runs, risks and the program."""
+    plan = json.loads(json.dumps(PLAN))
+    plan["tiers"][2]["runs"][0]["name"] = plan["risks"][0]["name"] = name
+    program = made(client, "/v1/track/programs", {"name": name, "plan": plan})
+    fields = opened(client, program)
+    shown = in_order(name)
+    assert (fields["name"], fields[f"{MAIN}.name"], fields["plan.risks.0.name"]) == (shown, shown, shown)
+    seen = send(client, program, fields | {f"{MAIN}.estimate.data.tokens": "500B"})
+    assert seen.status_code == 200
+    answer = send(client, program, form_of(seen), "save")
+    for page in (seen, client.get(answer.headers["Location"])):
+        assert "<script>alert" not in text_of(page)
+    after = now(client, program)
+    assert (after["name"], after["planned_runs"][-1]["name"]) == (name, name)
