@@ -185,7 +185,7 @@ class TierModel:
     `overhead_share`: overheads with a fixed share of the run cost; `overhead_field_paths`: fields whose values are further shares.
     `other_lines_usd`: the tier's own cost lines. `accruing_share`: its part of the program's costs that belong to no tier.
     `pass_probability` is that of one decision; a failed one has the tier repeated `repeats` times at most, each with `repeat_usd` beside
-    its runs and overheads.
+    its runs and overheads. `pivot_usd`: expected cost of the program that goes on where the gate is failed for good.
     """
 
     runs: tuple[RunModel, ...]
@@ -200,6 +200,7 @@ class TierModel:
     drawn_overheads: tuple[DrawnOverhead, ...] = ()
     repeats: int = 0
     repeat_usd: float = 0.0
+    pivot_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,11 +151,28 @@ class RiskBlock:
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnding:
-    """A leaf of the gate tree: the gate at which the program ends (None: it is completed), its probability, and what is spent by then."""
+    """A leaf of the gate tree: the gate at which the program ends (None: it is completed), its probability, and what is spent by then.
+
+    Where the gate states a pivot the program goes on with that: its expected cost is in `usd`.
+    """
 
     stopped_at: Annotated[TierName | None, Doc("Tier after which the program ends; null: it is completed")]
     probability: Annotated[float, share("Probability of this ending")]
-    usd: Annotated[Decimal, Doc("Spent by then", "USD")]
+    usd: Annotated[Decimal, Doc("Spent by then, with the expected cost of a pivot", "USD")]
+    pivot: Annotated[str | None, Doc("Program that it goes on with; null: none", max_length=200, older=None)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PivotAhead:
+    """The program that a failed gate goes on with: its mean cost, and the probability of the target with what that is worth then.
+
+    None where not known.
+    """
+
+    program: str
+    expected_usd: Decimal
+    outcome_probability: float | None
+    value_usd: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ A pivot's figures are those of its own program. What is spent by the gate is sun
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from service.domain.programs.branches import BranchName, GateBranch, GateDecision
-from service.domain.programs.plan import ProgramPlan, RiskBlock, TierBlock
+from service.domain.programs.plan import PivotAhead, ProgramEnding, ProgramPlan, RiskBlock, TierBlock
 from service.domain.programs.program import GateCriteria, Program
 from service.domain.programs.tiers import TierName
 from service.domain.quantities import Range
@@ -19,7 +19,7 @@ from service.domain.training.estimate import FinishDates
 from service.engine.numerics.money import ZERO, share_usd, sum_usd
 from service.engine.programs.budget import CONTINGENCY_LINE, loaded_run_costs
 from service.engine.programs.contingency import budget_range, combine_ranges, cost_range
-from service.engine.programs.gates import TierSpending, gate_tree, spending_by_tier, tier_repeats
+from service.engine.programs.gates import NO_PIVOTS, TierSpending, expected_usd, gate_tree, spending_by_tier, tier_repeats
 from service.engine.programs.value import outcome_value_usd
 
 STATE_WORTH = "state what the outcome is worth: outcome.value_usd_per_point or value_curve"
@@ -83,7 +83,9 @@ def cost_ahead(program: Program, plan: ProgramPlan, sunk_usd: Decimal) -> Range:
     return budget_range(left, cost)
 
 
-def expected_cost_ahead(spending: Sequence[TierSpending], tiers_over: int, sunk_usd: Decimal) -> float:
+def expected_cost_ahead(
+    spending: Sequence[TierSpending], tiers_over: int, sunk_usd: Decimal, pivots: Mapping[TierName, PivotAhead] = NO_PIVOTS
+) -> float:
     """Mean cost of the rest of a plan over the gates ahead [USD].
 
     Parameters
@@ -94,9 +96,11 @@ def expected_cost_ahead(spending: Sequence[TierSpending], tiers_over: int, sunk_
         Tiers that are over, their gates passed.
     sunk_usd : Decimal
         Spent so far [USD].
+    pivots : mapping of TierName to PivotAhead
+        Programs that failed gates go on with.
     """
     before = sum_usd(tier.usd + tier.reserve_usd for tier in spending[:tiers_over])
-    endings = gate_tree(spending[tiers_over:])
+    endings = gate_tree(spending[tiers_over:], pivots)
     return round(sum(ending.probability * float(max(ZERO, before + ending.usd - sunk_usd)) for ending in endings), 2)
 
 
@@ -109,9 +113,14 @@ def passing_probability(program: Program, tiers_over: int, stated: frozenset[Tie
 
 
 def continue_figures(
-    program: Program, plan: ProgramPlan, position: GatePosition, finish: FinishDates, stated: frozenset[TierName]
+    program: Program,
+    plan: ProgramPlan,
+    position: GatePosition,
+    finish: FinishDates,
+    stated: frozenset[TierName],
+    pivots: Mapping[TierName, PivotAhead] = NO_PIVOTS,
 ) -> BranchFigures:
-    """The rest of the plan.
+    """The rest of the plan, with the pivots that failed gates ahead go on with.
 
     Parameters
     ----------
@@ -125,15 +134,74 @@ def continue_figures(
         End of the plan.
     stated : frozenset of TierName
         Tiers whose gates state their probability.
+    pivots : mapping of TierName to PivotAhead
+        Programs that failed gates go on with.
     """
     spending = spending_by_tier(program, plan.tiers, plan.envelope.reserve_usd)
+    passed = passing_probability(program, position.tiers_over, stated)
+    value = None if program.outcome is None else outcome_value_usd(program.outcome)
+    chance, worth = outcome_ahead(gate_tree(spending[position.tiers_over :], pivots), pivots, passed, value)
     return BranchFigures(
         cost_usd=cost_ahead(program, plan, position.sunk_usd),
-        expected_cost_usd=expected_cost_ahead(spending, position.tiers_over, position.sunk_usd),
+        expected_cost_usd=expected_cost_ahead(spending, position.tiers_over, position.sunk_usd, pivots),
         finish=finish if position.tiers_over < len(program.tiers) else position.day,
-        outcome_probability=passing_probability(program, position.tiers_over, stated),
-        value_usd=None if program.outcome is None else outcome_value_usd(program.outcome),
+        outcome_probability=chance,
+        value_usd=value if worth is None or not chance else worth / chance,
     )
+
+
+def outcome_ahead(
+    endings: Sequence[ProgramEnding], pivots: Mapping[TierName, PivotAhead], passed: float | None, value_usd: float | None
+) -> tuple[float | None, float | None]:
+    """How likely the target is reached, by the program itself or by a pivot, and what that is worth on average.
+
+    Parameters
+    ----------
+    endings : sequence of ProgramEnding
+        Of the gates ahead.
+    pivots : mapping of TierName to PivotAhead
+        Programs that failed gates go on with.
+    passed : float or None
+        Probability that every gate ahead is passed [1]; None: not stated.
+    value_usd : float or None
+        Worth of the outcome [USD].
+
+    Returns
+    -------
+    tuple of float or None
+        Probability [1], and probability times worth [USD]; None where one is not known.
+    """
+    taken = [(ending.probability, pivots[tier]) for ending in endings if (tier := ending.stopped_at) is not None and tier in pivots]
+    chances = [passed, *(pivot.outcome_probability for _, pivot in taken)]
+    values = [value_usd, *(pivot.value_usd for _, pivot in taken)]
+    if any(chance is None for chance in chances):
+        return None, None
+    shares = [1.0, *(probability for probability, _ in taken)]
+    reached = [share * (chance or 0.0) for share, chance in zip(shares, chances, strict=True)]
+    worth = None if None in values else sum(share * (value or 0.0) for share, value in zip(reached, values, strict=True))
+    return min(1.0, sum(reached)), worth
+
+
+def branch_into_pivots(program: Program, plan: ProgramPlan, pivots: Mapping[TierName, PivotAhead]) -> ProgramPlan:
+    """The plan whose failed gates go on with their pivots: endings, expected cost and expected worth.
+
+    Parameters
+    ----------
+    program : Program
+        The planned program.
+    plan : ProgramPlan
+        Its budget, in which failed gates end the program.
+    pivots : mapping of TierName to PivotAhead
+        Programs that failed gates go on with.
+    """
+    if not pivots:
+        return plan
+    endings = gate_tree(spending_by_tier(program, plan.tiers, plan.envelope.reserve_usd), pivots)
+    expected, outcome = expected_usd(endings), plan.outcome
+    if outcome is not None:
+        worth = outcome_ahead(endings, pivots, plan.completion_probability, outcome.value_usd)[1]
+        outcome = replace(outcome, expected_net_usd=None if worth is None else worth - float(expected))
+    return replace(plan, endings=endings, expected_usd=expected, outcome=outcome)
 
 
 def whole_figures(program: Program, plan: ProgramPlan, finish: FinishDates, stated: frozenset[TierName]) -> BranchFigures:

@@ -6,14 +6,17 @@ A tier is spent on where every gate before it was passed. Costs that belong to n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
+from types import MappingProxyType
 
-from service.domain.programs.plan import GateBlock, ProgramEnding, TierBlock
+from service.domain.programs.plan import GateBlock, PivotAhead, ProgramEnding, TierBlock
 from service.domain.programs.program import Program, TierGate
 from service.domain.programs.tiers import TierName
 from service.engine.numerics.money import CENT, ZERO, allocate, share_usd, sum_usd
+
+NO_PIVOTS: Mapping[TierName, PivotAhead] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +117,15 @@ def spending_by_tier(program: Program, tiers: Sequence[TierBlock], reserves: Dec
     return [TierSpending(tier.tier, tier.pass_probability, usd, usd + share, *rest) for tier, usd, share, *rest in rows]
 
 
-def gate_tree(spending: Sequence[TierSpending]) -> tuple[ProgramEnding, ...]:
+def gate_tree(spending: Sequence[TierSpending], pivots: Mapping[TierName, PivotAhead] = NO_PIVOTS) -> tuple[ProgramEnding, ...]:
     """The leaves of the gate tree.
 
     Parameters
     ----------
     spending : sequence of TierSpending
         Tiers in order, with the probabilities of their gates [1].
+    pivots : mapping of TierName to PivotAhead
+        Programs that failed gates go on with.
 
     Returns
     -------
@@ -131,7 +136,9 @@ def gate_tree(spending: Sequence[TierSpending]) -> tuple[ProgramEnding, ...]:
     for tier in spending:
         spent += tier.usd + tier.reserve_usd
         if tier.pass_probability < 1:
-            endings.append(ProgramEnding(tier.tier, reached * (1 - tier.pass_probability), spent + tier.failed_usd))
+            pivot = pivots.get(tier.tier)
+            usd = spent + tier.failed_usd + (ZERO if pivot is None else pivot.expected_usd)
+            endings.append(ProgramEnding(tier.tier, reached * (1 - tier.pass_probability), usd, None if pivot is None else pivot.program))
         reached *= tier.pass_probability
     return (*endings, ProgramEnding(None, reached, spent))
 

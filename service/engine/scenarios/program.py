@@ -1,8 +1,8 @@
 """A program in many trials at once: runs, overheads, risks, gates and calendar.
 
 Costs follow `engine.programs.budget`: overheads are shares of a tier's run cost; costs of no tier are divided among the tiers. A failed
-gate has its tier repeated as often as is stated, at the cost and time of the first attempt, then ends the spending. The calendar is that of
-the program with all gates passed, which is what a deadline is about.
+gate has its tier repeated as often as is stated, at the cost and time of the first attempt, then ends the spending; a pivot's expected cost
+is spent then. The calendar is that of the program with all gates passed, which is what a deadline is about.
 """
 
 from __future__ import annotations
@@ -229,8 +229,9 @@ def simulate_program(program: OrderedProgram, inputs: RandomInputs, values: Valu
     spent = [add_repeats(usd, tier.repeat_usd, gate.repeats) for usd, tier, gate in zip(tiers_usd, tiers, gates, strict=True)]
     whole = [add_repeats(usd, tier.repeat_usd, gate.repeats_if_passed) for usd, tier, gate in zip(tiers_usd, tiers, gates, strict=True)]
     hours = [add_repeats(tier.accelerator_hours, tier.accelerator_hours, gate.repeats) for tier, gate in zip(tiers, gates, strict=True)]
+    ended = [tier.pivot_usd * (here & ~on) for tier, here, on in zip(model.tiers, reached, reached[1:], strict=False) if tier.pivot_usd]
     return Trials(
-        usd=_sum([usd * here for usd, here in zip(spent, reached[:-1], strict=True)]),
+        usd=_sum([*(usd * here for usd, here in zip(spent, reached[:-1], strict=True)), *ended]),
         completed_usd=_sum(whole),
         hours=end,
         accelerator_hours=_sum([used * here for used, here in zip(hours, reached[:-1], strict=True)]),

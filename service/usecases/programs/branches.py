@@ -11,11 +11,19 @@ from service.domain.programs.branches import MIDPOINT, GateDecision
 from service.domain.programs.program import GateCriteria
 from service.domain.programs.schedule import GateDates, MidpointDate
 from service.domain.training.estimate import FinishDates
-from service.engine.programs.branches import GatePosition, continue_figures, criteria_sentences, decide, describe_branch, stop_figures
+from service.engine.programs.branches import (
+    BranchFigures,
+    GatePosition,
+    continue_figures,
+    criteria_sentences,
+    decide,
+    describe_branch,
+    stop_figures,
+)
 from service.engine.programs.gates import spending_by_tier
 from service.presets.programs import find_program_default
 from service.usecases.programs.estimates import EstimateCache
-from service.usecases.programs.pivots import INHERITED, pivot_figures, stated_gates
+from service.usecases.programs.pivots import INHERITED, pivot_figures, pivots_ahead, stated_gates
 from service.usecases.programs.resolve import ResolvedProgram
 from service.usecases.resolution.assumption_log import AssumptionLog
 
@@ -27,11 +35,13 @@ def decide_gates(
     resolved: ResolvedProgram,
     finish: FinishDates,
     dates: tuple[Mapping[str, GateDates], MidpointDate | None],
+    pivots: Mapping[str, tuple[str, BranchFigures]],
     notes: AssumptionLog,
 ) -> dict[str, GateDecision]:
     """The decision at each gate by its tier, and at the midpoint gate; none where the budget is not known.
 
-    `dates`: of the tiers' gates and of the midpoint gate. Raises DomainErrors, with pointers into the request.
+    `dates`: of the tiers' gates and of the midpoint gate; `pivots`: of the tiers' gates, as `gate_pivots` gives them.
+    Raises DomainErrors, with pointers into the request.
     """
     if not resolved.plan.priced:
         return {}
@@ -45,38 +55,41 @@ def decide_gates(
         if tier.gate is not None:
             position = GatePosition(index + 1, sunk, tier.gate.committed_usd, gates[tier.tier].date)
             criteria = tier.gate.continue_if, tier.gate.stop_if
-            decisions[tier.tier] = _decide(estimates, resolved, finish, position, criteria, f"/tiers/{index}/gate")
+            decisions[tier.tier] = _decide(resolved, finish, position, criteria, pivots, pivots.get(tier.tier))
     planned = resolved.plan.midpoint
     if planned is not None and midpoint is not None:
         over = [tier.tier for tier in tiers].index(midpoint.tier)
         position = GatePosition(over, planned.at_usd, planned.gate.committed_usd, _certain(midpoint.date))
         criteria = planned.gate.continue_if, planned.gate.stop_if
-        decisions[MIDPOINT] = _decide(estimates, resolved, finish, position, criteria, "/midpoint_gate")
+        decisions[MIDPOINT] = _decide(resolved, finish, position, criteria, pivots, _midpoint_pivot(estimates, resolved, midpoint))
     return decisions
 
 
 def _decide(
-    estimates: EstimateCache, resolved: ResolvedProgram, finish: FinishDates, position: GatePosition, criteria: Criteria, pointer: str
+    resolved: ResolvedProgram,
+    finish: FinishDates,
+    position: GatePosition,
+    criteria: Criteria,
+    pivots: Mapping[str, tuple[str, BranchFigures]],
+    pivot: tuple[str, BranchFigures] | None,
 ) -> GateDecision:
-    """The branches of one gate, which stands at `pointer`."""
+    """The branches of one gate; `pivot` is its own, `pivots` those of the tiers' gates."""
     outcome = resolved.program.outcome
-    figures = continue_figures(resolved.program, resolved.plan, position, finish, stated_gates(resolved))
+    figures = continue_figures(resolved.program, resolved.plan, position, finish, stated_gates(resolved), pivots_ahead(pivots))
     branches = [describe_branch("continue", figures)]
-    pivot = _gate_request(resolved, pointer).get("pivot")
     if pivot is not None:
-        found = pivot_figures(estimates, resolved.request, pivot, position.day.p50, f"{pointer}/pivot")
-        branches.append(describe_branch("pivot", found, pivot["name"]))
+        branches.append(describe_branch("pivot", pivot[1], pivot[0]))
     branches.append(describe_branch("stop", stop_figures(position.day, float(position.committed_usd))))
     agreed = list(criteria_sentences(*criteria, "the metric" if outcome is None else outcome.metric))
     return decide(float(position.sunk_usd), branches, agreed, None, agreed=bool(agreed))
 
 
-def _gate_request(resolved: ResolvedProgram, pointer: str) -> Mapping[str, Any]:
-    """The section of the request that a gate's pointer leads to."""
-    section: Any = resolved.request
-    for name in pointer.split("/")[1:]:
-        section = section[int(name) if isinstance(section, list) else name]
-    return section  # type: ignore[no-any-return]
+def _midpoint_pivot(estimates: EstimateCache, resolved: ResolvedProgram, midpoint: MidpointDate) -> tuple[str, BranchFigures] | None:
+    """Name and figures of the midpoint gate's pivot; None where it states none."""
+    pivot = resolved.request["midpoint_gate"].get("pivot")
+    if pivot is None:
+        return None
+    return pivot["name"], pivot_figures(estimates, resolved.request, pivot, midpoint.date, "/midpoint_gate/pivot")
 
 
 def _note_defaults(request: Mapping[str, Any], notes: AssumptionLog) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from service.domain.errors import DomainError
+from service.domain.programs.plan import PivotAhead
+from service.engine.numerics.money import cents
 from service.engine.programs.branches import BranchFigures, whole_figures
 from service.engine.scheduling.critical_path import schedule_network
 from service.usecases.programs.estimates import EstimateCache, Request
@@ -47,6 +50,26 @@ def pivot_figures(estimates: EstimateCache, request: Request, pivot: Request, st
     timed = schedule_network(resolved.ordered, resolved.network.activities, draw_durations(resolved.network), None)
     figures = whole_figures(resolved.program, resolved.plan, timed.finish, stated_gates(resolved))
     return figures if resolved.plan.priced else replace(figures, cost_usd=None, expected_cost_usd=None)
+
+
+def gate_pivots(estimates: EstimateCache, resolved: ResolvedProgram, days: Mapping[Any, date]) -> dict[Any, tuple[str, BranchFigures]]:
+    """Name and figures of the pivot of each tier's gate that states one, from the gate's day on. Raises DomainErrors."""
+    found = {}
+    for index, tier in enumerate(resolved.request["tiers"]):
+        pivot = tier.get("gate", {}).get("pivot")
+        if pivot is not None and resolved.plan.priced:
+            figures = pivot_figures(estimates, resolved.request, pivot, days[tier["tier"]], f"/tiers/{index}/gate/pivot")
+            found[tier["tier"]] = pivot["name"], figures
+    return found
+
+
+def pivots_ahead(found: Mapping[Any, tuple[str, BranchFigures]]) -> dict[Any, PivotAhead]:
+    """The pivots whose cost is known, as failed gates go on with them."""
+    return {
+        tier: PivotAhead(name, cents(figures.expected_cost_usd), figures.outcome_probability, figures.value_usd)
+        for tier, (name, figures) in found.items()
+        if figures.expected_cost_usd is not None
+    }
 
 
 def stated_gates(resolved: ResolvedProgram) -> frozenset[Any]:

@@ -20,6 +20,7 @@ from service.domain.quantities import Assumption
 from service.domain.schedule import BurnWeek, PlannedMonth
 from service.domain.summary import Summary
 from service.domain.tracking.feedback import LessonsReference
+from service.engine.programs.branches import branch_into_pivots
 from service.engine.programs.cost_variance import explain_difference
 from service.engine.scheduling.burn_plan import burn_plan
 from service.engine.scheduling.critical_path import schedule_network
@@ -30,6 +31,7 @@ from service.usecases.programs.branches import decide_gates
 from service.usecases.programs.estimates import Request, shared_estimates
 from service.usecases.programs.lines import warn_of_low_development_share
 from service.usecases.programs.network import plan_reports
+from service.usecases.programs.pivots import gate_pivots, pivots_ahead
 from service.usecases.programs.resolve import DRAWS_SEED, draw_durations, resolve_program
 from service.usecases.programs.risks import describe_register
 from service.usecases.programs.runs import collect_run_warnings, common_price_snapshot
@@ -116,7 +118,9 @@ def plan_program(context: AppContext, request: Request) -> ProgramAnswer:
         warn_of_low_development_share(plan, notes)
     answers = {key: estimated.answer for key, estimated in resolved.runs.items()}
     gates, midpoint = date_gates(resolved, timed), date_midpoint(resolved, timed, weeks)
-    decisions = decide_gates(estimates, resolved, schedule.finish, (gates, midpoint), notes)
+    pivots = gate_pivots(estimates, resolved, {tier: dates.date.p50 for tier, dates in gates.items()})
+    decisions = decide_gates(estimates, resolved, schedule.finish, (gates, midpoint), pivots, notes)
+    plan = branch_into_pivots(resolved.program, plan, pivots_ahead(pivots))
     return ProgramAnswer(
         summary=summarise_program(plan, schedule, answers),
         plan=plan,

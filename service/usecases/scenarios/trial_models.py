@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from service.context import AppContext
@@ -27,14 +27,15 @@ from service.engine.programs.risks import planned_risk
 from service.engine.scenarios.program import OrderedProgram, order_program
 from service.engine.scenarios.run import DIRECT_FIELDS
 from service.engine.scheduling.activity_network import order_network
-from service.engine.scheduling.calendar import HOURS_PER_DAY
+from service.engine.scheduling.calendar import HOURS_PER_DAY, finish_day
 from service.engine.scheduling.critical_path import deadline_hours, forward_pass, median_durations, network_end
 from service.engine.scheduling.repetition import repeat_name
 from service.engine.training.cost import HOURS_PER_MONTH, with_overhead
 from service.usecases.evaluation.plan import elapsed_hours
 from service.usecases.programs import lines
 from service.usecases.programs.estimates import EstimateCache
-from service.usecases.programs.network import gate_name
+from service.usecases.programs.network import decision_name, gate_name
+from service.usecases.programs.pivots import gate_pivots, pivots_ahead
 from service.usecases.programs.resolve import ResolvedProgram, resolve_program
 from service.usecases.programs.runs import PROGRAM_SECTIONS, collect_run_warnings
 from service.usecases.programs.timed_work import activity_name, overhead_name, plan_timed_work, risk_name
@@ -112,13 +113,16 @@ def _run_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str]
 
 def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[str], regimes: Mapping[str, Regimes]) -> TrialModel:
     notes = AssumptionLog()
-    resolved = resolve_program(EstimateCache(context), base, context.clock().date(), notes)
+    estimates = EstimateCache(context)
+    resolved = resolve_program(estimates, base, context.clock().date(), notes)
     network, deadline, plan = resolved.network, base.get("deadline"), resolved.plan
     net = order_network(network)
-    planned_hours = float(network_end(forward_pass(net, median_durations(net)))[0])
+    times = forward_pass(net, median_durations(net))
+    planned_hours = float(network_end(times)[0])
+    finishes = {activity.name: float(hours) for activity, hours in zip(net.activities, times.finishes[:, 0], strict=True)}
     fixed_usd, usd_per_month = _accruing_usd(resolved, planned_hours)
     model = ProgramModel(
-        tiers=tuple(_tier_models(context, resolved, trial_paths, regimes)),
+        tiers=tuple(_with_pivots(estimates, resolved, finishes, _tier_models(context, resolved, trial_paths, regimes))),
         network=network,
         correlation=resolved.program.correlation,
         reserve_share=resolved.program.reserves.evaluation_and_debugging,
@@ -136,6 +140,17 @@ def _program_trial_model(context: AppContext, base: Body, trial_paths: Sequence[
         notes.assumptions,
         (*plan.warnings, *notes.warnings, *collect_run_warnings(resolved.runs)),
     )
+
+
+def _with_pivots(
+    estimates: EstimateCache, resolved: ResolvedProgram, finishes: Mapping[str, float], models: Iterator[TierModel]
+) -> Iterator[TierModel]:
+    """The tiers with the expected cost of the pivots of their gates, which begin where these are decided by medians [h]."""
+    tiers, start = resolved.program.tiers, resolved.network.start
+    days = {tier.tier: finish_day(start, finishes[decision_name(tier)]) for tier in tiers if tier.gate is not None}
+    pivots = pivots_ahead(gate_pivots(estimates, resolved, days))
+    for tier, model in zip(tiers, models, strict=True):
+        yield replace(model, pivot_usd=float(pivots[tier.tier].expected_usd)) if tier.tier in pivots else model
 
 
 def _planned(usd: Range | None, accelerator_hours: float, hours: float) -> dict[str, float]:

@@ -230,8 +230,10 @@ def _gate_tree(book: Book, sheets: BudgetSheets) -> None:
         sheet.row(row, _ending_cells(sheet, row, ending, gate, (probability, total, answer["total_usd"]["p50"])))
         reached = f"{reached}*{passed}"
     last = FIRST_ROW + len(answer["endings"]) - 1
-    mean = f"ROUND(SUMPRODUCT({sheet.down(FIRST_ROW, last, 4)},{sheet.down(FIRST_ROW, last, 5)}),2)"
-    computed = round_cents(sum((to_decimal(ending["usd"]) * to_decimal(ending["probability"]) for ending in answer["endings"]), Decimal(0)))
+    # Half cents are common, as probabilities have few digits: without the inner rounding a double's last bit decides them.
+    mean = f"ROUND(ROUND(SUMPRODUCT({sheet.down(FIRST_ROW, last, 4)},{sheet.down(FIRST_ROW, last, 5)}),5),2)"
+    exact = sum((to_decimal(ending["usd"]) * to_decimal(ending["probability"]) for ending in answer["endings"]), Decimal(0))
+    computed = round_cents(exact.quantize(Decimal("0.00001")))
     expected = Formula(f"={mean}+{rounding_difference(answer['expected_usd'], computed):.2f}", answer["expected_usd"])
     row = sheets.total_row + 7
     sheets.budget.row(
@@ -256,5 +258,6 @@ def _ending_cells(sheet: Sheet, row: int, ending: Answer, gate: Answer | None, s
     spent = float(shortest_share(to_decimal(ending["usd"]), to_decimal(whole)))
     usd = Formula(f"=ROUND({sheet.at(row, 3)}*{total},2)", ending["usd"])
     passed = Input(gate["pass_probability"]) if gate else None
-    what = (ending["stopped_at"], gate["decides"]) if gate else ("completed", "")
+    on_to = f", then {ending['pivot']}" if ending.get("pivot") else ""
+    what = (ending["stopped_at"], f"{gate['decides']}{on_to}") if gate else ("completed", "")
     return (*what, passed, spent, usd, Formula(f"={probability}", ending["probability"]))

@@ -208,8 +208,39 @@ def test_a_pivot_leaves_the_program_to_the_cent_as_it_is(context: AppContext) ->
     """It is another program: neither budget nor calendar has it."""
     plain, with_pivot = planned(context, request()), planned(context, request(pivot=PIVOT, committed_usd=5000))
     assert plain.plan.lines == with_pivot.plan.lines
-    assert plain.plan.endings == with_pivot.plan.endings
     assert plain.schedule.finish == with_pivot.schedule.finish
+    assert plain.decisions["validation"].sunk_usd == with_pivot.decisions["validation"].sunk_usd
+
+
+def test_a_failed_gate_goes_on_with_its_pivot(context: AppContext) -> None:
+    """In 18 of 100 cases the pivot's expected cost is spent in addition, and its outcome is reached with its chance."""
+    given = request(pivot=PIVOT)
+    plain, answer = planned(context, request()), planned(context, given)
+    alone = planned(context, pivot_request(given, PIVOT, answer.gates["validation"].date.p50.isoformat())).plan
+    failed = next(ending for ending in answer.plan.endings if ending.stopped_at == "validation")
+    assert (failed.pivot, failed.usd) == ("3B for the pilot", spent_by(plain, "validation") + alone.expected_usd)
+    assert failed.probability == pytest.approx(0.6 * 0.3)
+    mean = float(plain.plan.expected_usd) + 0.18 * float(alone.expected_usd)
+    assert float(answer.plan.expected_usd) == pytest.approx(mean, abs=0.02)
+    assert sum(float(ending.usd) * ending.probability for ending in answer.plan.endings) == pytest.approx(mean, abs=0.02)
+    assert answer.plan.outcome is not None
+    worth = (0.6 * 0.7 * 0.8 + 0.18 * 0.9) * 900_000
+    assert answer.plan.outcome.expected_net_usd == pytest.approx(worth - mean, abs=0.05)
+
+
+def test_continuing_before_a_gate_with_a_pivot_counts_it(context: AppContext) -> None:
+    """From the prototype's gate on validation is failed in 3 of 10 cases: then the pivot costs, and may reach the target."""
+    given = request(pivot=PIVOT)
+    answer, plain = planned(context, given), planned(context, request())
+    pivot = branch(answer.decisions["validation"], "pivot")
+    before, after = (branch(each.decisions["prototype"], "continue") for each in (plain, answer))
+    assert pivot.expected_cost_usd is not None
+    assert before.expected_cost_usd is not None
+    assert after.expected_cost_usd == pytest.approx(before.expected_cost_usd + 0.3 * pivot.expected_cost_usd, abs=0.02)
+    assert after.outcome_probability == pytest.approx(0.7 * 0.8 + 0.3 * 0.9)
+    assert after.expected_value_usd == pytest.approx((0.56 + 0.27) * 900_000 - after.expected_cost_usd, abs=0.02)
+    again = branch(answer.decisions["validation"], "continue")
+    assert again.expected_cost_usd == branch(plain.decisions["validation"], "continue").expected_cost_usd
 
 
 def test_what_is_wrong_in_a_pivot_is_pointed_at(context: AppContext) -> None:

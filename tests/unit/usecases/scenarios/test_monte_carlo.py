@@ -144,6 +144,21 @@ def test_the_mean_of_a_program_without_spread_is_its_gate_trees(context: AppCont
     assert found["deadline_probability"] == 1.0
 
 
+def test_the_mean_of_a_program_that_may_pivot_has_the_pivots_expected_cost(context: AppContext) -> None:
+    """A gate that is failed half of the time goes on with another program."""
+    base = certain_program()
+    gates = [tier for tier in base["tiers"] if "gate" in tier]
+    gates[0]["gate"] |= {
+        "pass_probability": 0.5,
+        "pivot": {"name": "smaller", "tiers": [{**base["tiers"][-1], "gate": {"decides": "release"}}]},
+    }
+    found = result(context, base, trials=100_000, early_stop=False)
+    wanted = plan_program(context, asked(base).base).plan
+    cost = found["cost_usd"]
+    assert wanted.endings[0].pivot == "smaller"
+    assert abs(cost["mean"] - float(wanted.expected_usd)) <= 3 * cost["standard_error"]
+
+
 def test_a_programs_deadline_is_as_probable_as_the_plan_says(context: AppContext) -> None:
     """The contract's example, to five points: trials draw failures and the queue apart, the plan as one range."""
     base = {**PROGRAM, "deadline": "2027-02-15"}
