@@ -263,6 +263,7 @@ def test_trials_are_followed_to_their_end(service: str, settings: Settings, brow
         page.keyboard.press("End")
         page.get_by_text("At least 99% to keep to the budget").or_(page.get_by_text("About 99% to keep to the budget")).wait_for()
         assert page.evaluate("document.activeElement.type") == "range"
+        page.wait_for_function("document.querySelector('.chart .role-title-text')?.textContent.includes('99%')")
         assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
         assert seen.said == []
 

@@ -36,29 +36,35 @@ export async function draw(picture) {
     bundle ??= import("/assets/vega.js");
     const [{ default: embed }, specification] = await Promise.all([bundle, specificationOf(picture)]);
     const place = placeOf(image);
-    await image.decode().catch(() => null);
-    narrow(specification, image);
+    const wide = before?.wide ?? (await naturalWidth(image));
+    narrow(specification, wide, picture.parentElement.clientWidth);
     const made = await embed(place, specification, OPTIONS);
     name(place, image.alt);
     if (picture.isConnected) {
       before?.made.finalize();
       before?.place.remove();
-      drawn.set(path, { made, place, picture });
+      drawn.set(path, { made, place, picture, wide });
       show(picture, place);
       if (specification.usermeta?.moves) move(made.view, place, specification.usermeta);
     } else made.finalize();
   } catch (error) {
     bundle = undefined;
     before?.place.remove();
+    drawn.delete(path);
     picture.hidden = false;
     console.info("a chart stays a picture:", error.message);
   }
 }
 
+/** How wide a chart is by itself. A picture that is not in sight would never be loaded: where there is a view already, it has the width. */
+async function naturalWidth(image) {
+  await image.decode().catch(() => null);
+  return image.naturalWidth;
+}
+
 /** Make a chart that is wider than its place narrower, so that its words keep their size, with its title in several lines. */
-function narrow(specification, image) {
-  const room = image.parentElement.parentElement.clientWidth;
-  const over = image.naturalWidth - room;
+function narrow(specification, wide, room) {
+  const over = wide - room;
   if (over <= 0) return;
   if (specification.title) {
     const { text = specification.title, subtitle = [], ...more } = specification.title;
