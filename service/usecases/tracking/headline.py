@@ -13,6 +13,7 @@ from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import ProgramStatus
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.beside_runs import planned_total
+from service.formats.headline import day, money, money_range
 
 Health = Literal["on_track", "at_risk", "off_track", "unknown"]
 
@@ -46,15 +47,15 @@ def headline(baseline: ProgramBaseline, status: ProgramStatus) -> Headline:
     """Headline of a program, with notes."""
     cost, finish = status.forecast.cost_usd, status.forecast.finish
     budget = status.earned_value.bac_usd if baseline.budget_usd is None else baseline.budget_usd
-    money = _money(cost, budget, _planned_high(budget, baseline)) if cost and budget else None
+    spend = _money(cost, budget, _planned_high(budget, baseline)) if cost and budget else None
     time = _time(finish, baseline.deadline, _planned_end(baseline.deadline, baseline.finish)) if finish and baseline.deadline else None
-    standing, text = _standing([limit for limit in (money, time) if limit], status)
+    standing, text = _standing([limit for limit in (spend, time) if limit], status)
     return Headline(
         health=standing,
         text=text,
-        over_usd=money.over if money else None,
+        over_usd=spend.over if spend else None,
         late_days=int(time.over) if time else None,
-        notes=tuple(_notes(baseline, status, money, time)),
+        notes=tuple(_notes(baseline, status, spend, time)),
     )
 
 
@@ -71,23 +72,23 @@ def _planned_end(deadline: date, planned: FinishDates | None) -> date:
 
 def _money(cost: Range, budget: float, risky: float) -> _Limit:
     over, high = round(cost.p50 - budget, 2), round(cost.p90 - budget, 2)
-    range_of = f"{cost.p50:,.0f} USD ({cost.p10:,.0f} to {cost.p90:,.0f}) against a budget of {budget:,.0f} USD"
+    range_of = f"{money_range(cost)} against a budget of {money(budget)}"
     return _Limit(
         over=over,
         over_at_p90=round(cost.p90 - risky, 2),
-        beyond=f"over budget by {over:,.0f} USD ({over / budget:.1%}): forecast {range_of}",
+        beyond=f"over budget by {money(over)} ({over / budget:.1%}): forecast {range_of}",
         within=f"forecast cost {range_of}",
-        risk=f"one time in ten the cost is more than {high:,.0f} USD over budget",
+        risk=f"one time in ten the cost is more than {money(high)} over budget",
     )
 
 
 def _time(finish: FinishDates, deadline: date, risky: date) -> _Limit:
     over, high = (finish.p50 - deadline).days, (finish.p90 - deadline).days
-    range_of = f"{finish.p50} ({finish.p10} to {finish.p90})"
+    range_of = f"{day(finish.p50)} ({day(finish.p10)}–{day(finish.p90)})"
     return _Limit(
         over=over,
         over_at_p90=(finish.p90 - risky).days,
-        beyond=f"late by {_days(over)}: forecast end {range_of} against a deadline of {deadline}",
+        beyond=f"late by {_days(over)}: forecast end {range_of} against a deadline of {day(deadline)}",
         within=f"forecast end {range_of}, " + (f"{_days(-over)} before the deadline" if over else "the day of the deadline"),
         risk=f"one time in ten the end is more than {_days(high)} late",
     )
@@ -112,7 +113,7 @@ def _overdue(status: ProgramStatus) -> Iterator[str]:
         more = len(status.overdue) - 1
         others = f", and {more} more {'is' if more == 1 else 'are'} overdue" if more else ""
         moved = f"the end is {_days(first.late_days)} later for it" if first.late_days else "its float still covers it"
-        yield f"{name} should have begun on {first.planned_start} and is {_days(first.days)} overdue{others}: {moved}"
+        yield f"{name} should have begun on {day(first.planned_start)} and is {_days(first.days)} overdue{others}: {moved}"
 
 
 def _sentence(parts: list[str]) -> str:
@@ -120,20 +121,20 @@ def _sentence(parts: list[str]) -> str:
     return f"{joined[0].upper()}{joined[1:]}."
 
 
-def _notes(baseline: ProgramBaseline, status: ProgramStatus, money: _Limit | None, time: _Limit | None) -> Iterator[str]:
+def _notes(baseline: ProgramBaseline, status: ProgramStatus, spend: _Limit | None, time: _Limit | None) -> Iterator[str]:
     """Notes: what the headline leaves open, and what has to be decided."""
-    if time and not money:
+    if time and not spend:
         yield f"Whether the budget will do is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."
-    if money and not time:
+    if spend and not time:
         yield f"Whether it will be in time is not known: {_reason(status, 'finish', 'no deadline is stated')}."
-    if money and money.over > 0 and status.reserve and status.reserve.left_usd > 0:
+    if spend and spend.over > 0 and status.reserve and status.reserve.left_usd > 0:
         left = status.reserve.left_usd
         yield (
-            f"The forecast holds the whole reserve as spent: {left:,.0f} USD of it are not drawn, which is"
-            f" {'enough for the overrun' if left >= money.over else f'{money.over - left:,.0f} USD less than the overrun'}."
+            f"The forecast holds the whole reserve as spent: {money(left)} of it are not drawn, which is"
+            f" {'enough for the overrun' if left >= spend.over else f'{money(spend.over - left)} less than the overrun'}."
         )
-    if status.deadline_missed:
-        yield f"The deadline, {baseline.deadline}, has passed."
+    if status.deadline_missed and baseline.deadline is not None:
+        yield f"The deadline, {day(baseline.deadline)}, has passed."
     if status.gate.due:
         yield f"The half-spend gate is due: {status.gate.recommendation} is recommended ({'; '.join(status.gate.reasons)})."
     if not status.spend.complete:

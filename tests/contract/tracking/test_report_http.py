@@ -24,6 +24,7 @@ from service import create_app
 from service.config import load_settings
 from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.render import MEDIA_TYPES, REPORT_FORMATS
+from service.formats.headline import day, money
 from service.schemas.tracking.report import TrackReportSchema
 from tests.conftest import DEADLINE_S, missing
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, told
@@ -98,8 +99,8 @@ class TestReport:
         assert headline["over_usd"] == pytest.approx(forecast["cost_usd"]["p50"] - PROGRAM["budget_usd"])
         late = date.fromisoformat(forecast["finish"]["p50"]) - date.fromisoformat(PROGRAM["deadline"])
         assert headline["late_days"] == late.days
-        assert f"{forecast['cost_usd']['p50']:,.0f} USD" in headline["text"]
-        assert forecast["finish"]["p50"] in headline["text"]
+        assert f"forecast {money(forecast['cost_usd']['p50'])}" in headline["text"]
+        assert f"forecast end {day(date.fromisoformat(forecast['finish']['p50']))}" in headline["text"]
 
     def test_curves_end_where_the_status_stands(self, client: FlaskClient) -> None:
         """The last sums of what happened are what is spent and earned, those planned by then the planned value; nothing happens later."""

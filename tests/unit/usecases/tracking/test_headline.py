@@ -50,8 +50,8 @@ def test_within_both_it_is_on_track() -> None:
     found = standing(CHEAP, IN_TIME)
     assert (found.health, found.over_usd, found.late_days) == ("on_track", -10_000.0, -21)
     assert found.text == (
-        "On track; forecast cost 90,000 USD (80,000 to 99,000) against a budget of 100,000 USD; "
-        "forecast end 2027-03-10 (2027-03-01 to 2027-03-20), 21 days before the deadline."
+        "On track; forecast cost $90,000 (likely $80,000–$99,000) against a budget of $100,000; "
+        "forecast end 10 Mar 2027 (1 Mar 2027–20 Mar 2027), 21 days before the deadline."
     )
     assert found.notes == ()
 
@@ -61,7 +61,7 @@ def test_over_budget_is_said_by_how_much() -> None:
     found = standing(Range(100_000, 112_500, 130_000), IN_TIME)
     assert (found.health, found.over_usd) == ("off_track", 12_500.0)
     assert found.text.startswith(
-        "Over budget by 12,500 USD (12.5%): forecast 112,500 USD (100,000 to 130,000) against a budget of 100,000 USD;"
+        "Over budget by $12,500 (12.5%): forecast $112,000 (likely $100,000–$130,000) against a budget of $100,000;"
     )
     assert found.text.endswith("21 days before the deadline.")
 
@@ -76,7 +76,7 @@ def test_late_is_said_by_how_many_days() -> None:
     late = FinishDates(date(2027, 3, 30), date(2027, 4, 1), date(2027, 4, 9))
     found = standing(CHEAP, late)
     assert (found.health, found.late_days) == ("off_track", 1)
-    assert found.text.startswith("Late by 1 day: forecast end 2027-04-01")
+    assert found.text.startswith("Late by 1 day: forecast end 1 Apr 2027")
 
 
 def test_what_only_the_worst_tenth_breaks_is_a_risk() -> None:
@@ -84,7 +84,7 @@ def test_what_only_the_worst_tenth_breaks_is_a_risk() -> None:
     found = standing(Range(80_000, 95_000, 104_000), FinishDates(date(2027, 3, 1), date(2027, 3, 31), date(2027, 4, 5)))
     assert found.health == "at_risk"
     assert found.text.startswith("At risk; ")
-    assert "one time in ten the cost is more than 4,000 USD over budget" in found.text
+    assert "one time in ten the cost is more than $4,000 over budget" in found.text
     assert "one time in ten the end is more than 5 days late" in found.text
     assert "the day of the deadline" in found.text
 
@@ -152,7 +152,7 @@ def test_a_run_that_should_have_begun_is_said_in_the_verdict() -> None:
     found = replace(forecast_as(CHEAP, IN_TIME, BASELINE, None), overdue=(late, replace(late, run="annealing", days=1)))
     said = headline(BASELINE, found).text
     assert (
-        "production: main should have begun on 2027-01-11 and is 21 days overdue, and 1 more is overdue: the end is 14 days later" in said
+        "production: main should have begun on 11 Jan 2027 and is 21 days overdue, and 1 more is overdue: the end is 14 days later" in said
     )
     covered = replace(found, overdue=(replace(late, late_days=0),))
     assert "21 days overdue: its float still covers it" in headline(BASELINE, covered).text
