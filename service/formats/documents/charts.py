@@ -87,9 +87,11 @@ def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
 
 
 def _still(specification: dict[str, Any]) -> dict[str, Any]:
-    """A specification without its layers that only answer to a pointer."""
+    """A specification without what only answers to a pointer: layers, and links, which the renderer would lead to its own address."""
     parts = {name: specification[name] for name in ("layer", "vconcat", "hconcat") if name in specification}
-    return specification | {name: [_still(part) for part in below if part.get("name") != POINTED] for name, below in parts.items()}
+    shown = {name: [_still(part) for part in below if part.get("name") != POINTED] for name, below in parts.items()}
+    encoding = {channel: value for channel, value in specification.get("encoding", {}).items() if channel != "href"}
+    return specification | shown | ({"encoding": encoding} if "encoding" in specification else {})
 
 
 @cache

@@ -67,6 +67,7 @@ def test_a_picture_is_drawn_from_its_specification(client: FlaskClient, address:
         stated = client.get(f"{address}&theme={theme}&format=vega")
         assert (picture.status_code, stated.status_code, stated.content_type) == (200, 200, "application/json")
         assert draw_svg(stated.get_json()) == picture.text
+        assert "<a " not in picture.text
         assert "unsafe" not in stated.headers["Content-Security-Policy"]
         assert client.get(f"{address}&theme={theme}&format=vega", headers={"If-None-Match": stated.headers["ETag"]}).status_code == 304
     tips = list(tips_in(stated.get_json()))
