@@ -188,9 +188,9 @@ def test_charts_answer(service: str, browser: Browser) -> None:
         page.keyboard.press("Escape")
         assert not page.locator(".tip").is_visible()
         point.click()
-        page.wait_for_function("document.querySelector('tr:target')?.innerText.includes('H100')")
+        page.locator("tr:target", has_text="H100").wait_for()
         page.emulate_media(color_scheme="dark")
-        page.wait_for_function("ink => document.querySelector('.chart text').getAttribute('fill') === ink", arg=DARK_INK)
+        chart.locator(f'text[fill="{DARK_INK}"]').first.wait_for()
         assert seen.said == []
 
 
@@ -263,7 +263,7 @@ def test_trials_are_followed_to_their_end(service: str, settings: Settings, brow
         page.keyboard.press("End")
         page.get_by_text("At least 99% to keep to the budget").or_(page.get_by_text("About 99% to keep to the budget")).wait_for()
         assert page.evaluate("document.activeElement.type") == "range"
-        page.wait_for_function("document.querySelector('.chart .role-title-text')?.textContent.includes('99%')")
+        page.locator(".chart .role-title-text", has_text="99%").first.wait_for()
         assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
         assert seen.said == []
 
