@@ -127,6 +127,9 @@ def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: s
             assert seen.said == [], path
             assert [address for address in seen.asked if not address.startswith(service)] == [], path
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, path
+            seen.page.emulate_media(media="print")
+            assert seen.page.locator("input:visible, select:visible, button:visible, .button:visible").count() == 0, path
+            assert seen.page.locator("main").is_visible(), path
 
 
 def test_a_question_leads_to_its_estimate(service: str, browser: Browser) -> None:

@@ -22,7 +22,7 @@ from service.formats.documents.procurement.sections import (
     quotes_table,
     years_table,
 )
-from service.formats.documents.procurement.words import certainty, curve_finding, grid_title, title, verdict_sentence
+from service.formats.documents.procurement.words import certainty, curve_finding, flips_finding, grid_finding, title, verdict_sentence
 from service.formats.documents.render import PACK_FORMATS
 from service.serialization import to_builtins
 from service.usecases.prices.known_names import find_accelerators
@@ -55,7 +55,7 @@ from service.web.rendering import query_string
 
 STATES = {"sure": "good", "likely": "good", "more likely than not": "warning", "open": "warning"}
 """How sure a verdict is, as the class of its shape."""
-CHARTS = ("curves", "grid")
+CHARTS = ("curves", "flips", "grid")
 OPEN_SECTIONS = ("demand",)
 """Parts of the request whose assumptions are shown at once; the others open."""
 EXAMPLE = {
@@ -96,7 +96,7 @@ def show_buy_or_rent_chart(chart: str) -> Response:
     from service.web.charts import chart_response
 
     model = cash_model(asked.answer)
-    drawn = charts.curves_chart(model) if chart == "curves" else charts.grid_chart(model, wide=True)
+    drawn = charts.grid_chart(model, wide=True) if chart == "grid" else getattr(charts, f"{chart}_chart")(model)
     if drawn is None:
         raise NotFound
     return chart_response(drawn)
@@ -203,7 +203,8 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "years": years_table(model, 1.0),
         "flips": flips_table(answer),
         "grid": answer["verdict"]["grid"],
-        "grid_title": grid_title(answer),
+        "grid_finding": grid_finding(answer),
+        "flips_finding": flips_finding(answer),
         "quoted": quotes_table(model),
         "pack_formats": PACK_FORMATS,
         "assumptions": assumptions,

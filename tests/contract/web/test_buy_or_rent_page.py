@@ -115,7 +115,7 @@ def test_of_two_fields_of_a_name_the_filled_one_counts(client: FlaskClient) -> N
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("chart", ["curves", "grid"])
+@pytest.mark.parametrize("chart", ["curves", "flips", "grid"])
 def test_a_chart_is_a_picture_with_an_address(client: FlaskClient, chart: str, theme: str) -> None:
     """With a table behind it on the page."""
     drawn = client.get(f"/buy-or-rent/{chart}.svg?" + urlencode(FIELDS | {"theme": theme}))
@@ -216,3 +216,17 @@ def test_a_place_is_removed_by_a_button(client: FlaskClient) -> None:
     )  # type: ignore[index]
     left = client.get("/buy-or-rent?" + urlencode(two | {"without": "rent.quotes.1"}))
     assert (left.status_code, left.headers["Location"]) == (303, "/buy-or-rent?" + urlencode(FIELDS))
+
+
+def test_titles_say_what_is_found(client: FlaskClient, answer: dict[str, Any]) -> None:
+    """From which rent on owning pays, between the cells of the grid that differ, and what turns the verdict with the least change."""
+    text = text_of(shown(client))
+    grid = answer["verdict"]["grid"]
+    row = grid["npv_saved_usd"][grid["utilisation"].index(0.7)]
+    above = next(usd for usd, saved in zip(grid["usd_per_accelerator_hour"], row, strict=True) if saved > 0)
+    pays = re.search(r"Buying dc1 pays where rent is above \$([\d.]+) an hour, 70% used", text)
+    assert pays is not None
+    assert max(usd for usd in grid["usd_per_accelerator_hour"] if usd < above) < float(pays[1]) <= above
+    least = min(answer["verdict"]["flips"], key=lambda flip: abs(flip["to"] / flip["from"] - 1) if flip["from"] else 9)
+    assert least["variable"] == "rent.price_factor"
+    assert f"Renting costs less once rents fall by {1 - least['to']:.0%}" in text

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import altair as alt
 
 from service.formats.documents.charts import DARK, GREY, TIP, data, pointed, titled
 from service.formats.documents.procurement.model import CashModel
-from service.formats.documents.procurement.words import COLOURS
+from service.formats.documents.procurement.words import COLOURS, relative_flips, value_text, variable_text
 from service.formats.headline import money
 
 CURVE_SIZE = (500, 280)
 GRID_SIZE = (250, 190)
 WIDE_GRID_SIZE = (520, 280)
+FLIPS_WIDTH, FLIP_HEIGHT = 430, 26
+MOST_FLIPS = 8
+LONGEST_INPUT = 240
 LABEL_WIDTH = 190
 LABEL_GAP = 0.065
 DOLLARS = "replace(format(datum.value, '$~s'), 'G', 'B')"
@@ -105,7 +109,56 @@ def grid_chart(model: CashModel, *, wide: bool = False) -> alt.TopLevelMixin | N
     amounts = data([row | {"label": f"{row['saved'] / 1e6:+.1f}"} for row in rows])
     texts = amounts.mark_text(fontSize=11 if wide else 8, color=DARK).encode(x=across, y=up, text="label:N", tooltip=TIP)
     width, height = WIDE_GRID_SIZE if wide else GRID_SIZE
-    return titled(cells + texts + _today(model, grid, across, up), width=width, height=height)
+    return titled(alt.layer(cells, texts, *_break_even(rows, prices), _today(model, grid, across, up)), width=width, height=height)
+
+
+def _break_even(rows: Sequence[dict[str, Any]], prices: Sequence[str]) -> list[Any]:
+    """The line between the cells where owning costs less and those where renting does: an edge of a cell each."""
+    sides = {(row["used"], row["usd"]): row["side"] for row in rows}
+    used = sorted({row["used"] for row in rows})
+    beside = [{"used": each, "usd": low} for each in used for low, high in pairwise(prices) if sides[each, low] != sides[each, high]]
+    above = [{"used": low, "usd": each} for each in prices for low, high in pairwise(used) if sides[low, each] != sides[high, each]]
+    across = alt.X("usd:O", sort=prices, bandPosition=1)
+    upright = (
+        data(beside)
+        .mark_rule(strokeWidth=3, color=DARK)
+        .encode(x=across, y=alt.Y("used:O", sort="descending", bandPosition=0), y2=alt.Y2("used", bandPosition=1))
+    )
+    from_left = alt.X("usd:O", sort=prices, bandPosition=0)
+    level = (
+        data(above)
+        .mark_rule(strokeWidth=3, color=DARK)
+        .encode(x=from_left, x2=alt.X2("usd", bandPosition=1), y=alt.Y("used:O", sort="descending", bandPosition=0))
+    )
+    return [line for line, edges in ((upright, beside), (level, above)) if edges]
+
+
+def flips_chart(model: CashModel) -> alt.TopLevelMixin | None:
+    """Tornado: by which share each input has to change until the other side costs less, the least first; None where none does."""
+    flips = relative_flips(model.answer)[:MOST_FLIPS]
+    if not flips:
+        return None
+    rows = [
+        {
+            "what": variable_text(flip["variable"]),
+            "change": change,
+            "label": f"{value_text(flip['variable'], flip['from'])} to {value_text(flip['variable'], flip['to'])}",
+            "tip": f"{variable_text(flip['variable'])}\n{change:+.0%} turns the verdict",
+            "align": "left" if change > 0 else "right",
+        }
+        for flip, change in flips
+    ]
+    widest = max(abs(change) for _, change in flips)
+    up = alt.Y("what:N", title=None, sort=[variable_text(flip["variable"]) for flip, _ in flips], axis=alt.Axis(labelLimit=LONGEST_INPUT))
+    scale = alt.Scale(domain=[-1.7 * widest, 1.7 * widest], nice=False)
+    across = alt.X("change:Q", title="change that turns the verdict", scale=scale, axis=alt.Axis(format="+.0%", tickCount=5))
+    layers: list[Any] = [data(rows).mark_bar(height={"band": 0.6}, color=COLOURS["mix"]).encode(x=across, y=up, tooltip=TIP)]
+    asides: tuple[tuple[Literal["left", "right"], int], ...] = (("left", 4), ("right", -4))
+    for align, gap in asides:
+        ends = [row for row in rows if row["align"] == align]
+        if ends:
+            layers.append(data(ends).mark_text(align=align, dx=gap, fontSize=10).encode(x=across, y=up, text="label:N"))
+    return titled(alt.layer(*layers), width=FLIPS_WIDTH, height=alt.Step(FLIP_HEIGHT))
 
 
 def _cell(used: float, usd: float, saved: float) -> str:

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 
 from service.formats.documents.procurement.model import KIND_WORDS, Answer, CashModel, DetailedOption
-from service.formats.documents.procurement.words import certainty, curve_finding, grid_title, horizon, price_text, value_text, variable_text
+from service.formats.documents.procurement.words import (
+    certainty,
+    curve_finding,
+    grid_title,
+    horizon,
+    other_side,
+    price_text,
+    value_text,
+    variable_text,
+)
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import text
 from service.formats.headline import money
@@ -98,7 +107,7 @@ def flips_table(answer: Answer) -> DocumentTable:
         (variable_text(flip["variable"]), value_text(flip["variable"], flip["from"]), value_text(flip["variable"], flip["to"]))
         for flip in answer["verdict"]["flips"]
     ]
-    return DocumentTable((f"{_other_side(answer)} costs less where", "is taken as", "reaches"), rows, frozenset({1, 2}))
+    return DocumentTable((f"{other_side(answer)} costs less where", "is taken as", "reaches"), rows, frozenset({1, 2}))
 
 
 def _grid_sentence(answer: Answer) -> tuple[str, ...]:
@@ -117,13 +126,6 @@ def _grid_tables(answer: Answer) -> tuple[DocumentTable, ...]:
         for used, saved in zip(grid["utilisation"], grid["npv_saved_usd"], strict=True)
     ]
     return (DocumentTable(head, rows, frozenset(range(len(head)))),)
-
-
-def _other_side(answer: Answer) -> str:
-    verdict = answer["verdict"]
-    if verdict["against"] is None:
-        return "another kind"
-    return "renting" if verdict["kind"] == "own" else "owning"
 
 
 def certainty_sentences(answer: Answer) -> tuple[str, ...]:

@@ -12,13 +12,16 @@ from service.formats.headline import money, short_name
 Answer = Mapping[str, Any]
 COLOURS = {"own": "#0072B2", "reserved": "#009E73", "on_demand": "#E69F00", "spot": "#CC79A7", "mix": "#56B4E9"}
 """The colour of each kind of option: Okabe and Ito 2008."""
+MOST_CHANGE = 2.0
+"""The largest change that is called one that may turn a verdict, as a share [1]."""
+RENTS = "rent.price_factor"
 SHARED_WORDS = {
     "demand.utilisation": "utilisation",
     "demand.growth_per_year": "growth of the demand a year",
     "demand.years": "years of the demand",
     "cost_of_capital": "cost of capital a year",
     "list_price_change_per_year": "change of list prices a year",
-    "rent.price_factor": "all rents, over what they are",
+    RENTS: "all rents, over what they are",
 }
 FLEET_WORDS = {
     "capex_usd_per_accelerator": "hardware, USD an accelerator",
@@ -96,6 +99,51 @@ def grid_title(answer: Answer) -> str:
     """Title of the grid of utilisations and prices; empty without one."""
     grid = answer["verdict"]["grid"]
     return "" if grid is None else f"What {grid['own']} saves against {grid['against']}, million USD"
+
+
+def grid_finding(answer: Answer) -> str:
+    """From which rent on owning pays, at the utilisation that is asked; empty without a grid."""
+    grid = answer["verdict"]["grid"]
+    if grid is None:
+        return ""
+    used = min(grid["utilisation"], key=lambda each: abs(each - answer["demand"]["utilisation"]))
+    saved, prices = grid["npv_saved_usd"][grid["utilisation"].index(used)], grid["usd_per_accelerator_hour"]
+    turns = next((at for at in range(1, len(prices)) if saved[at - 1] <= 0 < saved[at]), None)
+    if turns is not None:
+        share = -saved[turns - 1] / (saved[turns] - saved[turns - 1])
+        usd = prices[turns - 1] + share * (prices[turns] - prices[turns - 1])
+        return f"Buying {grid['own']} pays where rent is above {money(usd)} an hour, {used:.0%} used"
+    if saved[0] > 0:
+        return f"Buying {grid['own']} pays from {money(prices[0])} an hour on, {used:.0%} used"
+    return f"Renting costs less than {grid['own']} up to {money(prices[-1])} an hour, {used:.0%} used"
+
+
+def other_side(answer: Answer) -> str:
+    """What costs less where the verdict turns."""
+    verdict = answer["verdict"]
+    if verdict["against"] is None:
+        return "another kind"
+    return "renting" if verdict["kind"] == "own" else "owning"
+
+
+def relative_flips(answer: Answer) -> list[tuple[Answer, float]]:
+    """What turns the verdict, with its change as a share of what was taken [1], the least first, tripling at most.
+
+    What was taken as zero has no such share.
+    """
+    flips = [(flip, flip["to"] / flip["from"] - 1) for flip in answer["verdict"]["flips"] if flip["from"]]
+    return sorted((entry for entry in flips if abs(entry[1]) <= MOST_CHANGE), key=lambda entry: abs(entry[1]))
+
+
+def flips_finding(answer: Answer) -> str:
+    """What turns the verdict with the least change; empty where nothing does."""
+    flips = relative_flips(answer)
+    if not flips:
+        return ""
+    (flip, change), other = flips[0], other_side(answer).capitalize()
+    if flip["variable"] == RENTS:
+        return f"{other} costs less once rents {'rise' if change > 0 else 'fall'} by {abs(change):.0%}"
+    return f"{other} costs less once {variable_text(flip['variable'])} reaches {value_text(flip['variable'], flip['to'])}"
 
 
 def variable_text(variable: str) -> str:
