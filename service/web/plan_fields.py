@@ -13,7 +13,7 @@ from service.domain.programs.tiers import TIERS
 from service.formats.reading_order import in_order
 from service.schemas.fields import Text
 from service.schemas.programs.request import ProgramRequestSchema
-from service.schemas.tracking.programs import ProgramChangeSchema
+from service.schemas.tracking.programs import STATES, ProgramChangeSchema
 from service.web.forms import Fields, FormField, field_at, value_of
 
 Body = dict[str, Any]
@@ -34,6 +34,7 @@ TERM_FIELDS = (
     FormField("deadline", "Deadline", kind="date"),
     FormField("caps.program_usd", "Alert above, program", "no cap", "USD"),
     FormField("caps.run_usd", "Alert above, each run", "no cap", "USD"),
+    FormField("state", "State", choices=STATES),
 )
 TOKENS_FIELD = FormField("planned_tokens", "Tokens", "1T")
 """Of a program without a plan; with one the scope is the plan's."""

@@ -211,6 +211,14 @@ def test_a_program_without_a_plan_has_its_own_fields(client: FlaskClient) -> Non
     assert now(client, program)["caps"] == {}
 
 
+def test_a_program_is_closed_and_opened(client: FlaskClient, program: Body) -> None:
+    """Without a plan of its own to be made anew."""
+    for state in ("closed", "open"):
+        assert saved(client, program, {"state": state}).status_code == 303
+        assert now(client, program)["state"] == state
+    assert now(client, program)["budget_usd"] == program["budget_usd"]
+
+
 @pytest.mark.parametrize("sent", [{"base": "{"}, {"base": '{"tiers": 1}'}, {"version": "x"}, {"plan.nothing": "1"}])
 def test_a_form_of_no_page_is_refused(client: FlaskClient, program: Body, sent: Fields) -> None:
     """Without a fault."""
