@@ -33,6 +33,7 @@ TRANSCRIPTS = (
         README.parent / "docs" / f"{name}.md"
         for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving", "terminal")
     ),
+    *(page for page in sorted((README.parent / "docs" / "tutorials").glob("*.md")) if "$ outlay " in page.read_text(encoding="utf-8")),
 )
 """Pages that show commands with their output."""
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import subprocess
 import tomllib
@@ -19,6 +20,7 @@ from bench.readme import (
     TRANSCRIPTS,
     TRUST,
     filled,
+    output_of,
     put,
     with_accuracy,
     with_phases,
@@ -86,6 +88,7 @@ def test_the_readme_counts_right() -> None:
     """Its figures are of what ships: models, accelerators, prices, clouds, sources and measurements."""
     models, accelerators = (_count_entries(name) for name in ("models", "accelerators"))
     prices = list(csv.DictReader((ROOT / "providers" / "data" / "snapshot.csv").read_text(encoding="utf-8").splitlines()))
+    measured = json.loads((ROOT / "bench" / "accuracy" / "recorded.json").read_text(encoding="utf-8"))
     live = set(registry.BUILT_IN) - {"file", "snapshot"}
     said = (
         f"{models // 10 * 10} model presets",
@@ -93,6 +96,7 @@ def test_the_readme_counts_right() -> None:
         f"{len({row['provider'] for row in prices})} clouds",
         f"{len(prices) // 100 * 100:,} list, spot and reserved prices",
         f"{len(live)} live sources",
+        f"{measured['all']['rows']:,} published measurements",
     )
     assert [words for words in said if words not in README] == []
 
@@ -100,6 +104,13 @@ def test_the_readme_counts_right() -> None:
 def _count_entries(name: str) -> int:
     with (ROOT / "service" / "presets" / "data" / f"{name}.toml").open("rb") as file:
         return len(tomllib.load(file)[name.rstrip("s")])
+
+
+def test_the_command_of_the_readme_is_answered() -> None:
+    """The one that a reader tries first."""
+    asked = re.search(r"^\.venv/bin/outlay (.*?) +#", README, flags=re.MULTILINE)
+    assert asked is not None
+    assert "About $" in output_of(asked[1])
 
 
 def test_the_readme_is_short_and_leads_somewhere() -> None:
