@@ -51,12 +51,13 @@ def monthly_spend(
     planned = {month.month: month.usd for month in spend_by_month(net.start, spendings)}
     if not planned:
         return ()
-    hours, own = sample_durations(net, draws), sample_durations(_without_queues(net), draws)
+    hours = sample_durations(net, draws)
+    own = sample_durations(_without_queues(net), draws) if any(each.queue_hours.p90 for each in net.activities) else hours
     times = forward_pass(net, hours)
     months = list(_months(net, min(planned), max(planned), float(percentile_hours(network_end(times)[np.newaxis])[0, -1])))
     starts, finishes, usd = _drawn_spending(net, (times, hours - own, own), spendings)
     usd *= _cost_factors(usd.sum(axis=0), total)
-    by_then = np.array([_spent(starts, finishes, usd, month_end_hours(net.start, *month)) for month in months])
+    by_then = _spent((starts, finishes, usd), [month_end_hours(net.start, *month) for month in months])
     drawn, drawn_by_then = percentile_hours(np.diff(by_then, axis=0, prepend=0.0)), percentile_hours(by_then)
     names = [f"{year}-{month:02}" for year, month in months]
     amounts = [planned.get(name, ZERO) for name in names]
@@ -104,10 +105,19 @@ def _cost_factors(usd: Floats, total: Range) -> Floats:
     return np.asarray(np.divide(wanted, usd, out=np.ones_like(usd), where=usd > 0))
 
 
-def _spent(starts: Floats, finishes: Floats, usd: Floats, by_hours: float) -> Floats:
-    """Spend by a moment [h] in each draw, (draws,) [USD]; at one moment where both ends are equal."""
-    shares = np.clip((by_hours - starts) / np.maximum(finishes - starts, TIME_TOLERANCE_HOURS), 0.0, 1.0)
-    return np.asarray(np.einsum("ij,ij->j", shares, usd))
+def _spent(drawn: tuple[Floats, Floats, Floats], ends: Sequence[float]) -> Floats:
+    """Spend by each moment [h], (moments, draws) [USD]; at one moment where both ends of a spending are equal."""
+    order = np.argsort(drawn[1].max(axis=1), kind="stable")
+    starts, finishes, usd = (rows[order] for rows in drawn)
+    first, last = starts.min(axis=1), finishes.max(axis=1)
+    whole = np.concatenate((np.zeros((1, usd.shape[1])), np.cumsum(usd, axis=0)))
+    by_then = np.empty((len(ends), usd.shape[1]))
+    for place, end in enumerate(ends):  # What is over in every draw is added up once, and what begins later is left out.
+        over = int(np.searchsorted(last, end, side="right"))
+        rows = over + np.flatnonzero(first[over:] < end)
+        shares = np.clip((end - starts[rows]) / np.maximum(finishes[rows] - starts[rows], TIME_TOLERANCE_HOURS), 0.0, 1.0)
+        by_then[place] = whole[over] + np.einsum("ij,ij->j", shares, usd[rows])
+    return by_then
 
 
 def _range(percentiles: Floats) -> Range:
