@@ -338,3 +338,20 @@ def test_a_program_is_begun_changed_and_decided(service: str, browser: Browser) 
         gate.get_by_role("button", name="Record the decision").click()
         assert "decided, continue" in page.locator("#gate-midpoint h3").inner_text()
         assert seen.said == []
+
+
+def test_a_vendors_file_becomes_quotes_and_a_verdict(service: str, browser: Browser) -> None:
+    """Without scripts: read, asked back, answered, chosen, compared."""
+    csv = b"Vendor,GPU,USD per GPU-hour,Term\nNimbus,8x H100 SXM5 80GB,2.35,1 year\nNimbus,H100,2.50,3 years\n"
+    with view(browser, scripts=False) as seen:
+        seen.open(f"{service}/buy-or-rent/quotes?demand.count=256&demand.years=3&trials=200")
+        page = seen.page
+        page.set_input_files("#file", {"name": "nimbus.csv", "mimeType": "text/csv", "buffer": csv})
+        page.get_by_role("button", name="Read it").click()
+        page.get_by_label("H100 is").select_option("NVIDIA-H100-80GB-SXM")
+        page.get_by_role("button", name="Read again").first.click()
+        page.get_by_role("checkbox", name="Use C3").uncheck()
+        page.get_by_role("button", name="Compare the chosen prices").click()
+        assert "costs least" in page.locator(".sentence").inner_text()
+        assert page.locator('[name="rent.quotes.0.name"]').input_value() == "Nimbus reserved 1y (C2)"
+        assert [said for said in seen.said if "Content Security" in said] == []

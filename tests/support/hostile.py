@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from html.parser import HTMLParser
-from typing import Any
 from xml.etree import ElementTree as ET
 
 from hypothesis import strategies as st
@@ -97,23 +96,6 @@ def check_pdf(content: bytes) -> None:
     """A document without addresses of its own making."""
     assert content.startswith(b"%PDF")
     assert b"javascript" not in content.lower()
-
-
-def check_slack(message: Any) -> None:
-    """No name mentions anybody or is a link."""
-    said = str(message)
-    assert not re.search(rf"<[!@][a-z|]*{MARK}|<{MARK}", "".join(_marked(message))), said
-    assert not REORDERING.search(said)
-
-
-def _marked(value: Any) -> list[str]:
-    """The texts of a message that are read as markup: those of type mrkdwn, and its own text."""
-    if isinstance(value, list):
-        return [text for each in value for text in _marked(each)]
-    if not isinstance(value, dict):
-        return []
-    own = value["text"] if isinstance(value.get("text"), str) and value.get("type") != "plain_text" else ""
-    return [own, *(text for each in value.values() for text in _marked(each))]
 
 
 CHECKS = {

@@ -13,9 +13,10 @@ from service.formats.slack.alerts import alert_message, program_blocks
 from service.formats.slack.blocks import button, card_message, escaped, text_message
 from service.formats.slack.cards import Card
 from service.formats.slack.references import Reference
+from tests.support.hostile import REORDERING
 from tests.support.slack import checked
 
-words = st.text(st.sampled_from("ab <>&*!@#|_`~…ß漢\n"), min_size=1, max_size=40).flatmap(
+words = st.text(st.sampled_from("ab <>&*!@#|_`~…ß漢\n\u202e\u2066"), min_size=1, max_size=40).flatmap(
     lambda text: st.integers(1, 300).map(lambda times: text * times)
 )
 
@@ -27,6 +28,7 @@ def test_a_card_of_any_texts_is_one_that_slack_takes(sentence: str, name: str, v
     marked = json.dumps(message, ensure_ascii=False).replace("Shared by <@U1>", "")
     assert "<" not in marked
     assert ">" not in marked
+    assert not REORDERING.search(marked)
 
 
 @given(title=words, text=words)
@@ -34,6 +36,7 @@ def test_an_alert_of_any_texts_is_one_that_slack_takes(title: str, text: str) ->
     blocks = program_blocks("p" * 36, Range(1.0, 2.0, 3.0), "https://outlay.example/a.png")
     message = alert_message({"title": title, "text": text, "figures": {"spent_usd": 1.0, "budget_usd": None, "run": "x"}}, blocks)
     checked({"response_type": "in_channel"} | message)
+    assert not REORDERING.search(json.dumps(message, ensure_ascii=False))
 
 
 @given(text=words, most=st.integers(8, 200))
