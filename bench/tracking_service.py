@@ -200,12 +200,12 @@ def _fill(environment: dict[str, str]) -> str:
         program = store.create_program(DEFAULT_TEAM, body, None, START)
         run = store.create_run(program, "main", {"name": "main", "state": "open", "tier": "production", "planned": planned}, START)
         for begin in range(0, LARGE_EVENTS, LARGE_BATCH):
-            store.append_events(run, [_happened(number) for number in range(begin, begin + LARGE_BATCH)], START)
+            store.append_events(run, [happened(number) for number in range(begin, begin + LARGE_BATCH)], START)
         project_run(context, run)
     return program.id
 
 
-def _happened(number: int) -> Event:
+def happened(number: int) -> Event:
     """An event every 10 s: progress, a checkpoint an hour, an evaluation each 10 h, an interruption each 8 h with its restart."""
     at = START + timedelta(seconds=10 * number)
     if number % 2880 == 1000:
