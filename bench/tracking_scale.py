@@ -40,7 +40,9 @@ Tracked = tuple[ProgramRecord, RunRecord]
 
 
 def tracking_scale(events: int, wanted: str) -> None:
-    """Fill the databases, and measure them on the way."""
+    """Fill the databases, and measure them on the way. Raises ValueError for fewer events than a batch of each program."""
+    if events < PROGRAMS * BATCH:
+        raise ValueError(f"{events:,} events are fewer than a batch of {BATCH:,} for each of {PROGRAMS:,} programs")
     with databases() as environments:
         for name, environment in environments.items():
             if wanted in ("", name):
