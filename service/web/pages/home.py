@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from http import HTTPStatus
 from typing import Any
 
@@ -12,16 +14,20 @@ from service.api.http.budgets import uses
 from service.domain.ask import EXAMPLES
 from service.domain.errors import InvalidRequest
 from service.domain.results import ResultFilter
+from service.formats.headline import day
 from service.schemas.ask import LONGEST_QUESTION, ask_body
 from service.usecases.prices.providers import count_fresh, list_providers
 from service.usecases.results.keep import list_results
 from service.usecases.tracking.programs import list_programs
+from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
 from service.web.forms import fields_of
 from service.web.program_standing import standings
 from service.web.rendering import page, query_string
+from service.web.verdicts import chance_verdict
 
 MOST_LISTED = 8
+ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 PAGES = {"estimate": "/estimate", "compare": "/compare", "buy_or_rent": "/buy-or-rent"}
 """Pages that take the request of a question, by its kind."""
 OPENS = {
@@ -53,10 +59,14 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
         return None, error.message
     understood = body["understood"]
     opens = OPENS.get(understood["kind"], "") if body["answer"] else "Open it as a form"
+    chance = _chance(body["answer"])
     more = {
         "opens": opens,
         "address": _address(understood["kind"], understood["request"]),
         "usd": _usd(body["answer"]),
+        "chance": chance,
+        "deadline": None if chance is None else chance_verdict(chance),
+        "assumed": [(entry.label or entry.section, _with_day(entry.value), entry.source) for entry in assumptions_of(body["assumptions"])],
         "wrong": _unsaid(body["problem"]),
     }
     return body | more, ""
@@ -80,6 +90,18 @@ def _usd(answer: dict[str, Any] | None) -> dict[str, float] | None:
     cost = (answer or {}).get("cost")
     found: dict[str, float] | None = cost.get("total_usd") if isinstance(cost, dict) else None
     return found
+
+
+def _chance(answer: dict[str, Any] | None) -> float | None:
+    """How probable the deadline of an estimate is, where it has one."""
+    time = (answer or {}).get("time")
+    found: float | None = time.get("deadline_probability") if isinstance(time, dict) else None
+    return found
+
+
+def _with_day(value: str) -> str:
+    """A value as text, a date as people read it."""
+    return day(date.fromisoformat(value)) if ISO_DAY.fullmatch(value) else value
 
 
 def _overview() -> dict[str, Any]:

@@ -41,9 +41,9 @@ BEFORE = re.compile(r"\d{1,15}", re.ASCII)
 FORMAT_WORDS = {
     "html": ("Page", "for printing, with charts"),
     "pdf": ("PDF", "for a review"),
-    "xlsx": ("Workbook", "with formulas and charts"),
+    "xlsx": ("Excel workbook", "a spreadsheet with formulas, charts and the money by month"),
     "md": ("Markdown", "for a ticket or a wiki"),
-    "csv": ("CSV", "the figures as rows"),
+    "csv": ("CSV", "the figures as rows, for any spreadsheet"),
     "ics": ("Calendar", "runs, gates and deadline"),
     "json": ("JSON", "all figures, as GET /v1/track/programs/{id}/report"),
 }

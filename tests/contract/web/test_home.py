@@ -11,6 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.domain.ask import EXAMPLES
+from service.formats import headline
 from tests.contract.web.visitor import text_of, words_of
 
 LARGEST_BYTES = 150_000
@@ -37,6 +38,25 @@ def test_a_question_is_answered_where_it_was_asked(client: FlaskClient) -> None:
 def test_every_example_is_answered(client: FlaskClient, example: str) -> None:
     """All but the status of a program that is not there."""
     assert client.post("/v1/ask", json={"text": example, "answer": True}).get_json()["summary"]["text"] in words_of(ask(client, example))
+
+
+def test_what_was_assumed_has_name_value_and_source(client: FlaskClient) -> None:
+    """Dates as people read them."""
+    page = ask(client, "llama 3 8b 1T tokens on 256 h100 by june 2030")
+    answer = client.post("/v1/ask", json={"text": "llama 3 8b 1T tokens on 256 h100 by june 2030"}).get_json()
+    sources = {entry["field"]: entry["source"] for entry in answer["assumptions"]}
+    assert f"deadline 1 Jun 2030 : {sources['schedule.deadline']}" in words_of(page)
+    assert f"accelerator H100 : {sources['hardware.accelerator']}" in words_of(page)
+
+
+def test_an_answer_with_a_deadline_says_how_sure_it_is(client: FlaskClient) -> None:
+    """In words and shape, as the estimate's page does; its range has the middle as a figure too."""
+    text = "llama 3 8b 1T tokens on 256 h100 by june 2030"
+    page = ask(client, text)
+    assert "100% to be done by then: on track" in words_of(page)
+    answer = client.post("/v1/ask", json={"text": text, "answer": True}).get_json()["answer"]
+    middle = headline.money(answer["cost"]["total_usd"]["p50"])
+    assert re.search(rf'text-anchor="middle">{re.escape(middle)}</text>', text_of(page))
 
 
 def test_a_doubt_is_asked_back_with_links(client: FlaskClient) -> None:
