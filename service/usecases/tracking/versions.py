@@ -57,7 +57,7 @@ def stated_by(body: Body, plan: Body | None) -> dict[str, Any]:
 
 def figures_of(body: Body, plan: Body | None) -> dict[str, Any]:
     """The figures of a program's plan against its own budget and deadline, under the names of a plan's answer."""
-    if plan is None:
+    if plan is None or not body.get("total_usd"):  # as of programs of earlier versions of the service
         return {}
     answer, total, budget = plan["answer"], body["total_usd"], body.get("budget_usd")
     summary = _summary_of_pivoted(body) if body.get("pivoted") else answer.get("summary")
@@ -82,7 +82,7 @@ def _chance_of_deadline(body: Body, schedule: Body) -> float | None:
     if (start, deadline) == (schedule["start"], schedule["deadline"]):
         known: float | None = schedule.get("deadline_probability")
         return known
-    if start is None or deadline is None:
+    if start is None or deadline is None or not body.get("finish"):
         return None
     days = {point: _days(start, day) for point, day in body["finish"].items()}
     return probability_below(_days(start, deadline), Range(**days))

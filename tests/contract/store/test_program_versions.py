@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from service.domain.teams import DEFAULT_TEAM
 from service.domain.tracking.records import ProgramVersion
 from service.store import Store
+from service.usecases.tracking.versions import figures_of
 from tests.contract.store.test_keys import key_of
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
@@ -35,3 +36,8 @@ def test_the_first_plan_stays(store: Store) -> None:
     store.change_program(program, BODY | {"plan": {}}, NOW, None)
     assert store.first_plan(program.id) == PLAN
     assert store.first_plan(store.create_program(DEFAULT_TEAM, BODY, None, NOW).id) is None
+
+
+def test_a_version_of_an_earlier_service_has_no_figures() -> None:
+    """Its body has neither a total nor an end."""
+    assert figures_of(BODY, {"request": None, "answer": {}}) == {}
