@@ -25,7 +25,9 @@ class UnclearText:
 class ReadingNote:
     """A word or name that could be read otherwise, and how it was read."""
 
-    field: Annotated[str, Doc("Path of the field in the request; empty for a corrected word", min_length=0)]
+    field: Annotated[
+        str, Doc("Path of the field in the request; empty for a corrected word, and for one that asks for a figure", min_length=0)
+    ]
     value: Annotated[object, Doc("What it was read as")]
     source: Annotated[str, Doc("What was written, and why it is read so", max_length=2000)]
 

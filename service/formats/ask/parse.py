@@ -13,6 +13,7 @@ from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
+from service.formats.ask.grammar.figures_asked import figure_notes
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
@@ -30,6 +31,8 @@ from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
 from service.formats.ask.requests.draft import Draft
 from service.formats.ask.requests.echo import echo
 
+TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", "make", "land", "going", "end"})
+"""Words by which a program's day is one to come: will it finish by Friday."""
 MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
 
 
@@ -78,6 +81,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
+    notes += figure_notes(sentence, pieces, kind)
     return _reading(kind, request, said, draft.doubts, notes)
 
 
@@ -200,7 +204,8 @@ def _past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[
             continue
         text = sentence.part(slot.first, slot.last)
         before = _one_before(slot.value, slot.repeats)
-        if before is not None and today - before <= slot.value - today:
+        ahead = slot.name == "deadline" and any(token.text in TO_COME for token in sentence.tokens)
+        if before is not None and not ahead and today - before <= slot.value - today:
             found.append(replace(slot, value=before, note="a status is of the past: the last such day"))
         elif slot.name == "deadline":
             doubts.append(Doubt(text, (), "a status says when the end is forecast: compare that day with this one", blocking=False))

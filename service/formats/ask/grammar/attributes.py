@@ -22,6 +22,7 @@ TIMES = frozenset({QUEUE, MTBF, "restart_minutes", "checkpoint_interval_minutes"
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+LENGTHS = frozenset({"batch", "batch_tokens", "seq_len"})
 FIGURES = "npmU"
 POWER_WORDS = "usd_per_energy"
 """Words of electricity that have other senses: a sum beside them is the price of a kilowatt-hour, a number is not."""
@@ -31,6 +32,8 @@ MOST_USD_PER_KWH = 2
 K = 1024
 LONGEST_SEQ_LEN = 2**27
 LEAST_SEQ_LEN = 16
+MOST_BATCH_TOKENS = 10**9
+"""A figure from here on is of a size or of data."""
 LEAST_BATCH_TOKENS = 100_000
 """Fewer than this are sequences, or samples, in some sentences and tokens in others."""
 
@@ -42,7 +45,8 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
     for key in keys:
         choices = [at for at in (_after(pieces, key), key - 1) if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
         if len(choices) == 2 and not any(other > choices[0] for other in keys[:0]):
-            choices = choices[::-1] if _belongs_to_next(pieces, choices[0], keys) else choices
+            swapped = _belongs_to_next(pieces, choices[0], keys) or _counts_what_follows(pieces[key], *(pieces[at] for at in choices))
+            choices = choices[::-1] if swapped else choices
         if choices:
             at = choices[0]
             free.discard(at)
@@ -84,13 +88,23 @@ def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> b
     return False
 
 
+def _counts_what_follows(key: Piece, after: Piece, before: Piece) -> bool:
+    """Whether the figure after an attribute counts something else: 2M token batch on 128 H200, 8k context on 64 H100."""
+    return key.value in LENGTHS and _scale(before) > 1 and _scale(after) == 1
+
+
+def _scale(piece: Piece) -> int:
+    return piece.value.scale if isinstance(piece.value, Figure) else 0
+
+
 def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
     """Name, value and note of a slot; None where the figure is none for the attribute."""
     figure = piece.value
     if isinstance(figure, Duration):
         return (key, figure, "") if key in TIMES and not figure.of_calendar and not (figure.article and key in OWN_TIMES) else None
     assert isinstance(figure, Figure)
-    return None if key in TIMES else _read_number(key, figure)
+    too_many = key == "batch_tokens" and figure.value >= MOST_BATCH_TOKENS
+    return None if key in TIMES or too_many else _read_number(key, figure)
 
 
 def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:

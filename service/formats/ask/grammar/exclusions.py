@@ -15,6 +15,9 @@ SKIPPED = "_biotawu"
 BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
 EXCESS = frozenset({"more than", "above", "exceeding", "greater than", ">", "beyond"})
+INSTEAD = frozenset({"instead of", "rather than"})
+WEIGHING = ("saving", "compare")
+"""Values of pieces that ask what one way is to another."""
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
 NAMES = "PSARJCM"
 QUESTION = "what is left out is not understood: say what is wanted instead"
@@ -29,6 +32,10 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     while at < len(pieces):
         if _is_excess(sentence, pieces, at):
             kept.append(replace(pieces[at], kind="v", value="over"))
+            at += 1
+            continue
+        if _is_weighed(sentence, pieces, at):
+            kept.append(replace(pieces[at], kind=",", value="list"))
             at += 1
             continue
         if pieces[at].kind != "!":
@@ -48,6 +55,15 @@ def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether more than a sum is said, as `over` says it."""
     rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
     return pieces[at].kind == "!" and _said(sentence, pieces[at]) in EXCESS and rest[:1] == ["m"]
+
+
+def _is_weighed(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether what is left out is what a saving is against: how much do we save with spot instead of on demand."""
+    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD or not any(piece.value in WEIGHING for piece in pieces):
+        return False
+    before = [piece.kind for piece in pieces[:at] if piece.kind != "_"]
+    after = [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED]
+    return bool(before and after) and before[-1] == after[0] and after[0] in "PSA"
 
 
 def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, list[Slot]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,3 +112,31 @@ def test_a_number_without_a_meaning_is_asked_back_wherever_it_stands(parts: list
     listed = {str(value) for value in flat(found.understood.request).values()}  # at least 9, 64 H100: two numbers of them
     assert asked
     assert all(number in listed or any(number in text for text in asked) for number in FIGURE.findall(odd))
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "taken"),
+    [
+        ("average price of h100", "average", "median"),
+        ("avg h100 spot price", "avg", "median"),
+        ("p90 duration of 70b 3T tokens 2048 h100", "p90", "upper end"),
+        ("p80 cost of 7b on 1T tokens on 64 h100", "p80", "none ends at p80"),
+        ("own 128 h100 at $30k each, 5 year depreciation, or rent at $2", "depreciation", "time of depreciation is read as that of use"),
+    ],
+)
+def test_a_word_for_one_figure_says_what_is_taken_for_it(text: str, word: str, taken: str, vocabulary: Vocabulary) -> None:
+    found = parse(text, vocabulary, TODAY)
+    assert found is not None
+    assert [note.value for note in found.assumptions if taken in note.source] == [word]
+
+
+@pytest.mark.parametrize("count", [64, 128, 2048])
+@pytest.mark.parametrize(
+    ("said", "name", "value"),
+    [("2M token batch", "global_batch_tokens", 2 * 10**6), ("8k seq len", "seq_len", 8192), ("8k context", "seq_len", 8192)],
+)
+def test_a_number_of_accelerators_is_not_the_length_before_it(said: str, name: str, value: int, count: int, vocabulary: Vocabulary) -> None:
+    found = parse(f"7B on 1T tokens with {said} on {count} H100", vocabulary, TODAY)
+    assert found is not None
+    assert found.understood.request["training"] == {name: value}
+    assert found.understood.request["hardware"] == {"accelerator": "H100", "count": count}
