@@ -26,7 +26,8 @@ from service.web.estimate_form import (
     form_fields,
 )
 from service.web.forms import fields_of
-from service.web.rendering import page, query_string
+from service.web.levers import lever_content
+from service.web.rendering import page
 from service.web.verdicts import chance_verdict
 
 CHARTS = ("cost", "memory")
@@ -49,7 +50,7 @@ def show_levers() -> Response:
     asked = _asked(levers=True)
     if asked.answer is None:
         raise NotFound
-    return page("estimate/levers.html", levers=_levers(asked))
+    return page("estimate/levers.html", **lever_content(asked, asked.answer, _changed))
 
 
 @blueprint.get("/estimate/<chart>.svg")
@@ -111,7 +112,7 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "assumptions": assumptions,
         "changeable": changeable_by_section(assumptions),
         "open_sections": OPEN_SECTIONS,
-        "levers": _levers(asked) if answer.get("levers") is not None else None,
+        **({"levers": None} if answer.get("levers") is None else lever_content(asked, answer, _changed)),
         "layout": _layout(answer["throughput"]["parallelism"]),
         "charts": [name for name in CHARTS if name != "cost" or answer["cost"]["total_usd"]],
         "copies": copies("estimate", asked.request),
@@ -121,12 +122,6 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
 def _shown_name(name: str) -> str:
     """The form's field of an error's."""
     return "model" if name in ("model", "model.preset", "model.params") else "data.tokens" if name == "data" else name
-
-
-def _levers(asked: Asked) -> list[Body]:
-    """Each lever with the query that the page has with it."""
-    assert asked.answer is not None
-    return [lever | {"query": query_string(_changed(asked.fields, lever["change"]))} for lever in asked.answer["levers"] or ()]
 
 
 def _changed(fields: Mapping[str, str], change: Body) -> dict[str, str]:

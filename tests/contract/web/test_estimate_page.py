@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
+from service.formats import headline
 from tests.contract.web.visitor import text_of, words_of
 
 RUN = {"model": "llama-3-8b", "data.tokens": "1T", "hardware.accelerator": "H100", "hardware.count": "256"}
@@ -94,6 +96,36 @@ def test_levers_come_by_themselves_or_with_the_page(client: FlaskClient) -> None
     for link, lever in zip(links, levers, strict=True):
         answer = client.get(unescape(link) + "&format=json").get_json()
         assert answer["cost"]["total_usd"]["p50"] == pytest.approx(lever["total_usd"], abs=0.01)
+
+
+def test_levers_say_which_meet_a_deadline_that_is_in_doubt(client: FlaskClient) -> None:
+    """The soonest first, later is said as later, and twice the machine is a link."""
+    late = {**RUN, "schedule.start": "2027-01-04", "schedule.deadline": "2027-01-09"}
+    schedule = {"start": "2027-01-04", "deadline": "2027-01-09"}
+    answer = client.post("/v1/estimate", json=REQUEST | {"schedule": schedule, "levers": True}).get_json()
+    assert answer["time"]["deadline_probability"] < 0.8
+    page = client.get("/estimate/levers?" + urlencode(late))
+    ends = [date.fromisoformat(answer["time"]["finish"]["p50"]) - timedelta(days=lever["saves_days"]) for lever in answer["levers"]]
+    meeting = sum(end <= date(2027, 1, 9) for end in ends)
+    assert f"{meeting} of {len(ends)} single changes meet 9 Jan 2027 at p50" in words_of(page)
+    assert re.findall(r'class="muted">(\d+ \w+ \d{4}), ', text_of(page)) == [headline.day(end) for end in sorted(ends)]
+    assert words_of(page).count("meets it") == meeting
+    assert (" later" in words_of(page)) == any(lever["saves_days"] < -0.05 for lever in answer["levers"])
+    doubled = re.search(r'href="(/estimate\?[^"]+)">take 512 accelerators', text_of(page))
+    assert doubled is not None
+    larger = client.get(unescape(doubled[1]) + "&format=json").get_json()
+    assert larger["time"]["deadline_probability"] > answer["time"]["deadline_probability"]
+
+
+def test_levers_that_take_another_accelerator_say_which(client: FlaskClient) -> None:
+    """Also where there is no deadline, of which nothing is said then."""
+    page = client.get("/estimate/levers?" + urlencode(RUN))
+    levers = client.post("/v1/estimate", json=REQUEST | {"levers": True}).get_json()["levers"]
+    others = [lever["change"]["hardware.accelerator"] for lever in levers if "hardware.accelerator" in lever["change"]]
+    assert others
+    for name in others:
+        assert f"take another accelerator: {headline.short_name(name)}" in words_of(page)
+    assert "single changes meet" not in words_of(page)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
