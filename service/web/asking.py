@@ -92,6 +92,7 @@ def asked_content(asked: Asked, fields: Fields, named: Collection[str], errors: 
         "errors": errors,
         "other_fields": {name: (label_of(name), value) for name, value in fields.items() if name not in named},
         "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
+        "marked": [name for name in errors if name in named],
         "answer": asked.answer,
         "query": query_string(asked.fields),
     }

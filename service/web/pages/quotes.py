@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -44,6 +45,8 @@ from service.web.rendering import page, query_string
 FILE, CONTENT = "file", "content_base64"
 ROWS_SHOWN = 200
 LONGEST_FILE_NAME = 200
+NAMED_SETTING = re.compile(r": state mapping\.[\w.]{1,100}")
+"""How a refusal names the field of the API, which the page has as a question instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,5 +197,6 @@ def _row(row: Mapping[str, Any], headers: Mapping[str, str], taken: set[str]) ->
     """A row of the reading with its cell, the heading above it, and whether its price is taken."""
     cell = cell_of(row)
     terms = (row.get("offer") or {}).get("terms") or {}
-    shown = {"cell": cell, "header": headers.get(row["column"] or "", ""), "until": terms.get("valid_until", "")}
+    reasons = [NAMED_SETTING.sub("", reason) for reason in row["reasons"]]
+    shown = {"cell": cell, "reasons": reasons, "header": headers.get(row["column"] or "", ""), "until": terms.get("valid_until", "")}
     return {**row, **shown, "name": f"{CHOSEN}{cell}", "taken": cell in taken}

@@ -230,3 +230,11 @@ def test_titles_say_what_is_found(client: FlaskClient, answer: dict[str, Any]) -
     least = min(answer["verdict"]["flips"], key=lambda flip: abs(flip["to"] / flip["from"] - 1) if flip["from"] else 9)
     assert least["variable"] == "rent.price_factor"
     assert f"Renting costs less once rents fall by {1 - least['to']:.0%}" in text
+
+
+def test_a_form_with_something_wrong_says_that_nothing_is_answered(client: FlaskClient) -> None:
+    """With a link to the first field that is marked; quotes of a vendor's file come without a number of accelerators."""
+    page = client.get("/buy-or-rent?demand.accelerator=H100&rent.quotes.0.pricing=reserved_3y&rent.quotes.0.usd_per_accelerator_hour=1.89")
+    assert page.status_code == 422
+    assert "Nothing is answered yet: 1 field is marked in the form. Go to it" in words_of(page)
+    assert '<a href="#f-demand.count">' in text_of(page)

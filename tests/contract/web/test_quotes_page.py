@@ -230,3 +230,15 @@ def test_prices_are_kept_for_the_team_alone(doors: House) -> None:
     assert "needs a key with the scope write" in words_of(reader.open(PAGE))
     refused = reader.send(PAGE, {"do": "read", "csrf_token": reader.form_token()}, content_type="multipart/form-data")
     assert refused.status_code == 403
+
+
+def test_nothing_is_compared_before_a_price_can_be_used(client: FlaskClient) -> None:
+    """What is missing is asked in plain words; with it the prices can be compared."""
+    nameless = "GPU,Term,Price per GPU-hour (USD)\nNVIDIA H100 SXM 80GB,On demand,2.99\n"
+    page = read(client, nameless)
+    assert "0 prices of nimbus.csv can be used, 1 cannot." in words_of(page)
+    assert "No price can be used yet: answer what is asked above" in words_of(page)
+    assert "Compare the chosen prices" not in words_of(page)
+    assert "state mapping" not in words_of(page)
+    again = send(client, page, "read", mapping__settings__provider="Nimbus")
+    assert "Compare the chosen prices" in words_of(again)
