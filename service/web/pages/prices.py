@@ -21,7 +21,7 @@ from service.usecases.prices.price_files import PriceFileEntry, list_price_files
 from service.usecases.prices.providers import ProviderEntry, count_fresh, list_providers, refresh_now
 from service.web.blueprint import blueprint
 from service.web.forms import FormField, filled
-from service.web.rendering import page, query_string
+from service.web.rendering import moment, page, query_string
 
 PRICING = "on_demand"
 MOST_CHANGES = 1000
@@ -29,15 +29,15 @@ MOST_OFFERS = 20
 ENDS_SOON_DAYS = 30
 """As answers warn of quotes that end."""
 STATE_WORDS: Mapping[str, tuple[str, str]] = {
-    "ok": ("good", "fresh"),
-    "stale": ("warning", "old"),
     "failing": ("bad", "failing"),
+    "stale": ("warning", "old"),
     "never_asked": ("warning", "not asked yet"),
+    "ok": ("good", "fresh"),
     "offline": ("warning", "offline"),
     "not_configured": ("", "not configured"),
     "off": ("", "left out by OUTLAY_PROVIDERS"),
 }
-"""A source's state as people read it, with its class."""
+"""A source's state as people read it, with its class; sources are listed in this order."""
 Body = dict[str, Any]
 FIELDS = (
     FormField("accelerator", "Accelerator", "H100", known="accelerators"),
@@ -55,7 +55,8 @@ def show_prices() -> Response:
     now = context.clock()
     rows = [offer_entry(offer, stale=book.is_stale(offer, now)) for offer in offers]
     providers = list_providers(context)
-    sources, (fresh, expected) = [_source(entry) for entry in providers], count_fresh(providers)
+    in_order = sorted(providers, key=lambda entry: (list(STATE_WORDS).index(entry.state), entry.name))
+    sources, (fresh, expected) = [_source(entry) for entry in in_order], count_fresh(providers)
     content: Body = {
         "form": FIELDS,
         "fields": {"pricing": PRICING, **fields},
@@ -69,7 +70,7 @@ def show_prices() -> Response:
         "expected": expected,
         "own_files": [(entry, *_validity(entry)) for entry in list_price_files(context, principal())],
         "may_write": principal().may("write"),
-        "failing": [source["name"] for source in sources if source["state"] == "failing"],
+        "failing": [source for source in sources if source["state"] == "failing"],
         "is_offline": any(source["state"] == "offline" for source in sources),
         "may_refresh": principal().may("admin"),
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],
@@ -104,12 +105,13 @@ def refresh_source() -> BaseResponse:
 def _source(entry: ProviderEntry) -> Body:
     """A source with its state in words."""
     shape, words = STATE_WORDS[entry.state]
+    error_at = f" ({moment(entry.last_error_at)})" if entry.last_error_at else ""
     return {
         "name": entry.name,
         "state": entry.state,
         "shape": shape,
         "words": words,
-        "note": entry.last_error or entry.missing or "",
+        "note": f"{entry.last_error}{error_at}" if entry.last_error else entry.missing or "",
         "offers": entry.offers,
         "at": entry.last_success_at,
         "next": entry.next_refresh_at,

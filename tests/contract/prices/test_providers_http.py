@@ -18,6 +18,7 @@ from service.config import Settings
 from service.context import AppContext, Providers
 from service.domain.jobs import ignore_progress
 from service.usecases.prices.refresh import KIND, refresh_prices
+from tests.contract.web.visitor import words_of
 
 NOW = datetime(2027, 1, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -149,6 +150,19 @@ class TestProviders:
         world.trouble = ""
         refresh(context, by_hand=True)
         assert got(client, "/v1/providers/nimbus")["state"] == "ok"
+
+    def test_the_page_names_what_fails_first(self, client: FlaskClient, context: AppContext, world: World) -> None:
+        """Since when it was read, what it answered and when, and what is done about it."""
+        refresh(context)
+        world.now += 2 * HOUR
+        world.trouble = "nimbus answered 503"
+        refresh(context)
+        page = words_of(client.get("/prices"))
+        assert "nimbus fails; last read on 4 Jan 2027 12:00 UTC." in page
+        sources = page.partition("what is wrong")[2]
+        assert sources.index("nimbus") < sources.index("snapshot")
+        assert "nimbus answered 503 (4 Jan 2027 14:00 UTC)" in sources
+        assert "A failing source keeps its last good prices in use" in page
 
     def test_a_price_that_is_not_believed_is_shown_with_the_reason(self, client: FlaskClient, context: AppContext, world: World) -> None:
         """Row, price and why."""
