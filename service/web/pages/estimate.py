@@ -114,6 +114,7 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "open_sections": OPEN_SECTIONS,
         **({"levers": None} if answer.get("levers") is None else lever_content(asked, answer, _changed)),
         "layout": _layout(answer["throughput"]["parallelism"]),
+        "other_layouts": [(_layout(other["parallelism"]), other) for other in answer["throughput"]["alternatives"] or ()],
         "charts": [name for name in CHARTS if name != "cost" or answer["cost"]["total_usd"]],
         "copies": copies("estimate", asked.request),
     }
@@ -133,8 +134,8 @@ def _changed(fields: Mapping[str, str], change: Body) -> dict[str, str]:
     return {name: value for name, value in (kept | stated).items() if name != LEVERS}
 
 
-def _layout(parallelism: Body) -> list[tuple[str, str]]:
+def _layout(parallelism: Body) -> str:
     """The layout's axes that are more than one, and its other choices, in words."""
     axes = [(name, value) for name, value in parallelism.items() if isinstance(value, int) and value > 1 and name != "zero_stage"]
-    words = [(name.replace("_", " "), f"{value:,}") for name, value in axes]
-    return [*words, ("ZeRO stage", str(parallelism["zero_stage"])), ("recomputation", str(parallelism["activation_recompute"]))]
+    words = [f"{name.replace('_', ' ')} {value:,}" for name, value in axes]
+    return ", ".join([*words, f"ZeRO stage {parallelism['zero_stage']}", f"recomputation {parallelism['activation_recompute']}"])

@@ -81,7 +81,9 @@ def test_documents_and_the_page_have_them(client: FlaskClient, program: str) -> 
     assert "| all " in text
     chart = months_chart(body)
     assert chart is not None
-    assert chart.to_dict()["title"]["text"].startswith("August 2025 takes ")
+    drawn = chart.to_dict()
+    assert drawn["title"]["text"].startswith("August 2025 takes ")
+    assert drawn["layer"][0]["encoding"]["x"]["scale"]["domain"] == [month["month"] for month in body["months"]]
     assert "Spend by month" in written(client, program, "html").decode()
     sheet = load_workbook(io.BytesIO(written(client, program, "xlsx")))["Months"]
     assert [cell.value for cell in sheet["A"]][4 : 4 + len(body["months"])] == [month["month"] for month in body["months"]]

@@ -85,6 +85,16 @@ def test_each_assumption_that_is_a_field_takes_its_own_value(client: FlaskClient
         assert shown(client, stated).status_code == 200, (name, value)
 
 
+def test_other_layouts_say_why_they_were_not_taken(client: FlaskClient) -> None:
+    """As the API's alternatives: what they cost in speed and memory, and why."""
+    others = client.post("/v1/estimate", json=REQUEST).get_json()["throughput"]["alternatives"]
+    assert others
+    text = words_of(shown(client, RUN)).partition("Other layouts, and why not")[2]
+    for other in others:
+        speed = f"{100 * other['slower_by']:.1f}%" if other["fits"] else "does not fit"
+        assert f"{speed} {other['memory_gb']:.1f} {other['why']}" in text
+
+
 def test_levers_come_by_themselves_or_with_the_page(client: FlaskClient) -> None:
     """Each leads to the page with its change, and that page says what the lever has promised."""
     part = text_of(client.get("/estimate/levers?" + urlencode(RUN)))

@@ -43,7 +43,7 @@ def months_chart(report: Report) -> alt.TopLevelMixin | None:
     names = [month["month"] for month in report["months"]]
     every = -(-len(names) // 24)
     labels = alt.Axis(labelExpr=f"datum.index * {len(names) - 1} % {every} < 0.5 ? datum.label : ''", labelAngle=-60, ticks=False)
-    across, beside = alt.X("month:O", title=None, axis=labels), alt.XOffset("bar:N", sort=[PLANNED, ACTUAL])
+    across, beside = alt.X("month:O", title=None, axis=labels, scale=alt.Scale(domain=names)), alt.XOffset("bar:N", sort=[PLANNED, ACTUAL])
     up = alt.Y("low:Q", title="USD a month", axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
     scale = alt.Scale(domain=[PLANNED, ACTUAL, FORECAST], range=[GREY, COLOURS[0], COLOURS[1]])
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
