@@ -18,6 +18,7 @@ from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
+from service.formats.ask.grammar.regions import with_numbered
 from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.rules import apply_rules
@@ -49,6 +50,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
     slots = _single_ones(tokens, _plain_reserved(slots))
+    slots = with_numbered(slots, vocabulary)
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]

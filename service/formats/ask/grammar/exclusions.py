@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
@@ -18,6 +19,8 @@ EXCESS = frozenset({"more than", "above", "exceeding", "greater than", ">", "bey
 INSTEAD = frozenset({"instead of", "rather than"})
 WEIGHING = ("saving", "compare")
 """Values of pieces that ask what one way is to another."""
+COMPARATIVES = frozenset({"longer", "faster", "slower", "cheaper", "more", "less"})
+"""Words after `how much` that do."""
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
 NAMES = "PSARJCM"
 QUESTION = "what is left out is not understood: say what is wanted instead"
@@ -59,7 +62,11 @@ def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
 
 def _is_weighed(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether what is left out is what a saving is against: how much do we save with spot instead of on demand."""
-    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD or not any(piece.value in WEIGHING for piece in pieces):
+    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD:
+        return False
+    words = [token.text for token in sentence.tokens]
+    asked = any(first == "much" and word in COMPARATIVES for first, word in pairwise(words))
+    if not asked and not any(piece.value in WEIGHING for piece in pieces):
         return False
     before = [piece.kind for piece in pieces[:at] if piece.kind != "_"]
     after = [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED]

@@ -12,6 +12,8 @@ OF_RUNS: Mapping[str, str] = {
     "p50": "the figure before each range is its p50",
     "p80": "ranges are from p10 to p90: none ends at p80",
     "p90": "the upper end of each range is its p90",
+    "worst": "the upper end of each range is its p90, which one run in ten goes over",
+    "best": "the lower end of each range is its p10, which one run in ten stays under",
 }
 """What an estimate has for a percentile."""
 OF_PRICES: Mapping[str, str] = {

@@ -120,6 +120,7 @@ def test_a_number_without_a_meaning_is_asked_back_wherever_it_stands(parts: list
         ("average price of h100", "average", "median"),
         ("avg h100 spot price", "avg", "median"),
         ("p90 duration of 70b 3T tokens 2048 h100", "p90", "upper end"),
+        ("worst case cost for 30b on 1T tokens 512 h100", "worst case", "p90"),
         ("p80 cost of 7b on 1T tokens on 64 h100", "p80", "none ends at p80"),
         ("own 128 h100 at $30k each, 5 year depreciation, or rent at $2", "depreciation", "time of depreciation is read as that of use"),
     ],
@@ -140,3 +141,13 @@ def test_a_number_of_accelerators_is_not_the_length_before_it(said: str, name: s
     assert found is not None
     assert found.understood.request["training"] == {name: value}
     assert found.understood.request["hardware"] == {"accelerator": "H100", "count": count}
+
+
+def test_a_region_of_one_provider_has_those_of_others_that_begin_so(vocabulary: Vocabulary) -> None:
+    found = parse("h100 price in us east", vocabulary, TODAY)
+    assert found is not None
+    assert {"us-east", "us-east-1", "us-east4"} <= {*found.understood.request["region"].split(",")}
+    for text, region in (("v100 price on ibm in us-east", "us-east"), ("b200 price on aws in us-east", "us-east-1,us-east-2")):
+        named = parse(text, vocabulary, TODAY)
+        assert named is not None
+        assert named.understood.request["region"] == region
