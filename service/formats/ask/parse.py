@@ -46,7 +46,9 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         return None
     pieces, ranges = join_ranges(sentence, read_pieces(tokens, vocabulary, today))
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
-    pieces, without, denied = split_denied(sentence, with_program(sentence, _without_vendors(pieces), vocabulary))
+    pieces, without, denied = split_denied(
+        sentence, with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
+    )
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
     slots = _single_ones(tokens, _plain_reserved(slots))
@@ -234,6 +236,17 @@ def _reading(kind: Kind, request: dict[str, object], said: Slots, doubts: Iterab
 
 def _doubts_model(piece: Piece) -> bool:
     return isinstance(piece.value, Doubtful) and piece.value.what == "model"
+
+
+def _without_versions(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with the version of a machine (ND H100 v5) as no accelerator of its own: it is a TPU's name too."""
+    found: list[Piece] = []
+    for before, piece in zip([None, *pieces], pieces, strict=False):
+        text = sentence.part(piece.first, piece.last).lower()
+        follows = before is not None and before.kind == "A" and "tpu" not in sentence.part(before.first, before.last).lower()
+        versioned = piece.kind == "A" and follows and len(text) == len("v5") and text[0] == "v"
+        found.append(replace(piece, kind=UNKNOWN, value="") if versioned else piece)
+    return found
 
 
 def _without_vendors(pieces: Sequence[Piece]) -> list[Piece]:
