@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Report = Mapping[str, Any]
 TABS: Mapping[str, str] = {"track": "Track", "plan": "Plan", "risks": "Risks", "documents": "Documents"}
 SECTIONS_OF: Mapping[str, tuple[str, ...]] = {
-    "track": ("earned_value", "budget", "forecast", "months", "quality", "drift", "why"),
+    "track": ("earned_value", "budget", "why", "forecast", "months", "quality", "drift"),
     "plan": ("calendar", "energy"),
     "risks": ("risks", "interruptions"),
     "documents": (),

@@ -104,6 +104,8 @@ def test_a_program_begins_with_its_verdict(client: FlaskClient, program: Body) -
     for note in (*report["headline"]["notes"], *report["status"]["gate"]["reasons"]):
         assert note in text
     assert f"Spent {money(report['status']['spend']['usd'])} 62% of $150,000" in text
+    assert text.index("From the budget to the forecast") < text.index("Why the cost moved") < text.index("Spend by month")
+    assert f'href="/programs/{program["id"]}/report.xlsx"' in text_of(client.get(f"/programs/{program['id']}"))
     twin = client.get(f"/programs/{program['id']}?format=json").get_json()
     assert twin["headline"] == report["headline"]
 
