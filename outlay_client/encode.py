@@ -94,9 +94,9 @@ def _bytes(value: Any) -> int:
 
 
 CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("step", "tokens_done", "accelerators", "to_step", "from_step"), _whole),
-    **dict.fromkeys(("accelerator_hours", "cost_usd", "mfu", "share", "value", "usd"), _number),
-    **dict.fromkeys(("cause", "name", "metric", "line", "gate", "verdict", "supersedes"), _name),
+    **dict.fromkeys(("step", "tokens_done", "accelerators", "to_step", "from_step", "samples"), _whole),
+    **dict.fromkeys(("accelerator_hours", "cost_usd", "mfu", "share", "value", "usd", "standard_error", "days"), _number),
+    **dict.fromkeys(("cause", "name", "metric", "line", "gate", "verdict", "supersedes", "risk", "state"), _name),
     "bytes": _bytes,
     "loss": _loss,
     "text": _text,

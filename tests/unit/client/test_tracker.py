@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from outlay_client import Tracker
+from outlay_client.encode import CONVERSIONS
 from outlay_client.tracker import MAX_QUEUED
 from service.domain.tracking.events import Event
 from service.schemas.tracking.events import EventSchema
@@ -46,11 +48,11 @@ class TestEvents:
         run.checkpoint(14_000_000_000, step=1000)
         run.rollback(4_000_000_000, to_step=950, cause="loss spike")
         run.branch("lower learning rate", 950, tokens_done=4_000_000_000)
-        run.evaluation("helpdesk-eval", 0.66, step=1000)
+        run.evaluation("helpdesk-eval", 0.66, step=1000, standard_error=0.01, samples=1000)
         run.cost(120.5, "storage", billed_until=AT, text="February")
         run.utilisation(0.93, accelerators=8)
         run.decision("midpoint", "continue", "0.66 is enough")
-        run.note("two\nlines")
+        run.note("two\nlines", risk="loss spike", state="occurred", usd=1200, days=0.5)
         assert run.flush(PATIENCE_S)
         events = [EventSchema().load(event) for event in service.events.values()]
         assert [event.type for event in events] == [
@@ -58,6 +60,12 @@ class TestEvents:
             *("evaluation", "cost", "utilisation", "decision", "note"),
         ]
         assert all(isinstance(event, Event) for event in events)
+
+    @pytest.mark.parametrize("kind", ["progress", "restart", "checkpoint", "rollback", "branch", "evaluation", "cost", "decision", "note"])
+    def test_every_argument_can_be_written(self, kind: str) -> None:
+        """A field without a conversion would end the thread that writes events."""
+        names = set(inspect.signature(getattr(Tracker, kind)).parameters) - {"self", "from_step", "size_bytes"}
+        assert names <= set(CONVERSIONS)
 
     def test_the_time_is_now_or_what_was_said(self, service: Service, tracker: Open) -> None:
         """An event happens when it is told, unless its time is given."""
