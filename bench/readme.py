@@ -8,12 +8,12 @@ import re
 import shlex
 import tempfile
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from bench.harness import offline_client, offline_settings
+from bench.session import SHOWN_AT, with_session
 
 README = Path(__file__).parents[1] / "README.md"
 TOUR = README.parent / "docs" / "start" / "tour.md"
@@ -25,6 +25,8 @@ SCENARIOS = README.parent / "docs" / "scenarios.md"
 RESULTS = README.parent / "docs" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
+SESSIONS = (README.parent / "docs" / "tutorials" / "researcher.md",)
+"""Pages whose commands are run one after another against one service."""
 TRANSCRIPTS = (
     README,
     TOUR,
@@ -33,11 +35,13 @@ TRANSCRIPTS = (
         README.parent / "docs" / f"{name}.md"
         for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving", "terminal")
     ),
-    *(page for page in sorted((README.parent / "docs" / "tutorials").glob("*.md")) if "$ outlay " in page.read_text(encoding="utf-8")),
+    *(
+        page
+        for page in sorted((README.parent / "docs" / "tutorials").glob("*.md"))
+        if "$ outlay " in page.read_text(encoding="utf-8") and page not in SESSIONS
+    ),
 )
-"""Pages that show commands with their output."""
-SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
-"""What commands take for now: which prices are stale depends on it."""
+"""Pages that show commands with their output, each run on an empty database."""
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
     "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
@@ -232,3 +236,5 @@ if __name__ == "__main__":
     RESULTS.write_text(with_result(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
     for page in TRANSCRIPTS:
         page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in SESSIONS:
+        page.write_text(with_session(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +12,9 @@ from unittest.mock import patch
 import altair as alt
 
 from bench.harness import offline_client
-from bench.readme import SHOWN_AT
+from bench.session import SHOWN_AT
 from service.formats.documents.charts import COLOURS, data, svg, titled
+from service.formats.documents.program.charts import gantt_chart
 from service.formats.documents.results.comparison_charts import options_chart
 from service.formats.documents.results.estimate_charts import cost_chart, memory_chart
 
@@ -34,6 +36,8 @@ CHOICE: Mapping[str, Any] = {
     "workload": {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}},
     "candidates": {"accelerators": ["H100", "H200", "B200"], "counts": [128, 256]},
 }
+PROGRAM = FOLDER.parents[1] / "examples" / "tutorials" / "three-tiers.json"
+"""The program of the researcher's tutorial."""
 WIDTH, HEIGHT = 480, 130
 REPORTED_HOURS = 184_320
 """Accelerator-hours of Llama 2 7B: Touvron et al. 2023 (arXiv 2307.09288), table 2."""
@@ -73,11 +77,13 @@ def drawn() -> dict[str, str]:
         planned = client.post("/v1/estimate", json=RUN).get_json()
         whole = client.post("/v1/estimate", json={**RUN, **AROUND}).get_json()
         compared = client.post("/v1/compare", json=CHOICE).get_json()
+        program = client.post("/v1/estimate/program", json=json.loads(PROGRAM.read_text(encoding="utf-8"))).get_json()
     charts = {
         "range": range_chart(planned["time"]["accelerator_hours"]),
         "cost": cost_chart(whole),
         "memory": memory_chart(planned),
         "options": options_chart(compared),
+        "program": gantt_chart(program),
     }
     return {name: svg(chart) for name, chart in charts.items()}
 

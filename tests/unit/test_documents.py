@@ -16,6 +16,7 @@ from bench.readme import (
     REINFORCEMENT,
     RESULTS,
     SCENARIOS,
+    SESSIONS,
     TOUR,
     TRANSCRIPTS,
     TRUST,
@@ -25,6 +26,7 @@ from bench.readme import (
     with_accuracy,
     with_phases,
     with_result,
+    with_session,
     with_transcripts,
     with_trials,
 )
@@ -62,6 +64,21 @@ def test_pages_show_the_real_output_of_their_commands(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "$ outlay " in text
     assert with_transcripts(text) == text
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.stem)
+def test_tutorials_show_what_their_reader_sees(page: Path) -> None:
+    """Command by command against one service: `make readme` writes it."""
+    text = page.read_text(encoding="utf-8")
+    assert with_session(text) == text
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.stem)
+def test_the_code_that_tutorials_show_is_that_of_their_scripts(page: Path) -> None:
+    """Each block of a language stands in a script that the page runs."""
+    text = page.read_text(encoding="utf-8")
+    scripts = "".join((ROOT / name).read_text(encoding="utf-8") for name in set(re.findall(r"examples/tutorials/\w+\.(?:py|ts)", text)))
+    assert [block for block in re.findall(r"```(?:python|ts)\n(.*?)```", text, flags=re.DOTALL) if block not in scripts] == []
 
 
 def test_the_page_on_scenarios_shows_the_real_result() -> None:
@@ -153,7 +170,7 @@ def test_no_committed_file_names_a_registry() -> None:
 def test_modules_that_documents_name_exist(document: str) -> None:
     """`engine/training/flops.py` is a file below the root or below service/, a bare name a file anywhere."""
     names = set(re.findall(r"`([a-z_0-9/]+\.py)`", (ROOT / document).read_text(encoding="utf-8")))
-    rooms = ("service", "providers", "workers", "outlay_client", "tools", "bench", "tests", "docs")
+    rooms = ("service", "providers", "workers", "outlay_client", "tools", "bench", "tests", "docs", "examples")
     files = {path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / room).rglob("*.py")}
     assert [name for name in names if not any(file == name or file.endswith(f"/{name}") for file in files)] == []
 
