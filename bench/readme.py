@@ -25,7 +25,7 @@ SCENARIOS = README.parent / "docs" / "scenarios.md"
 RESULTS = README.parent / "docs" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
-SESSIONS = (README.parent / "docs" / "tutorials" / "researcher.md",)
+SESSIONS = tuple(README.parent / "docs" / "tutorials" / f"{name}.md" for name in ("procurement", "researcher"))
 """Pages whose commands are run one after another against one service."""
 TRANSCRIPTS = (
     README,
@@ -94,6 +94,14 @@ def optimum_in_words(request: dict[str, Any]) -> str:
         f"{short_count(alone)}; a {short_count(joint)} model is as good as that, costs {lifetime['extra_training_share']:.0%} more to train"
         f" and saves {lifetime['saves_share']:.0%} in total.\n"
     )
+
+
+def with_files(text: str) -> str:
+    """The page with the examples that it shows between marks of their paths."""
+    for name in re.findall(r"<!-- (examples/\S+) -->", text):
+        content = (README.parent / name).read_text(encoding="utf-8")
+        text = put(text, name, f"```{'json' if name.endswith('.json') else ''}\n{content}```\n")
+    return text
 
 
 def with_transcripts(text: str) -> str:
@@ -237,4 +245,4 @@ if __name__ == "__main__":
     for page in TRANSCRIPTS:
         page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")
     for page in SESSIONS:
-        page.write_text(with_session(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(with_session(with_files(page.read_text(encoding="utf-8"))), encoding="utf-8")

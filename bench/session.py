@@ -15,8 +15,9 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import chdir, closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from unittest.mock import patch
 
 from bench.harness import ROOT, offline_settings
@@ -66,10 +67,10 @@ class Session:
             return _outlay(words[1:], self.environment)
         if words[0] == "python":
             return _python(words[1:], self.environment)
-        ran = subprocess.run(words, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False, timeout=LONGEST_S)
+        ran = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False, timeout=LONGEST_S)
         if ran.returncode != 0:
             raise ValueError(f"{command}: {ran.stdout}{ran.stderr}")
-        return ran.stdout if ran.stdout.endswith("\n") else ran.stdout + "\n"
+        return ran.stdout if ran.stdout.endswith("\n") or not ran.stdout else ran.stdout + "\n"
 
 
 def with_session(text: str) -> str:
@@ -123,8 +124,12 @@ def _session() -> Iterator[Session]:
             server = make_server("127.0.0.1", 0, app, threaded=True)
             serving = threading.Thread(target=server.serve_forever)
             serving.start()
+            clone = Path(folder) / "clone"
+            clone.mkdir()
+            (clone / "examples").symlink_to(ROOT / "examples")
             try:
-                yield Session(f"http://127.0.0.1:{server.server_port}", folder)
+                with chdir(clone):
+                    yield Session(f"http://127.0.0.1:{server.server_port}", folder)
             finally:
                 server.shutdown()
                 serving.join()

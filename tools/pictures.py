@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -10,15 +11,19 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 import altair as alt
+from flask.testing import FlaskClient
 
 from bench.harness import offline_client
 from bench.session import SHOWN_AT
 from service.formats.documents.charts import COLOURS, data, svg, titled
+from service.formats.documents.procurement.charts import curves_chart
+from service.formats.documents.procurement.model import cash_model
 from service.formats.documents.program.charts import gantt_chart
 from service.formats.documents.results.comparison_charts import options_chart
 from service.formats.documents.results.estimate_charts import cost_chart, memory_chart
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+EXAMPLES = FOLDER.parents[1] / "examples" / "tutorials"
 RUN: Mapping[str, Any] = {
     "model": {"preset": "llama-2-7b"},
     "data": {"tokens": "2T"},
@@ -71,6 +76,18 @@ def _end(hours: Mapping[str, float], name: str, means: str) -> dict[str, Any]:
     return {"x": hours[name], "text": f"{name}: {hours[name]:,.0f}\none run in ten\n{means}"}
 
 
+def fleet_answer(client: FlaskClient, owned: int) -> dict[str, Any]:
+    """What the tutorial on procurement is answered when it buys that many accelerators."""
+    quotes, mapping, fleet = ((EXAMPLES / name).read_text(encoding="utf-8") for name in ("quotes.csv", "quotes-mapping.json", "fleet.json"))
+    sheet = {"file_name": "quotes.csv", "content_base64": base64.b64encode(quotes.encode()).decode(), "mapping": json.loads(mapping)}
+    proposal = client.post("/v1/price-files", json=sheet).get_json()
+    client.post("/v1/price-files", json={**sheet, "confirm": True, "sha256": proposal["sha256"]})
+    request = json.loads(fleet)
+    request["own"][0]["count"] = owned
+    answer: dict[str, Any] = client.post("/v1/buy-or-rent", json=request).get_json()
+    return answer
+
+
 def drawn() -> dict[str, str]:
     """By their names in FOLDER the pictures as SVG, of the service's present answers."""
     with patch("service.container.utc_now", lambda: SHOWN_AT), offline_client() as client:
@@ -78,12 +95,14 @@ def drawn() -> dict[str, str]:
         whole = client.post("/v1/estimate", json={**RUN, **AROUND}).get_json()
         compared = client.post("/v1/compare", json=CHOICE).get_json()
         program = client.post("/v1/estimate/program", json=json.loads(PROGRAM.read_text(encoding="utf-8"))).get_json()
+        bought = fleet_answer(client, 168)
     charts = {
         "range": range_chart(planned["time"]["accelerator_hours"]),
         "cost": cost_chart(whole),
         "memory": memory_chart(planned),
         "options": options_chart(compared),
         "program": gantt_chart(program),
+        "fleet": curves_chart(cash_model(bought)),
     }
     return {name: svg(chart) for name, chart in charts.items()}
 

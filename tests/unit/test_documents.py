@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench.harness import offline_client
 from bench.readme import (
     REINFORCEMENT,
     RESULTS,
@@ -24,6 +25,7 @@ from bench.readme import (
     output_of,
     put,
     with_accuracy,
+    with_files,
     with_phases,
     with_result,
     with_session,
@@ -32,7 +34,7 @@ from bench.readme import (
 )
 from providers import registry
 from service.cli import COMMANDS, main
-from tools import document_tree
+from tools import document_tree, pictures
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,7 +72,17 @@ def test_pages_show_the_real_output_of_their_commands(page: Path) -> None:
 def test_tutorials_show_what_their_reader_sees(page: Path) -> None:
     """Command by command against one service: `make readme` writes it."""
     text = page.read_text(encoding="utf-8")
-    assert with_session(text) == text
+    assert with_session(with_files(text)) == text
+
+
+def test_the_tutorial_on_procurement_quotes_its_warnings() -> None:
+    """They stand below what a page shows of an answer."""
+    page = (ROOT / "docs" / "tutorials" / "procurement.md").read_text(encoding="utf-8")
+    with offline_client() as client:
+        warnings = [warning for count in (256, 168) for warning in pictures.fleet_answer(client, count)["warnings"]]
+    quoted = re.findall(r"^> warning: (.*)$", page, flags=re.MULTILINE)
+    assert len(quoted) == 2
+    assert [warning for warning in quoted if warning not in warnings] == []
 
 
 @pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.stem)
