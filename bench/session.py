@@ -1,4 +1,7 @@
-"""Runs the commands of a tutorial one after another, as its reader does, against a service of its own: an empty database, no network."""
+"""Runs the commands of a tutorial one after another, as its reader does, against a service of its own: an empty database, no network.
+
+`$` blocks without a language are run here; those of `console` need clients that are installed, and `make clients` runs them.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import chdir, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from bench.harness import ROOT, offline_settings
 
+if TYPE_CHECKING:
+    from service.context import AppContext
+
 BLOCK = re.compile(r"```\n\$ (.*?)```", flags=re.DOTALL)
 COMMAND = re.compile(r"(?:.*\\\n)*.*\n")
-ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<=token=)[\w-]{43}|(?<=\"request_id\": \")[0-9a-f]{24}")
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
 """What commands take for now: which prices are stale depends on it."""
 ADDRESS = "http://127.0.0.1:8080"
@@ -35,13 +42,13 @@ LONGEST_S = 60
 class Session:
     """What a reader has between two commands: a service at an address, variables, and ids that differ from the page's."""
 
-    def __init__(self, address: str, folder: str) -> None:
-        self.address = address
+    def __init__(self, address: str, folder: str, context: AppContext) -> None:
+        self.address, self.context = address, context
         self.environment = {
             "OUTLAY_SERVER": address,
             "OUTLAY_API_KEY": "",
             "OUTLAY_BUFFER_DIR": f"{folder}/events",
-            "PATH": os.environ["PATH"],
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         self.shown: dict[str, str] = {}
 
@@ -49,17 +56,17 @@ class Session:
         """What a command prints, with the address and ids as the page shows them. Raises ValueError where it fails."""
         for actual, shown in self.shown.items():
             command = command.replace(shown, actual)
-        words = [self._expanded(word) for word in shlex.split(command.replace("\\\n", " "))]
-        printed = self._printed_by(words, command)
+        printed = self._printed_by(command.replace(ADDRESS, self.address))
         for actual in ID.findall(printed):
-            self.shown.setdefault(actual, str(uuid.uuid5(uuid.NAMESPACE_URL, f"{len(self.shown)}")))
+            made = uuid.uuid5(uuid.NAMESPACE_URL, f"{len(self.shown)}")
+            self.shown.setdefault(actual, str(made) if len(actual) == len(str(made)) else made.hex[: len(actual)])
+        _work(self.context)
         return ID.sub(lambda found: self.shown[found[0]], printed).replace(self.address, ADDRESS)
 
-    def _expanded(self, word: str) -> str:
-        word = re.sub(r"\$([A-Z_]+)", lambda found: self.environment[found[1]], word)
-        return word.replace(ADDRESS, self.address)
-
-    def _printed_by(self, words: list[str], command: str) -> str:
+    def _printed_by(self, command: str) -> str:
+        words = [
+            re.sub(r"\$([A-Z_]+)", lambda found: self.environment[found[1]], word) for word in shlex.split(command.replace("\\\n", " "))
+        ]
         if words[0] == "export":
             self.environment.update(dict([words[1].split("=", 1)]))
             return ""
@@ -67,7 +74,7 @@ class Session:
             return _outlay(words[1:], self.environment)
         if words[0] == "python":
             return _python(words[1:], self.environment)
-        ran = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False, timeout=LONGEST_S)
+        ran = subprocess.run(["bash", "-c", command], env=self.environment, capture_output=True, text=True, check=False, timeout=LONGEST_S)
         if ran.returncode != 0:
             raise ValueError(f"{command}: {ran.stdout}{ran.stderr}")
         return ran.stdout if ran.stdout.endswith("\n") or not ran.stdout else ran.stdout + "\n"
@@ -84,6 +91,19 @@ def _block(session: Session, content: str) -> str:
     if found is None:
         raise ValueError(f"no command: {content}")
     return f"```\n$ {found[0]}{session.run(found[0])}```"
+
+
+def _work(context: AppContext) -> None:
+    """Run the jobs that the last command has left to a worker."""
+    from service.job_kinds import JOB_KINDS
+    from service.usecases.jobs import Worker, run_job
+    from service.usecases.scenarios.worker import KIND, maintain_scenarios
+
+    maintain_scenarios(context)
+    while jobs := context.store.open_jobs(KIND):
+        for job in jobs:
+            run_job(context, job.id, JOB_KINDS, Worker("page/1"))
+        maintain_scenarios(context)
 
 
 def _outlay(arguments: list[str], environment: Mapping[str, str]) -> str:
@@ -119,7 +139,8 @@ def _session() -> Iterator[Session]:
     silent = patch.object(WSGIRequestHandler, "log_request", lambda *_: None)
     with tempfile.TemporaryDirectory() as folder, silent, patch("service.container.utc_now", lambda: SHOWN_AT):
         app = create_app(load_settings(offline_settings(folder)))
-        with closing(app.extensions["context"].store) as store:
+        context = app.extensions["context"]
+        with closing(context.store) as store:
             store.migrate()
             server = make_server("127.0.0.1", 0, app, threaded=True)
             serving = threading.Thread(target=server.serve_forever)
@@ -129,7 +150,7 @@ def _session() -> Iterator[Session]:
             (clone / "examples").symlink_to(ROOT / "examples")
             try:
                 with chdir(clone):
-                    yield Session(f"http://127.0.0.1:{server.server_port}", folder)
+                    yield Session(f"http://127.0.0.1:{server.server_port}", folder, context)
             finally:
                 server.shutdown()
                 serving.join()

@@ -56,6 +56,12 @@ def documented(language: str) -> str:
     return (ROOT / "docs" / "clients.md").read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]
 
 
+def shown_of(command: str) -> str:
+    """What the tutorial of tool developers says that a command prints."""
+    page = (ROOT / "docs" / "tutorials" / "tool-developer.md").read_text(encoding="utf-8")
+    return page.split(f"```console\n$ {command}\n")[1].split("```")[0]
+
+
 def run(folder: Path, *command: str | Path, env: Mapping[str, str] | None = None) -> str:
     """What a command prints; a failure shows all of it."""
     ended = subprocess.run(list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=LONGEST_S)
@@ -78,6 +84,8 @@ def test_the_python_client_asks_a_running_service(installed: Path, reached: Mapp
     printed = run(tmp_path, installed, PYTHON / "tests" / "end_to_end.py", env=reached)
     assert printed.count("\n") >= 10
     assert "$" in run(tmp_path, installed, "-c", documented("python"), env=reached)
+    script = "examples/tutorials/ask_service.py"
+    assert run(ROOT, installed, script, env=reached) == shown_of(f"python {script}")
 
 
 def test_the_python_client_bears_a_service_in_trouble(installed: Path, tmp_path: Path) -> None:
@@ -99,6 +107,7 @@ def test_the_typescript_client_compiles_and_asks_a_running_service(reached: Mapp
     npm(folder, "build")
     assert npm(folder, "end-to-end", env=reached).count("\n") >= 5
     assert "$" in npm(folder, "documented", env=reached)
+    assert run(folder, "node", "build/ask_service.js", env=reached) == shown_of("node build/ask_service.js")
 
 
 def test_linters_find_no_error_in_the_specification() -> None:

@@ -89,7 +89,9 @@ def test_the_tutorial_on_procurement_quotes_its_warnings() -> None:
 def test_the_code_that_tutorials_show_is_that_of_their_scripts(page: Path) -> None:
     """Each block of a language stands in a script that the page runs."""
     text = page.read_text(encoding="utf-8")
-    scripts = "".join((ROOT / name).read_text(encoding="utf-8") for name in set(re.findall(r"examples/tutorials/\w+\.(?:py|ts)", text)))
+    scripts = "".join(
+        (ROOT / name).read_text(encoding="utf-8") for name in set(re.findall(r"[\w/]+/tutorials/\w+\.py|clients/[\w/]+\.ts", text))
+    )
     assert [block for block in re.findall(r"```(?:python|ts)\n(.*?)```", text, flags=re.DOTALL) if block not in scripts] == []
 
 
