@@ -25,7 +25,8 @@ SCENARIOS = README.parent / "docs" / "scenarios.md"
 RESULTS = README.parent / "docs" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
-SESSIONS = tuple(README.parent / "docs" / "tutorials" / f"{name}.md" for name in ("procurement", "researcher", "tool-developer"))
+TUTORIALS = ("finance", "procurement", "researcher", "tool-developer")
+SESSIONS = tuple(README.parent / "docs" / "tutorials" / f"{name}.md" for name in TUTORIALS)
 """Pages whose commands are run one after another against one service."""
 TRANSCRIPTS = (
     README,
