@@ -25,7 +25,7 @@ tests: $(DEV_STAMP)
 
 # Faults at length, and every property with ten times the examples, other ones each time.
 soak: $(DEV_STAMP)
-	@$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -s $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o faulthandler_timeout=0 -s $(PYTEST_ARGS)
 
 # Clients made of the specification, installed as their users do, and tried against a running service; then linters of the specification.
 clients: $(DEV_STAMP)

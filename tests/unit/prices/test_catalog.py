@@ -23,6 +23,7 @@ from service.prices.catalog import IDLE_AFTER_S, REFRESH_INTERVAL_S, REFRESH_THR
 from service.prices.freshness import FreshnessPolicy
 from service.prices.snapshots import MANIFEST_KEY, SnapshotRepository
 from service.store import ProviderState, Store, TeamPriceChanges, TeamPrices
+from tests.conftest import DEADLINE_S, wait_for
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -103,7 +104,8 @@ def looked(catalog: PriceCatalog, clock: Clock) -> PriceCatalog:
     assert catalog.current
     for thread in threading.enumerate():
         if thread.name == REFRESH_THREAD:
-            thread.join()
+            thread.join(DEADLINE_S)
+            assert not thread.is_alive()
     return catalog
 
 
@@ -327,9 +329,16 @@ class TestATeamsOwn:
 
 
 class TestLooking:
-    def test_a_busy_process_looks_once_a_second_and_serves_meanwhile(self, store: Store, clock: Clock) -> None:
+    @pytest.fixture
+    def release(self) -> Iterator[threading.Event]:
+        """Lets a look that hangs go on, at the latest when the test is over."""
+        made = threading.Event()
+        yield made
+        made.set()
+
+    def test_a_busy_process_looks_once_a_second_and_serves_meanwhile(self, store: Store, clock: Clock, release: threading.Event) -> None:
         """A look that hangs holds nobody up, and there is no second beside it."""
-        release, looks = threading.Event(), []
+        looks: list[float] = []
 
         class Slow(SnapshotRepository):
             def current_manifest(self) -> BookManifest:
@@ -343,18 +352,20 @@ class TestLooking:
             assert catalog.current.name == "snapshot-1"
         assert len(looks) == 1
         clock.now += REFRESH_INTERVAL_S
+        assert catalog.current.name == "snapshot-1"
+        wait_for(lambda: len(looks) == 2, "the second look")
         for _ in range(50):
-            assert catalog.current.name == "snapshot-1"
             clock.now += 1
+            assert catalog.current.name == "snapshot-1"
         assert len(looks) == 2
         release.set()
         looked(catalog, clock)
 
     def test_a_store_that_hangs_from_the_start_is_waited_for_once(
-        self, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, clock: Clock, release: threading.Event, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The requests after that get the shipped prices at once, as stale; when the store answers, the current ones."""
-        release, waits = threading.Event(), []
+        waits: list[float] = []
 
         class Hung(SnapshotRepository):
             def current_manifest(self) -> BookManifest:
