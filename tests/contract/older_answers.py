@@ -10,7 +10,7 @@ Body = dict[str, Any]
 
 # Members of a plan's answer that the first answers that were kept did not have, by the path to their object.
 NEWER: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    (): ("risk_register", "evaluation", "serving"),
+    (): ("risk_register", "evaluation", "serving", "months", "without_contingency_usd"),
     ("outcome",): (
         *("value_usd_per_point", "value_curve", "metrics", "saving", "delay_usd_per_day", "guardrails"),
         *("values", "value_usd", "expected_net_usd"),
@@ -18,6 +18,7 @@ NEWER: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("tiers", "gate"): ("sensitivity", "specificity", "continue_if", "stop_if", "committed_usd", "information", "decision"),
     ("risks",): ("days", "mitigation", "owner", "trigger", "state", "planned_probability", "planned_cost_share", "effect"),
     ("schedule",): ("pools",),
+    ("endings",): ("pivot",),
     ("spend_choices",): ("usd_per_gain", "missing"),
     ("spend_choices", "choices"): ("usd_returned_per_usd", "pays"),
     ("midpoint_gate",): ("committed_usd", "decision"),
