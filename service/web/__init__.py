@@ -28,6 +28,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.scenarios",
     "service.web.pages.prices",
     "service.web.pages.price_files",
+    "service.web.pages.result_links",
     "service.web.pages.settings",
     "service.web.pages.alert_rules",
     "service.web.pages.sign_in",

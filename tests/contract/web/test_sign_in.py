@@ -21,6 +21,8 @@ from tests.contract.web.visitor import Visitor, text_of, words_of
 
 COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64&limit=5"
 ESTIMATE = "model=7B&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
+CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+"""What a browser says it takes of an address that was typed."""
 PURCHASE = "demand.accelerator=H100&demand.count=256&own.0.capex_usd_per_accelerator=32000&trials=200"
 
 
@@ -107,7 +109,7 @@ def test_a_kept_answer_opens_for_its_team_alone(doors: House, visitor: Visitor, 
     assert visitor.open(kept.headers["Location"]).status_code == 200
     other = Visitor(doors)
     assert other.open(kept.headers["Location"]).status_code == 401
-    led = other.open(kept.headers["Location"], headers={"Accept": "text/html,*/*;q=0.8"})
+    led = other.open(kept.headers["Location"], headers={"Accept": CHROMIUM})
     assert (led.status_code, led.headers["Location"]) == (303, f"/sign-in?next={quote(kept.headers['Location'], safe='')}")
     other.sign_in("theirs")
     assert other.open(kept.headers["Location"]).status_code == 404

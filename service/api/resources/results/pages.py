@@ -11,7 +11,7 @@ from flask import Response, request
 
 from service.api.http import sessions
 from service.api.http.auth import app_context, authenticate, principal
-from service.api.http.blueprint import Blueprint, json_response
+from service.api.http.blueprint import JSON, Blueprint, json_response
 from service.api.resources.results.results import DOCUMENTS, ResultFormatSchema, page_policy, result_document
 from service.domain.results import ResultDetail
 from service.formats.documents.results.render import MEDIA_TYPES, formats_of
@@ -72,8 +72,9 @@ def list_signing_keys() -> Response:
 
 
 def _asks_for_page() -> bool:
-    """Whether a person's browser asks, and no program with a key."""
-    return request.accept_mimetypes.best == "text/html" and "Authorization" not in request.headers
+    """Whether a person's browser asks, and no program with a key: it takes pages rather than JSON."""
+    accepted = request.accept_mimetypes
+    return accepted["text/html"] > accepted[JSON] and "Authorization" not in request.headers
 
 
 def _to_sign_in() -> Response:
@@ -88,7 +89,8 @@ def _page(found: ResultDetail, token: str | None) -> Response:
     names = (name for name in formats_of(found.row.kind) if name != "html")
     downloads = {name: f"?{urlencode({'format': name, **opened})}" for name in names}
     result = completed(found)
-    response = Response(write_page(result, downloads, _charts(result)), content_type=MEDIA_TYPES["html"])
+    share = "" if token else f"/results/{result.row.id}/links"
+    response = Response(write_page(result, downloads, _charts(result), share), content_type=MEDIA_TYPES["html"])
     response.headers["Content-Security-Policy"] = page_policy()
     return response
 

@@ -30,8 +30,8 @@ def draw_charts(result: ResultDetail) -> Drawn:
     return {section: [drawn] for section, drawn in charts(cash_model(result.answer)).items()}
 
 
-def write_page(result: ResultDetail, downloads: Mapping[str, str], drawn: Drawn) -> bytes:
-    """The page with its charts and with links to other formats, by the format's name."""
+def write_page(result: ResultDetail, downloads: Mapping[str, str], drawn: Drawn, share: str = "") -> bytes:
+    """The page with its charts, with links to other formats by the format's name, and where it is shared, empty: nowhere."""
     row = result.row
     until = "until it is deleted" if row.expires_at is None else f"until {row.expires_at:%Y-%m-%d %H:%M} UTC"
     summary = summary_text(result.answer)
@@ -44,6 +44,7 @@ def write_page(result: ResultDetail, downloads: Mapping[str, str], drawn: Drawn)
         "kept": f"Kept at {row.created_at:%Y-%m-%d %H:%M} UTC, {until}; it does not change.",
         "chart": "".join(drawn.get("", ())),
         "downloads": downloads,
+        "share": share,
         "sections": result_sections(result),
         "footer": footer(result),
         "charts": {section: pictures for section, pictures in drawn.items() if section},
