@@ -21,7 +21,18 @@ from tests.contract.web.visitor import Visitor, text_of, words_of
 
 COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64&limit=5"
 ESTIMATE = "model=7B&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
-CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+CHROMIUM = ",".join(
+    (
+        "text/html",
+        "application/xhtml+xml",
+        "application/xml;q=0.9",
+        "image/avif",
+        "image/webp",
+        "image/apng",
+        "*/*;q=0.8",
+        "application/signed-exchange;v=b3;q=0.7",
+    )
+)
 """What a browser says it takes of an address that was typed."""
 PURCHASE = "demand.accelerator=H100&demand.count=256&own.0.capex_usd_per_accelerator=32000&trials=200"
 
