@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import logging
 import os
 import struct
@@ -12,9 +13,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from service.config import Settings
+from service.serialization import to_json
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -186,6 +188,15 @@ class RedisCache:
             limits = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S, "retry": Retry(NoBackoff(), 0)}
             self._client = Redis.from_url(self._url, **limits)
         return self._client
+
+
+def remembered(cache: Cache, key: str, ttl_s: float, make: Callable[[], Any]) -> Any:
+    """What JSON holds of a value, kept under `key` or else made now and kept for `ttl_s` seconds."""
+    kept = cache.get(key)
+    if kept is None:
+        kept = to_json(make()).encode()
+        cache.set(key, kept, ttl_s)
+    return json.loads(kept)
 
 
 def make_cache(settings: Settings) -> Cache:

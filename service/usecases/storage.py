@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from service.cache import remembered
 from service.context import AppContext
 from service.domain.budgets import BudgetStatus, BudgetUse, StorageBudgetUsedUp, StorageUse
 
@@ -37,10 +36,8 @@ def _uses(context: AppContext, stored: StorageUse) -> list[tuple[BudgetUse, str]
 
 
 def _storage_of(context: AppContext, team: str) -> StorageUse:
-    key = f"storage:{team}"
-    known = context.cache.get(key)
-    if known is not None:
-        return StorageUse(*json.loads(known))
-    found = context.store.team_storage(team)
-    context.cache.set(key, json.dumps([found.rows, found.bytes]).encode(), FRESH_S)
-    return found
+    def read() -> list[int]:
+        found = context.store.team_storage(team)
+        return [found.rows, found.bytes]
+
+    return StorageUse(*remembered(context.cache, f"storage:{team}", FRESH_S, read))

@@ -14,7 +14,7 @@ from service.domain.tracking.records import AlertRuleRecord, ProgramRecord
 from service.schemas.tracking.alerts import NewAlertRuleSchema
 from service.usecases.delivery.targets import address_host
 from service.usecases.tracking.alerts import list_alerts
-from service.web.forms import Fields, FormField, by_field, field_errors, fields_of, joined_lists, request_of, split_lists
+from service.web.forms import Fields, FormField, field_errors, fields_of, joined_lists, refusal_errors, request_of, split_lists
 
 SCHEMA = NewAlertRuleSchema()
 KIND_WORDS: Mapping[str, str] = {kind: kind.replace("_", " ") for kind in get_args(AlertKind)}
@@ -49,10 +49,7 @@ def read_rule(fields: Fields, *, keeps_targets: bool) -> Body:
 
 def rule_errors(error: ValidationError | InvalidRequest) -> dict[str, str]:
     """What is wrong, by the field of the form."""
-    if isinstance(error, InvalidRequest):
-        found = by_field([{"pointer": error.pointer or "", "message": error.message}])
-    else:
-        found = field_errors(error.messages, SCHEMA)
+    found = refusal_errors(error) if isinstance(error, InvalidRequest) else field_errors(error.messages, SCHEMA)
     return {_field_of(name): message for name, message in found.items()}
 
 

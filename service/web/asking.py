@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,11 +14,12 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import app_context, principal, spend, team_context
 from service.api.http.blueprint import json_response
+from service.cache import remembered
 from service.domain.errors import DomainError
 from service.schemas.fields import Schema
 from service.serialization import to_json
 from service.usecases.results.keep import Question, keep
-from service.web.forms import Fields, by_field, field_errors, filled, label_of
+from service.web.forms import Fields, field_errors, filled, label_of, refusal_errors
 from service.web.rendering import page, query_string
 
 PAGE_FIELDS = ("format", "theme", "sort", "pin", "quotes", "fleets", "without")
@@ -71,7 +71,7 @@ def refused_field(error: DomainError) -> dict[str, str]:
     """What is wrong by the dotted name of its field, from a refusal. Raises the refusal where it names no field."""
     if not error.pointer:
         raise error
-    return by_field([{"pointer": error.pointer, "message": error.message}])
+    return refusal_errors(error)
 
 
 def form_page(template: str, asked: Asked, content: Callable[[Asked], Body], *, is_wrong: bool = False) -> Response:
@@ -112,15 +112,9 @@ def _at_hand(body: Body, answer: Callable[[], Body]) -> Body:
 
 def at_hand(what: str, make: Callable[[], Body]) -> Body:
     """What was made of it within the last minute, else made now. `what` names all that it depends on, the team included."""
-    cache = team_context().cache
     key = f"page:{sha256(what.encode()).hexdigest()}"
-    kept = cache.get(key)
-    if kept is not None:
-        found: Body = json.loads(kept)
-        return found
-    made = make()
-    cache.set(key, to_json(made).encode(), KEPT_S)
-    return made
+    found: Body = remembered(team_context().cache, key, KEPT_S, make)
+    return found
 
 
 def keep_asked(kind: str, asked: Asked, schema: Schema, answer: Callable[[Any, Body], Body], form: str) -> BaseResponse:

@@ -9,6 +9,7 @@ from typing import Any
 
 from marshmallow import Schema as MarshmallowSchema
 
+from service.domain.errors import DomainError
 from service.schemas.base import pointers
 from service.schemas.fields import Choice, Items, Part, Schema
 
@@ -163,3 +164,8 @@ def by_field(errors: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for entry in errors:
         found.setdefault(str(entry["pointer"]).removeprefix("/").replace("/", "."), str(entry["message"]))
     return found
+
+
+def refusal_errors(error: DomainError) -> dict[str, str]:
+    """What a refusal says, by the dotted name of its field; by an empty name where it names none."""
+    return by_field([{"pointer": error.pointer or "", "message": error.message}])

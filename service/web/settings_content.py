@@ -22,7 +22,7 @@ from service.usecases.storage import storage_budgets
 from service.usecases.tracking.alerts import list_rules
 from service.usecases.tracking.programs import list_programs
 from service.web.alert_rule_form import KIND_WORDS, LIMIT_FIELDS, TARGET_FIELDS, tested_words
-from service.web.forms import Fields, FormField, by_field
+from service.web.forms import Fields, FormField, refusal_errors
 from service.web.rendering import page
 
 MOST_PROGRAMS, MOST_RULES = 50, 100
@@ -79,7 +79,7 @@ def settings_page(given: Fields | None = None, errors: Mapping[str, str] | None 
 
 def refused(error: InvalidRequest, given: Fields) -> Response:
     """The page with what is wrong with a form beside its field, or above all where it is of none."""
-    return settings_page(given, by_field([{"pointer": error.pointer or "", "message": error.message}]))
+    return settings_page(given, refusal_errors(error))
 
 
 def _key(key: Key, now: datetime) -> Body:

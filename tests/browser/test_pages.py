@@ -62,11 +62,17 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="module")
 def service(settings: Settings) -> Iterator[str]:
     """Where the service without keys is."""
-    folder = settings.data_dir.parent
     with closing(build_context(settings).store) as store:
         store.migrate()
+    with running_service(settings) as address:
+        yield address
+
+
+@contextmanager
+def running_service(settings: Settings) -> Iterator[str]:
+    """A service in processes of its own on a migrated database; where it is."""
     command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
-    with running(command, folder, {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}):
+    with running(command, settings.data_dir.parent, {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}):
         wait_for(lambda: status(settings, "/readyz") == 200, "the service")
         yield f"http://127.0.0.1:{settings.port}"
 

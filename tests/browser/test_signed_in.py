@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -11,14 +9,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from service.config import Settings, to_env
+from service.config import Settings
 from service.container import build_context
 from service.domain.teams import SCOPES
 from service.usecases.keys import make_key
-from tests.browser.test_pages import RUN, SERIOUS, View, view
-from tests.conftest import wait_for
-from tests.integration.test_nginx import running
-from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.browser.test_pages import RUN, SERIOUS, View, running_service, view
+from tests.integration.test_serve import spaced_in
 
 KEYED = ("/settings", "/", "/sign-in")
 
@@ -44,10 +40,8 @@ def keys(settings: Settings) -> dict[str, str]:
 def service(settings: Settings, keys: dict[str, str]) -> Iterator[str]:
     """Where the service with keys is."""
     del keys
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
-    with running(command, settings.data_dir.parent, {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}):
-        wait_for(lambda: status(settings, "/readyz") == 200, "the service")
-        yield f"http://127.0.0.1:{settings.port}"
+    with running_service(settings) as address:
+        yield address
 
 
 def sign_in(seen: View, key: str) -> None:

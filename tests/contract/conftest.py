@@ -18,6 +18,7 @@ from service.store import Store
 from service.store.secret_box import SecretKeys
 from tests.conftest import new_database
 from tests.support.patience import HTTP_WAITS, patient
+from tests.support.service import served
 
 if TYPE_CHECKING:
     from tests.contract.teams.team_books import Teams
@@ -72,10 +73,8 @@ def store(open_store: Callable[[str], Store], url: str) -> Store:
 @pytest.fixture(scope="session")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A client of the service on an empty database, with the shipped prices; one for all calculations: they leave nothing behind."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("calculations") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("calculations")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -21,9 +21,9 @@ from service.formats.imports.quotes.sheets import MAX_FILE_BYTES
 from service.serialization import to_builtins
 from service.usecases.prices.known_names import find_accelerators
 from service.usecases.prices.price_files import keep_price_file, list_price_files, read_price_file
-from service.web.asking import present_fields
+from service.web.asking import present_fields, refused_field
 from service.web.blueprint import blueprint
-from service.web.forms import by_field, field_errors, filled, label_of
+from service.web.forms import field_errors, filled, label_of
 from service.web.quotes_form import (
     CHOSEN,
     MAPPING,
@@ -117,9 +117,7 @@ def _reading(sheet: Sheet) -> tuple[Body | None, dict[str, str]]:
     except ValidationError as error:
         return None, field_errors(error.messages, REQUEST)
     except DomainError as error:
-        if not error.pointer:
-            raise
-        return None, by_field([{"pointer": error.pointer, "message": error.message}])
+        return None, refused_field(error)
     return found, {}
 
 

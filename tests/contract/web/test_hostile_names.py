@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -14,8 +13,6 @@ from flask.testing import FlaskClient
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from service import create_app
-from service.config import load_settings
 from service.formats.documents.render import PACK_FORMATS, REPORT_FORMATS
 from service.web.program_tabs import TABS
 from tests.contract.tracking.tracked_program import told
@@ -23,6 +20,7 @@ from tests.contract.web.test_buy_or_rent_page import FIELDS
 from tests.contract.web.test_quotes_page import read
 from tests.contract.web.visitor import text_of
 from tests.support.hostile import CHECKS, LONG, NAMES, PIECES, check_page, check_svg
+from tests.support.service import served
 
 USUAL_EXAMPLES = 20
 MANY = settings.default.max_examples > USUAL_EXAMPLES  # type: ignore[union-attr]
@@ -38,10 +36,8 @@ PICTURE = re.compile(r'src="(/[a-z][^"]*\.svg[^"]*)"')
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service without keys, whose programs and results are those of this module."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("hostile") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("hostile")) as made:
+        yield made
 
 
 def check_file(client: FlaskClient, address: str, format: str) -> None:  # noqa: A002 - the name of what it is

@@ -18,6 +18,7 @@ from service import create_app
 from service.config import load_settings
 from tests.contract.doors import House, house
 from tests.contract.web.visitor import Visitor, text_of, words_of
+from tests.support.service import served
 
 HTTPS = "https://localhost"
 PLAN = (Path(__file__).parents[3] / "examples" / "program-lora-node.json").read_text()
@@ -35,10 +36,8 @@ estimate = {model = {params = "1B"}, data = {tokens = "20B"}, hardware = {accele
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service without keys and without programs."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("new") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("new")) as made:
+        yield made
 
 
 def send(client: FlaskClient, do: str = "track", **fields: Any) -> Any:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
-from service.config import load_settings
 from tests.contract.tracking.test_gates_http import decide, run_of, tracked
 from tests.contract.tracking.tracked_program import Body
 from tests.contract.web.visitor import text_of, words_of
+from tests.support.service import served
 from tests.unit.usecases.programs.test_branches import PIVOT
 
 HTTPS = "https://localhost"
@@ -24,10 +22,8 @@ QUERY = "pivot_at=validation&pivot_from=2025-08-21"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service without keys."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("pivots") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("pivots")) as made:
+        yield made
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from flask.testing import FlaskClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service import create_app
 from service.config import load_settings
 from service.formats.reading_order import in_order
 from tests.contract.doors import House, house
 from tests.contract.tracking.tracked_program import PROGRAM, Body, made
 from tests.contract.web.visitor import Visitor, text_of, words_of
+from tests.support.service import served
 
 HTTPS = "https://localhost"
 PLAN = json.loads((Path(__file__).parents[3] / "examples" / "program-1b-64.json").read_text())
@@ -33,10 +32,8 @@ HOSTILE_NAMES = st.one_of(st.sampled_from(MARKUP), st.text(st.characters(categor
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service without keys, whose programs are those of this module."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("plans") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("plans")) as made:
+        yield made
 
 
 @pytest.fixture

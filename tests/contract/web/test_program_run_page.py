@@ -5,28 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
 from service.config import load_settings
 from service.formats.headline import money
 from tests.contract.doors import House, house
 from tests.contract.tracking.test_report_http import HOSTILE, NAMES
 from tests.contract.tracking.tracked_program import MAIN, PROGRAM, Body, told
 from tests.contract.web.visitor import Visitor, text_of, words_of
+from tests.support.service import served
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service without keys."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("runs") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("runs")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

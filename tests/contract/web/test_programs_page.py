@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
 
-from service import create_app
 from service.config import load_settings
 from service.formats.documents.render import REPORT_FORMATS
 from service.formats.documents.report.charts import report_charts
@@ -22,6 +20,7 @@ from tests.contract.tracking.test_gates_http import run_of, tracked
 from tests.contract.tracking.test_report_http import HOSTILE, NAMES
 from tests.contract.tracking.tracked_program import MAIN, PROGRAM, Body, told
 from tests.contract.web.visitor import Visitor, text_of, words_of
+from tests.support.service import served
 
 HTTPS = "https://localhost"
 
@@ -29,10 +28,8 @@ HTTPS = "https://localhost"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service without keys, whose programs are those of this module."""
-    app = create_app(load_settings({"OUTLAY_DATA_DIR": str(tmp_path_factory.mktemp("programs") / "data"), "OUTLAY_OFFLINE": "1"}))
-    with closing(app.extensions["context"].store) as store:
-        store.migrate()
-        yield app.test_client()
+    with served(tmp_path_factory.mktemp("programs")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

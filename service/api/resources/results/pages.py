@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from urllib.parse import urlencode
@@ -13,12 +12,12 @@ from service.api.http import sessions
 from service.api.http.auth import app_context, authenticate, principal
 from service.api.http.blueprint import JSON, Blueprint, json_response
 from service.api.resources.results.results import DOCUMENTS, ResultFormatSchema, page_policy, result_document
+from service.cache import remembered
 from service.domain.results import ResultDetail
 from service.formats.documents.results.render import MEDIA_TYPES, formats_of
 from service.schemas.fields import Choice, Text
 from service.schemas.results.older_results import completed
 from service.schemas.results.results import JwkSetSchema
-from service.serialization import to_json
 from service.usecases.results.keep import find_result
 from service.usecases.results.links import open_link
 from service.usecases.results.signing_keys import public_keys
@@ -99,11 +98,6 @@ def _charts(result: ResultDetail) -> Mapping[str, Sequence[str]]:
     """The page's charts, drawn once for those who open it soon after each other: they take longer than all the rest."""
     from service.formats.documents.results.html import draw_charts
 
-    cache = app_context().cache
     key = f"result-charts:{result.row.id}"
-    kept = cache.get(key)
-    if kept is None:
-        kept = to_json(draw_charts(result)).encode()
-        cache.set(key, kept, DRAWN_AGAIN_S)
-    charts: dict[str, list[str]] = json.loads(kept)
+    charts: dict[str, list[str]] = remembered(app_context().cache, key, DRAWN_AGAIN_S, lambda: draw_charts(result))
     return charts
