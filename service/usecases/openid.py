@@ -2,7 +2,8 @@
 
 A person who is signed in has a key of the team that no token opens: sessions, limits, the audit trail and the list of keys treat it as any.
 
-References: OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9207 (iss); RFC 9700 (OAuth 2.0 security).
+References: OpenID Connect Core 1.0, section 3.1; OpenID Connect RP-Initiated Logout 1.0; RFC 7636 (PKCE); RFC 9207 (iss); RFC 9700
+(OAuth 2.0 security).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from requests.auth import HTTPBasicAuth
 
@@ -115,17 +116,30 @@ class Issuer:
             "code_challenge": attempt.challenge,
             "code_challenge_method": "S256",
         }
-        endpoint = str(self._described()[0]["authorization_endpoint"])
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+        return _with_query(str(self._described()[0]["authorization_endpoint"]), asked)
 
-    def claims(self, context: AppContext, attempt: Attempt, code: str) -> dict[str, Any]:
-        """Claims of the ID token that a code is redeemed for. Raises IssuerUnavailable, BadIdToken."""
+    def sign_out_address(self, id_token: str, page: str) -> str | None:
+        """Where the browser ends its session at the issuer, which leads back to a page here (RP-Initiated Logout 1.0, section 2).
+
+        `id_token` may be empty: the issuer then asks whom to sign out. None where the issuer has no such address. Raises IssuerUnavailable.
+        """
+        endpoint = self._described()[0].get("end_session_endpoint")
+        if not self._is_usable(endpoint):
+            return None
+        stated = {
+            "client_id": str(self._settings.oidc_client_id),
+            "post_logout_redirect_uri": urljoin(str(self._settings.oidc_redirect_uri), page),
+        }
+        return _with_query(str(endpoint), stated | ({"id_token_hint": id_token} if id_token else {}))
+
+    def redeem(self, context: AppContext, attempt: Attempt, code: str) -> tuple[str, dict[str, Any]]:
+        """The ID token that a code is redeemed for, and its claims. Raises IssuerUnavailable, BadIdToken."""
         token = self._redeem(code, attempt.verifier)
         expected = ExpectedToken(self.url, str(self._settings.oidc_client_id), attempt.nonce)
         try:
-            return verified_claims(token, self._described()[1], expected, context.clock())
+            return token, verified_claims(token, self._described()[1], expected, context.clock())
         except UnknownSigningKey:
-            return verified_claims(token, self._described(fresh=True)[1], expected, context.clock())
+            return token, verified_claims(token, self._described(fresh=True)[1], expected, context.clock())
 
     def _redeem(self, code: str, verifier: str) -> str:
         """The ID token of a code. Raises IssuerUnavailable."""
@@ -207,8 +221,8 @@ class Issuer:
         return bool(parts.netloc) and (parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc))
 
 
-def finish_sign_in(context: AppContext, issuer: Issuer, attempt: Attempt, answer: Mapping[str, str]) -> tuple[WebSession, str]:
-    """A session of the person whom the issuer's answer names, and its token.
+def finish_sign_in(context: AppContext, issuer: Issuer, attempt: Attempt, answer: Mapping[str, str]) -> tuple[WebSession, str, str]:
+    """A session of the person whom the issuer's answer names, its token, and the issuer's ID token.
 
     Raises SignInRefused, IssuerUnavailable and StoreUnavailable.
     """
@@ -219,10 +233,10 @@ def finish_sign_in(context: AppContext, issuer: Issuer, attempt: Attempt, answer
     if "code" not in answer:
         raise SignInRefused("The issuer has not signed you in.")
     try:
-        claims = issuer.claims(context, attempt, answer["code"])
+        id_token, claims = issuer.redeem(context, attempt, answer["code"])
     except BadIdToken as error:
         raise SignInRefused(f"The issuer's ID token is not good: {error}.") from error
-    return _begin(context, claims)
+    return *_begin(context, claims), id_token
 
 
 def _begin(context: AppContext, claims: Json) -> tuple[WebSession, str]:
@@ -282,6 +296,10 @@ def _name(claims: Json) -> str:
         if text:
             return checked_name(text, "")
     return "person"
+
+
+def _with_query(endpoint: str, fields: Mapping[str, str | None]) -> str:
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(fields)}"
 
 
 def _encoded(data: bytes) -> str:

@@ -33,6 +33,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.alert_rules",
     "service.web.pages.sign_in",
     "service.web.pages.openid",
+    "service.web.pages.sign_out",
 )
 
 

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from flask import Flask, jsonify, request
+from flask import Flask, Response, jsonify, request
 from flask.typing import ResponseReturnValue
 from joserfc import jws, jwt
 from joserfc.jwk import RSAKey
@@ -24,12 +24,13 @@ CLIENT, SECRET = "outlay-pages", "secret:of/the+client"
 
 
 class StandIn:
-    """The issuer. `claims` are added to each ID token; `sign` makes the token of its claims."""
+    """The issuer. `claims` are added to each ID token; `sign` makes the token of its claims; `described` is added to its description."""
 
     def __init__(self) -> None:
         self.url = ""
         self.key = RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
         self.claims: dict[str, Any] = {}
+        self.described: dict[str, Any] = {}
         self.sign = self.signed
         self.is_away = False
         self._codes: dict[str, dict[str, str]] = {}
@@ -72,7 +73,14 @@ class StandIn:
         @app.get("/.well-known/openid-configuration")
         def describe() -> ResponseReturnValue:
             places = {name: f"{self.url}/{name}" for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
-            return jsonify({"issuer": self.url, **places})
+            return jsonify({"issuer": self.url, **places, **self.described})
+
+        @app.get("/end_session_endpoint")
+        def sign_out() -> ResponseReturnValue:
+            """Who is signed out by the hint, and where to go on (RP-Initiated Logout 1.0, sections 2 and 3)."""
+            claims = jwt.decode(request.args["id_token_hint"], self.key, algorithms=["RS256"]).claims
+            assert claims["aud"] == request.args["client_id"]
+            return Response(claims["sub"], 303, {"Location": request.args["post_logout_redirect_uri"]})
 
         @app.get("/jwks_uri")
         def show_keys() -> ResponseReturnValue:

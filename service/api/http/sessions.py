@@ -85,6 +85,7 @@ def sign_out(*, everywhere: bool) -> None:
         end_sessions_of(auth.app_context(), auth.principal())
     elif token := g.get("web_session"):
         end_session(auth.app_context(), token)
+    g.pop("web_session", None)
 
 
 def set_cookie(response: Response, token: str, until: datetime) -> None:

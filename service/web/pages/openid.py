@@ -1,4 +1,4 @@
-"""/sign-in/openid and /sign-in/callback: signing in with an OpenID Connect issuer."""
+"""/sign-in/openid and /sign-in/callback: signing in with an OpenID Connect issuer, and the way to sign out there too."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ ATTEMPT_S = 600
 """How long somebody may take at the issuer [s]."""
 LONGEST_ADDRESS = 2000
 """Characters of the page to go on to, which stands in a cookie."""
+ID_TOKEN_COOKIE, SIGN_OUT = "outlay_id_token", "/sign-out"
+"""The issuer's ID token, which nothing but signing out is sent: it says there whose session ends."""
+LONGEST_ID_TOKEN, NO_HINT = 3800, "-"
+"""Characters of an ID token that a cookie takes (RFC 6265, section 6.1: 4096 bytes in all), and what stands for a longer one."""
 AWAY = "The issuer does not answer, or not as it should; begin again soon, or sign in with an API key."
 log = logging.getLogger(__name__)
 
@@ -48,7 +52,7 @@ def finish_openid() -> BaseResponse:
     sessions.check_attempts()
     audit.act_as(Actor("http", address=request.remote_addr, request=g.request_id))
     try:
-        session, token = finish_sign_in(auth.app_context(), issuer, attempt, request.args)
+        session, token, id_token = finish_sign_in(auth.app_context(), issuer, attempt, request.args)
     except SignInRefused as error:
         sessions.count_failed()
         log.warning("a sign-in with the issuer is refused: %s", error)
@@ -58,7 +62,26 @@ def finish_openid() -> BaseResponse:
         return _without_attempt(_away(attempt.to, error))
     response = Response(status=HTTPStatus.SEE_OTHER, headers={"Location": attempt.to})
     sessions.set_cookie(response, token, session.expires_at)
+    hint = id_token if len(id_token) <= LONGEST_ID_TOKEN else NO_HINT
+    response.set_cookie(ID_TOKEN_COOKIE, hint, expires=session.expires_at, path=SIGN_OUT, secure=True, httponly=True, samesite="Strict")
     return _without_attempt(response)
+
+
+def sign_out_address() -> str | None:
+    """Where the browser's session at the issuer ends; None where it was not begun there, or the issuer is away or has no such address."""
+    hint = request.cookies.get(ID_TOKEN_COOKIE)
+    if not hint or auth.app_context().settings.oidc_issuer is None:
+        return None
+    try:
+        return _issuer().sign_out_address("" if hint == NO_HINT else hint, sessions.SIGN_IN)
+    except IssuerUnavailable as error:
+        log.warning("a session at the issuer is not ended: %s", error)
+        return None
+
+
+def forget_id_token(response: Response) -> None:
+    """Take the issuer's ID token from the browser."""
+    response.delete_cookie(ID_TOKEN_COOKIE, path=SIGN_OUT, secure=True, httponly=True, samesite="Strict")
 
 
 def _issuer() -> Issuer:

@@ -1,4 +1,4 @@
-"""/sign-in and /sign-out."""
+"""/sign-in."""
 
 from __future__ import annotations
 
@@ -39,15 +39,6 @@ def sign_in() -> BaseResponse:
         return sign_in_page(to, HTTPStatus.UNPROCESSABLE_ENTITY, error=str(error))
     response = Response(status=HTTPStatus.SEE_OTHER, headers={"Location": to})
     sessions.set_cookie(response, token, until)
-    return response
-
-
-@blueprint.post("/sign-out")
-def sign_out() -> BaseResponse:
-    """End this session, or all of this key"""
-    sessions.sign_out(everywhere=read_form().get("everywhere") == "yes")
-    response = Response(status=HTTPStatus.SEE_OTHER, headers={"Location": "/sign-in"})
-    sessions.delete_cookie(response)
     return response
 
 

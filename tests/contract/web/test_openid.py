@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+import requests
 
 from service.api.http.sessions import ATTEMPTS, COOKIE
 from service.cache import MemoryCache
 from service.config import Settings, load_settings
 from service.domain.teams import Key
-from service.usecases.openid import KEYS_AGAIN_S, OUTAGE_S, Issuer
+from service.usecases.openid import KEYS_AGAIN_S, KEYS_AGE_S, OUTAGE_S, Issuer
+from service.web.pages.openid import ID_TOKEN_COOKIE, LONGEST_ID_TOKEN
 from tests.contract.doors import House, house
 from tests.contract.web.visitor import HTTPS, Visitor, text_of, words_of
 from tests.support.openid_issuer import CLIENT, SECRET, StandIn, served
@@ -42,6 +45,7 @@ def served_issuer() -> Iterator[StandIn]:
 def issuer(served_issuer: StandIn) -> StandIn:
     """The same as it should be: it knows one of us."""
     served_issuer.claims, served_issuer.sign, served_issuer.is_away = dict(US), served_issuer.signed, False
+    served_issuer.described = {}
     return served_issuer
 
 
@@ -240,6 +244,69 @@ def test_sessions_of_a_person_end(doors: House, visitor: Visitor, issuer: StandI
     monkeypatch.setattr("service.usecases.keys.KEY_CACHE_S", 1e-9)
     assert other.open("/").status_code == 303
     assert sign_in(other, issuer).status_code == 303
+
+
+def sign_out(visitor: Visitor) -> Any:
+    """The answer to the button."""
+    return visitor.send("/sign-out", {"csrf_token": visitor.form_token()})
+
+
+def ends_at(issuer: StandIn) -> dict[str, str]:
+    """What the description of an issuer says where sessions end."""
+    return {"end_session_endpoint": f"{issuer.url}/end_session_endpoint"}
+
+
+def test_signing_out_ends_the_session_at_the_issuer(visitor: Visitor, issuer: StandIn) -> None:
+    """The page leads there with the person's own ID token; the issuer knows whom it signs out, and leads back to the sign-in."""
+    issuer.described = ends_at(issuer)
+    cookie = next(text for text in sign_in(visitor, issuer).headers.getlist("Set-Cookie") if text.startswith(ID_TOKEN_COOKIE))
+    assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/sign-out"} < set(cookie.split("; "))
+    page = sign_out(visitor)
+    assert (page.status_code, "You are signed out of Outlay" in words_of(page)) == (200, True)
+    assert "/sign-out" not in text_of(page)
+    assert visitor.open("/").status_code == 303
+    wait, _, address = page.headers["Refresh"].partition("; url=")
+    assert wait == "0"
+    assert address.startswith(f"{issuer.url}/end_session_endpoint?client_id={CLIENT}&")
+    assert f'href="{escape(address)}"' in text_of(page)
+    ended = requests.get(address, allow_redirects=False, timeout=5)
+    assert (ended.text, ended.headers["Location"]) == ("248289761001", "https://localhost/sign-in")
+
+
+def test_signing_out_again_leads_to_the_issuer_no_more(visitor: Visitor, issuer: StandIn) -> None:
+    """Nor does the session of a key: it was not begun there."""
+    issuer.described = ends_at(issuer)
+    sign_in(visitor, issuer)
+    assert sign_out(visitor).status_code == 200
+    visitor.sign_in("ours")
+    assert sign_out(visitor).headers["Location"] == "/sign-in"
+
+
+def test_an_id_token_too_long_for_a_cookie_is_no_hint(visitor: Visitor, issuer: StandIn) -> None:
+    """The issuer asks whom to sign out."""
+    issuer.described = ends_at(issuer)
+    issuer.claims["groups"] = LONGEST_ID_TOKEN * "x"
+    sign_in(visitor, issuer)
+    address = sign_out(visitor).headers["Refresh"].partition("; url=")[2]
+    assert dict(parse_qsl(urlsplit(address).query)) == {"client_id": CLIENT, "post_logout_redirect_uri": "https://localhost/sign-in"}
+
+
+@pytest.mark.parametrize("endpoint", [None, "http://evil.test/out", "javascript:alert(1)", 5])
+def test_without_an_address_for_it_the_session_ends_here_alone(visitor: Visitor, issuer: StandIn, endpoint: object) -> None:
+    """Also where the address is none that a browser may be led to."""
+    issuer.described = {"end_session_endpoint": endpoint}
+    sign_in(visitor, issuer)
+    assert sign_out(visitor).headers["Location"] == "/sign-in"
+    assert visitor.open("/").status_code == 303
+
+
+def test_one_signs_out_while_the_issuer_is_away(visitor: Visitor, issuer: StandIn, ticks: Ticks) -> None:
+    """The session here ends."""
+    issuer.described = ends_at(issuer)
+    sign_in(visitor, issuer)
+    issuer.is_away, ticks.now_s = True, ticks.now_s + KEYS_AGE_S
+    assert sign_out(visitor).headers["Location"] == "/sign-in"
+    assert visitor.open("/").status_code == 303
 
 
 def test_each_sign_in_is_in_the_audit_trail(doors: House, visitor: Visitor, issuer: StandIn) -> None:
