@@ -1,5 +1,5 @@
 # Two stages: build the environment, then copy it to a slim image that runs as nobody in particular.
-# Pin the base where you build: --build-arg PYTHON_IMAGE=python:3.12-slim@sha256:… (docs/deployment.md says how to find the digest).
+# Pin the base where you build: --build-arg PYTHON_IMAGE=python:3.12-slim@sha256:… (docs/how-to/deployment.md says how to find the digest).
 ARG PYTHON_IMAGE=python:3.12-slim
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build

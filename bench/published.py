@@ -1,4 +1,4 @@
-"""Fills docs/published-program.md: a published program, planned and compared with its report. `python -m bench.published` writes it.
+"""Fills docs/explanation/published-program.md, a published program against its plan: `python -m bench.published` writes it.
 
 Reported: DeepSeek-V3 Technical Report (arXiv 2412.19437v2), table 1: 2,664K H800-hours of pre-training, 119K of context extension, 5K of
 post-training, 2,788K and 5.576M USD at 2 USD an hour; section 1: 180K hours a trillion tokens, without earlier research and ablations.
@@ -25,7 +25,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.resolve import resolve
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "published-program.md"
+PAGE = ROOT / "docs" / "explanation" / "published-program.md"
 REQUEST: dict[str, Any] = json.loads((ROOT / "examples" / "published-deepseek-v3.json").read_text(encoding="utf-8"))
 STAGES = {
     "pre-training": (2_664e3, ("pre-training",)),

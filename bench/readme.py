@@ -16,30 +16,27 @@ from bench.harness import offline_client, offline_settings
 from bench.session import SHOWN_AT, with_session
 
 README = Path(__file__).parents[1] / "README.md"
-TOUR = README.parent / "docs" / "start" / "tour.md"
-TRUST = README.parent / "docs" / "start" / "trust.md"
-ACCURACY = README.parent / "docs" / "accuracy.md"
-REINFORCEMENT = README.parent / "docs" / "reinforcement.md"
-PROGRAMS = README.parent / "docs" / "programs.md"
-SCENARIOS = README.parent / "docs" / "scenarios.md"
-RESULTS = README.parent / "docs" / "results.md"
+DOCS = README.parent / "docs"
+TOUR = DOCS / "start" / "tour.md"
+TRUST = DOCS / "start" / "trust.md"
+ACCURACY = DOCS / "explanation" / "accuracy.md"
+REINFORCEMENT = DOCS / "how-to" / "reinforcement.md"
+PROGRAMS = DOCS / "reference" / "programs.md"
+SCENARIOS = DOCS / "reference" / "scenarios.md"
+RESULTS = DOCS / "reference" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
 TUTORIALS = ("finance", "procurement", "researcher", "tool-developer")
-SESSIONS = tuple(README.parent / "docs" / "tutorials" / f"{name}.md" for name in TUTORIALS)
+SESSIONS = tuple(DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS)
 """Pages whose commands are run one after another against one service."""
+NOT_RUN = tuple(DOCS / "reference" / f"{name}.md" for name in ("audit", "limits", "ownership", "scaling-fit"))
+"""Pages whose commands need what an empty database has not."""
 TRANSCRIPTS = (
     README,
-    TOUR,
-    TOUR.with_name("ranges.md"),
-    *(
-        README.parent / "docs" / f"{name}.md"
-        for name in ("asking", "comparing", "contract-prices", "optimal", "quotes", "serving", "terminal")
-    ),
     *(
         page
-        for page in sorted((README.parent / "docs" / "tutorials").glob("*.md"))
-        if "$ outlay " in page.read_text(encoding="utf-8") and page not in SESSIONS
+        for page in sorted(DOCS.rglob("*.md"))
+        if "```\n$ outlay " in page.read_text(encoding="utf-8") and page not in SESSIONS and page not in NOT_RUN
     ),
 )
 """Pages that show commands with their output, each run on an empty database."""

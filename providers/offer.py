@@ -1,9 +1,9 @@
 """The offer type and the interface of a price provider. Standard library only.
 
-How to write a provider: docs/providers.md. In short: subclass `providers.base.RemoteProvider` (or `Provider` where nothing is called), do
-the I/O in `fetch()` and the parsing in a pure function `parse()`; one `Offer` for each thing that can be bought. A row that cannot be
-parsed goes to `Fetched.rejected`; it never becomes a price of 0 and never drops other rows. Register the provider with one line in
-`providers.registry`, or from another package with an entry point of the group `outlay.providers`; test it with `providers.testing`.
+How to write a provider: docs/reference/providers.md. In short: subclass `providers.base.RemoteProvider` (or `Provider` where nothing
+is called), do the I/O in `fetch()` and the parsing in a pure function `parse()`; one `Offer` for each thing that can be bought. A row that
+cannot be parsed goes to `Fetched.rejected`; it never becomes a price of 0 and never drops other rows. Register the provider with one line
+in `providers.registry`, or from another package with an entry point of the group `outlay.providers`; test it with `providers.testing`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the tree of packages and modules into docs/architecture.md: `python -m tools.document_tree`, part of `make readme`."""
+"""Write the tree of packages and modules into docs/explanation/architecture.md: `python -m tools.document_tree`, part of `make readme`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.readme import put
 
 ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / "docs" / "architecture.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "architecture.md"
 PACKAGES = ("service", "providers", "workers", "outlay_client", "tools", "bench")
 LINE = 120
 

@@ -1,4 +1,4 @@
-"""`python -m bench.accuracy`: one JSON line a data set, and `all`; docs/accuracy.md with its charts, and the pages of docs/accuracy.
+"""`python -m bench.accuracy`: one JSON line a data set, and `all`; docs/explanation/accuracy.md with its charts, and the pages below it.
 
 Errors are of iteration time, relative to the measured one. `median_ape`, `mean_ape`, `p90_ape` and `coverage_80` predict each row with
 parameters fitted without its document, `publication_out_*` without any document of its publication, `in_sample_*` with all.
@@ -21,7 +21,7 @@ from bench.accuracy.score import rows, summaries
 from tools.calibration.cases import read_table
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[1] / "docs"
+DOCS = HERE.parents[1] / "docs" / "explanation"
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     if importlib.util.find_spec("altair") and importlib.util.find_spec("vl_convert"):
         write_report(lines, all_lines)
     else:
-        print("docs/accuracy.md is left as it is: its charts need altair and vl-convert-python", file=sys.stderr)
+        print("docs/explanation/accuracy.md is left as it is: its charts need altair and vl-convert-python", file=sys.stderr)
 
 
 def write_report(lines: Sequence[Line], all_lines: Sequence[Line]) -> None:

@@ -178,7 +178,7 @@ def _rounded(figure: float | np.floating) -> float:  # type: ignore[type-arg]
 
 
 def page() -> str:
-    """docs/accuracy/finetuning.md."""
+    """docs/explanation/accuracy/finetuning.md."""
     groups = [(name, _group(name, some)) for name, some in [*_grouped(rows(), _method), *_grouped(rows(), _document)]]
     speed, memory, fits = _questions()
     in_short = table(

@@ -1,4 +1,4 @@
-"""The charts of docs/accuracy.md, as SVG: no browser, no network, the same bytes for the same rows."""
+"""The charts of docs/explanation/accuracy.md, as SVG: no browser, no network, the same bytes for the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/accuracy.md from the score: the figures and tables that page.md asks for. The same lines and rows give the same text."""
+"""docs/explanation/accuracy.md from the score: the figures and tables that page.md asks for. The same lines and rows give the same text."""
 
 from __future__ import annotations
 

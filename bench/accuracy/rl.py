@@ -112,7 +112,7 @@ def _rounded(figure: float | np.floating) -> float:  # type: ignore[type-arg]
 
 
 def page() -> str:
-    """docs/accuracy/rl.md."""
+    """docs/explanation/accuracy/rl.md."""
     return string.Template(PAGE.read_text(encoding="utf-8")).substitute(
         in_short=_in_short(), rows=_rows_table(), phases=_phases_table(), not_scored=_not_scored()
     )

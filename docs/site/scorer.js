@@ -3,7 +3,7 @@ var Scorer = {
   score: (result) => {
     const page = result[0];
     if (page.startsWith("start/") || page === "reference/glossary") return result[4] + 6;
-    if (/^(decisions|accuracy)\/|^architecture$|^reference\/(http|commands)$/.test(page)) return result[4] - 4;
+    if (/^decisions\/|^explanation\/(accuracy|architecture)|^reference\/(http|commands)$/.test(page)) return result[4] - 4;
     return result[4];
   },
   objNameMatch: 11,

@@ -1,7 +1,7 @@
 """Price sheets and negotiated price books: CSV, JSON or YAML files of the operator, named in OUTLAY_PRICE_FILES.
 
 A sheet is a list of rows; CSV files are sheets. A book is an object with `prices`, a list of such rows, and `discounts`, which come off
-list prices in the order stated; a book that names a team is for that team only. Fields: docs/providers.md.
+list prices in the order stated; a book that names a team is for that team only. Fields: docs/reference/providers.md.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "planning.serving:serving",
         "What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving.",
     ),
-    "slack": ("operations.slack:slack", "Teams that Slack workspaces and channels act for; see docs/slack.md."),
+    "slack": ("operations.slack:slack", "Teams that Slack workspaces and channels act for; see docs/how-to/slack.md."),
     "track": ("tracking:track", "Tracked programs: status, reports, and imports from other tools."),
     "unarchive": (
         "operations.archive:unarchive",

@@ -354,6 +354,6 @@ class ScenarioDetail:
 
     row: Annotated[ScenarioRecord, MERGED]
     request: Annotated[Body, Doc("Request as sent")]
-    result: Annotated[Body | None, Doc("Null until it has succeeded; see docs/scenarios.md")]
+    result: Annotated[Body | None, Doc("Null until it has succeeded; see docs/reference/scenarios.md")]
     target: Annotated[Body | None, HIDDEN] = None
     notify: Annotated[EndNotice | None, Doc("Who is told of its end; null: nobody")] = None

@@ -1,6 +1,6 @@
 """What serving engines reach, weight formats, compression methods and defaults, from `data/serving.toml`.
 
-`docs/serving.md` says how the shares were measured and how well they predict.
+`docs/reference/serving.md` says how the shares were measured and how well they predict.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ IDS = {"team": WORKSPACE, "channel": CHANNEL, "user": USER}
 """Forms of the ids in a request."""
 BUSY = "Too many questions are being answered right now; ask again in a moment."
 FAILED = "Something went wrong here; the log of the service says what."
-NOT_SET_UP = "Slack is not set up here: see OUTLAY_SLACK_SIGNING_SECRET in docs/slack.md."
+NOT_SET_UP = "Slack is not set up here: see OUTLAY_SLACK_SIGNING_SECRET in docs/how-to/slack.md."
 _FORM_BODY = {"required": True, "content": {FORM: {"schema": {"type": "object", "additionalProperties": {"type": "string"}}}}}
 _ACKNOWLEDGED = {"description": "Acknowledged; a message to the person who asked, or nothing: the answer goes to the response URL"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.accuracy import cards
 
-PAGE = Path(__file__).parents[2] / "docs" / "accuracy" / "model-cards.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy" / "model-cards.md"
 
 
 def test_every_parameter_stands_on_one_card() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bench.accuracy import finetuning
 
-PAGE = Path(__file__).parents[2] / "docs" / "accuracy" / "finetuning.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy" / "finetuning.md"
 
 
 @pytest.fixture(scope="module")

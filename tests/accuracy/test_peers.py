@@ -10,7 +10,7 @@ import pytest
 from bench.accuracy import naive, peers
 from bench.accuracy.score import rows, summaries
 
-PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy.md"
 SIMUMAX = next(one for one in peers.document()["predicted"] if one["peer"] == "SimuMax")
 
 

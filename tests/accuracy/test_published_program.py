@@ -1,4 +1,4 @@
-"""docs/published-program.md has the plan of the current engine, and its statements about the causes hold."""
+"""docs/explanation/published-program.md has the plan of the current engine, and its statements about the causes hold."""
 
 from __future__ import annotations
 

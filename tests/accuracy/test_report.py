@@ -174,8 +174,8 @@ def test_slimming_leaves_what_is_read_as_it_is() -> None:
 
 
 def test_the_committed_page_shows_the_recorded_figures() -> None:
-    """docs/accuracy.md and recorded.json are of one score. If not: `make accuracy`, then `python -m bench.accuracy.record`."""
-    text = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    """docs/explanation/accuracy.md and recorded.json are of one score. If not: `make accuracy`, then `python -m bench.accuracy.record`."""
+    text = (ROOT / "docs" / "explanation" / "accuracy.md").read_text(encoding="utf-8")
     recorded = json.loads((ROOT / "bench" / "accuracy" / "recorded.json").read_text(encoding="utf-8"))
     for name, figures in recorded.items():
         if "median_ape" not in figures:
@@ -186,8 +186,8 @@ def test_the_committed_page_shows_the_recorded_figures() -> None:
 
 
 def test_the_committed_page_shows_charts_that_are_there() -> None:
-    """Every file that docs/accuracy.md links to exists."""
-    text = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    """Every file that docs/explanation/accuracy.md links to exists."""
+    text = (ROOT / "docs" / "explanation" / "accuracy.md").read_text(encoding="utf-8")
     linked = [path for path in re.findall(r"\]\(([^)]+)\)", text) if "://" not in path]
     assert linked
-    assert [path for path in linked if not (ROOT / "docs" / path).exists()] == []
+    assert [path for path in linked if not (ROOT / "docs" / "explanation" / path).exists()] == []

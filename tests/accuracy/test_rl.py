@@ -9,7 +9,7 @@ import pytest
 
 from bench.accuracy import rl
 
-PAGE = Path(__file__).parents[2] / "docs" / "accuracy" / "rl.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy" / "rl.md"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from service.engine.scaling.neighbourhood import smaller_model
 from service.engine.scaling.optimum import cheapest_for_loss, lifetime_flops, optimum_for_flops
 from service.presets.scaling.laws import find_law, load_laws, load_mixture_law, repetition_decay
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling-laws.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "scaling-laws.md"
 OPTIMA = 0.05
 EXAMPLES = 0.10
 # Hoffmann et al. 2022 (arXiv 2203.15556), tables 3 and A3, from memory of the paper: parameters, training FLOPs, tokens. Table A3's 175B
@@ -204,5 +204,5 @@ def llama_row(name: str) -> str:
 
 @pytest.mark.parametrize("name", load_laws())
 def test_the_documentation_sets_llama_3_beside_every_law(name: str) -> None:
-    """The table of docs/scaling-laws.md has these figures."""
+    """The table of docs/explanation/scaling-laws.md has these figures."""
     assert llama_row(name) in DOCUMENT.read_text(encoding="utf-8")

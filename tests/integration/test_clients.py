@@ -52,8 +52,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def documented(language: str) -> str:
-    """The example of a language in docs/clients.md."""
-    return (ROOT / "docs" / "clients.md").read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]
+    """The example of a language in docs/how-to/clients.md."""
+    return (ROOT / "docs" / "how-to" / "clients.md").read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]
 
 
 def shown_of(command: str) -> str:

@@ -23,7 +23,7 @@ from tests.support.freezing_proxy import FreezingProxy
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc to look for processes")]
 
 MOST_OF_A_WEB_PROCESS, MOST_OF_A_WORKER_PROCESS = 8, 4
-"""What docs/scaling.md states."""
+"""What docs/explanation/scaling.md states."""
 MEASURED_S = 30.0
 ESTABLISHED = "01"
 SCENARIO = {"kind": "monte_carlo", "base": RUN, "trials": 2_000_000}

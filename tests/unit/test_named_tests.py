@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-RELIABILITY = "docs/reliability.md"
-PAGES = (RELIABILITY, "docs/threat-model.md")
+RELIABILITY = "docs/explanation/reliability.md"
+PAGES = (RELIABILITY, "docs/explanation/threat-model.md")
 NAMED = re.compile(r"`(tests/[\w/]+\.py(?:::[\w:]+)?)`")
 """A test with its file, or a file for all of its tests."""
 ROW = re.compile(r"^\| (?!fault |---)(.+) \|$", re.MULTILINE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/threat-model.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/threat-model.md").read_text(encoding="utf-8")
 RISKS = 10
 
 

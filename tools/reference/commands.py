@@ -13,7 +13,7 @@ from tools.reference.tables import table
 HEAD = """# Commands
 
 What `outlay` does in a shell, with every option. `outlay COMMAND --help` says the same. With `--server URL`, or `OUTLAY_SERVER`, most
-commands ask a running service in place of this machine ([the terminal](../terminal.md)).
+commands ask a running service in place of this machine ([the terminal](../how-to/terminal.md)).
 
 """
 

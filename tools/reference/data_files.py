@@ -28,14 +28,14 @@ SNAPSHOT = """
 ## Prices that ship with a release
 
 `providers/data/snapshot.csv` holds {rows} prices of {providers} providers. Live prices take precedence
-([price providers](../providers.md)).
+([price providers](providers.md)).
 
 """
 MEASUREMENTS = """
 ## Measurements
 
 In `tools/calibration/data`: published figures, to which the throughput model is fitted and with which it is compared
-([accuracy](../accuracy.md)).
+([accuracy](../explanation/accuracy.md)).
 
 """
 DATE = re.compile(r"\b(20[12]\d-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)\b")

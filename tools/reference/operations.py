@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[2]
 HEAD = """# HTTP interface
 
 Every address with what it takes and an example. `openapi.yaml` has each field with its type, unit and bounds; a running service shows it at
-`/docs`, where requests can be tried. Python and TypeScript have typed clients ([clients](../clients.md)).
+`/docs`, where requests can be tried. Python and TypeScript have typed clients ([clients](../how-to/clients.md)).
 
 Requests and answers are JSON. Once API keys exist, a request needs one: `Authorization: Bearer KEY`. Errors are `application/problem+json`
 with a JSON pointer to each field at fault. An `Idempotency-Key` makes a repeated `POST` count once. Lists have pages: `next_cursor` of an
 answer is the `cursor` of the next request. Numbers may be written `"7B"` or `"2T"`. Every answer with money in it names its
 `price_snapshot` and `engine_version`; `"price": {"snapshot": …}` repeats it against the same prices. Pages for people are on
-[a page of their own](../pages.md).
+[a page of their own](pages.md).
 
 """
 MOST_CHARACTERS = 1_400

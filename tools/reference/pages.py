@@ -22,15 +22,15 @@ def settings_page() -> str:
         "# Settings\n\nThe service reads these variables when it starts. None is required; `outlay doctor` says what is wrong.\n\n"
         + settings_table()
         + "\nWith `OUTLAY_REDIS_URL` and `OUTLAY_DATABASE_URL` set, the same code uses Redis and PostgreSQL"
-        " ([running in production](../deployment.md)).\nTeams' budgets are explained under [limits](../limits.md), price files under"
-        " [price providers](../providers.md).\n"
+        " ([running in production](../how-to/deployment.md)).\nTeams' budgets are explained under [limits](limits.md), price files under"
+        " [price providers](providers.md).\n"
     )
 
 
 def metrics_page() -> str:
     """All metrics, by where they come from."""
     return (
-        "# Metrics\n\nWhat `GET /metrics` shows to Prometheus. Dashboards and alerts: [watching the service](../observability.md).\n\n"
+        "# Metrics\n\nWhat `GET /metrics` shows to Prometheus. Dashboards and alerts: [watching the service](observability.md).\n\n"
         "## Counted by processes\n\nSummed over those of a machine; counters go on when a process is replaced.\n\n"
         + metrics_table(COUNTED)
         + "\n## Read of the machine, the database and the price sources\n\n"
@@ -45,8 +45,8 @@ def events_page() -> str:
     types = ((f"`{name}`", _names(of.required) or _any(of.any_of), _names(of.takes)) for name, of in EVENT_FIELDS.items())
     fields = ((f"`{name}`", str(field.metadata.get("description", ""))) for name, field in EventSchema().fields.items())
     return (
-        "# Events\n\nWhat a tracked run may report to `POST /v1/track/runs/{run_id}/events`; examples: [tracking](../tracking.md),"
-        " [the client for training scripts](../tracking-client.md).\nEvery event has `id`, `type` and `at`.\n\n"
+        "# Events\n\nWhat a tracked run may report to `POST /v1/track/runs/{run_id}/events`; examples: [tracking](tracking.md),"
+        " [the client for training scripts](tracking-client.md).\nEvery event has `id`, `type` and `at`.\n\n"
         + table(("type", "needs", "takes"), types)
         + "\n## Fields\n\n"
         + table(("field", "meaning"), fields)

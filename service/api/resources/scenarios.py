@@ -97,7 +97,7 @@ def start_scenario(request: Body) -> Response:
 
     The scenario is stored and readable when this answers, whether or not a worker is alive. The same request with the same seed has the
     same result on any number of workers. `notify.url` is called when it has ended
-    (docs/scenarios.md). A team has at most 100 open scenarios, and 1e10 evaluations in them (429 beyond).
+    (docs/reference/scenarios.md). A team has at most 100 open scenarios, and 1e10 evaluations in them (429 beyond).
     """
     notify = usecase.webhook_of(app_context(), request.get("notify"))
     shown = partial(submitted_body, notify=notify)

@@ -14,7 +14,7 @@ from service.cli.terminal.server import here_only
 def migrate(revision: str | None) -> None:
     """Create the database or migrate it to this release; with --to, to the schema of an older release.
 
-    Going back drops what the older schema cannot hold, which a warning names: make a backup first. docs/upgrading.md has the steps.
+    Going back drops what the older schema cannot hold, which a warning names: make a backup first. docs/how-to/upgrade.md has the steps.
     """
     from service.usecases import migration
 

@@ -1,4 +1,4 @@
-"""Alert rules of tracked programs: conditions, targets, findings and what changes between evaluations. Meanings: docs/alerts.md."""
+"""Alert rules of tracked programs: conditions, targets, findings and what changes between evaluations. See docs/reference/alerts.md."""
 
 from __future__ import annotations
 

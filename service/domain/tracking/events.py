@@ -1,4 +1,4 @@
-"""Events of tracked runs, and the baselines they are compared with. Definitions: docs/tracking.md."""
+"""Events of tracked runs, and the baselines they are compared with. Definitions: docs/reference/tracking.md."""
 
 from __future__ import annotations
 

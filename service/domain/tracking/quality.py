@@ -1,4 +1,4 @@
-"""Quality of tracked runs: evaluation metrics with their noise, drops, the way back, and guardrails. Definitions: docs/tracking.md."""
+"""Quality of tracked runs: evaluation metrics with their noise, drops, the way back, and guardrails; docs/reference/tracking.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GoingBack:
 
 @dataclass(frozen=True, slots=True)
 class MetricQuality:
-    """A metric of a run on the surviving line. `regressed`: a drop beyond chance, by a sequential test (docs/tracking.md)."""
+    """A metric of a run on the surviving line. `regressed`: a drop beyond chance, by a sequential test (docs/reference/tracking.md)."""
 
     run: Annotated[str, Doc("Name of the run")]
     metric: Annotated[str, Doc("Name of the metric")]

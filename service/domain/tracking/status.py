@@ -1,6 +1,6 @@
 """Status of a tracked program: spend, earned value, forecast, drift, failures, gate. The names are the contract's.
 
-An unknown figure is None, never 0, and an `UnknownFigure` gives the reason. Definitions: docs/tracking.md.
+An unknown figure is None, never 0, and an `UnknownFigure` gives the reason. Definitions: docs/reference/tracking.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A program's budget, rolled up from estimated runs: tiers, overheads, lines, envelope, reserves and gates.
 
-Money is exact in cents: every amount is rounded once, and totals are sums. Formulas and definitions: docs/programs.md.
+Money is exact in cents: every amount is rounded once, and totals are sums. Formulas and definitions: docs/reference/programs.md.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ MAX_WORK = 40_000_000
 TRIALS_OF_FLIPS, ROWS_OF_MIXES = 3_000, 12
 # Below it nothing is demanded.
 LEAST_HOURS = 1.0
-UNCERTAINTY = "of the demand, list prices and costs of owned fleets, drawn independently, fleets alike: docs/ownership.md"
+UNCERTAINTY = "of the demand, list prices and costs of owned fleets, drawn independently, fleets alike: docs/reference/ownership.md"
 
 
 def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:

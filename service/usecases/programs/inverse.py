@@ -1,6 +1,6 @@
 """The most that a budget, a machine and a deadline leave room for: runs, sweep points, tokens a sequence, or refreshes.
 
-Every value that is tried is estimated as a whole; the search is `last_true`. Definitions: docs/inverse.md.
+Every value that is tried is estimated as a whole; the search is `last_true`. Definitions: docs/how-to/inverse.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plan of a training program: budget, schedule, data and spend choices. Definitions: docs/programs.md and docs/schedules.md."""
+"""The plan of a training program: budget, schedule, data and spend choices; docs/reference/programs.md and schedules.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several programs on shared accelerators: each alone and beside the others, in one calendar. Definitions: docs/portfolio.md."""
+"""Several programs on shared accelerators: each alone and beside the others, in one calendar. Definitions: docs/how-to/portfolio.md."""
 
 from __future__ import annotations
 

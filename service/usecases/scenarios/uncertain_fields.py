@@ -33,7 +33,8 @@ MOST_SLOTS = 100_000
 PRICE = "price.usd_per_accelerator_hour"
 PRICE_FILTERS = ("provider", "region", "pricing")
 MODEL_ASSUMPTIONS = {
-    "trials.failures": "exponential, each repeats work since the last checkpoint; the interval stays as planned (docs/scenarios.md)",
+    "trials.failures": "exponential, each repeats work since the last checkpoint; the interval stays as planned"
+    " (docs/reference/scenarios.md)",
     "trials.calendar": "hours, finish and deadline_probability are of a program whose gates are all passed; cost_usd and"
     " accelerator_hours end at a gate that is not",
     "trials.contingency": "not spent: what it is held for is drawn",

@@ -1,4 +1,4 @@
-"""Baselines of programs and runs: taken from a program's plan (docs/programs.md) or stated by the caller."""
+"""Baselines of programs and runs: taken from a program's plan (docs/reference/programs.md) or stated by the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/programs.md is up to date: its example's answer, the request's fields and their defaults."""
+"""docs/reference/programs.md is up to date: its example's answer, the request's fields and their defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.presets.scaling.laws import default_law
 from service.schemas.programs.request import ProgramRequestSchema
 from service.usecases.programs.tokens import DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION
 
-TEXT = (Path(__file__).parents[3] / "docs" / "programs.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "programs.md").read_text(encoding="utf-8")
 TABLE = TEXT.split("| in | fields")[1].split("\n\n")[0].splitlines()[2:]
 ROWS = {row.strip("| ").split(" | ")[0]: row.strip("| ").split(" | ")[1] for row in TABLE}
 FIELD = re.compile(r"`(\w+)`(?: \(([^)]*)\))?")

@@ -46,7 +46,7 @@ def test_the_contract_s_names_are_there(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("law", "params", "tokens"),
     [
-        ("besiroglu", 72.2e9, 1.33e12),  # docs/scaling-laws.md: Chinchilla's 70B on 1.4e12 tokens
+        ("besiroglu", 72.2e9, 1.33e12),  # docs/explanation/scaling-laws.md: Chinchilla's 70B on 1.4e12 tokens
         ("hoffmann-1", 67.0e9, 1.5e12),  # Hoffmann et al. 2022, table 3
         ("hoffmann-2", 63.0e9, 1.5e12),
         ("hoffmann-3", 40.0e9, 2.4e12),  # table A3: 40B

@@ -1,4 +1,4 @@
-"""docs/tracking.md says what is: its example is answered as it shows, its table of events is the domain's, its rates are the rules'."""
+"""docs/reference/tracking.md says what is: its example's answer, its table of events, its rates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.formats.documents.render import REPORT_FORMATS
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.report import SHOWN
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "tracking.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "reference" / "tracking.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(http|json)\n(.*?)```", re.DOTALL)
 RUNNING_WORDS = "the running fields"
 

@@ -243,7 +243,7 @@ def document(alone: FlaskClient, planned: Body) -> Callable[[str], bytes]:
 
 @pytest.fixture(scope="module")
 def example(alone: FlaskClient) -> Body:
-    """The report of the example, sent as docs/tracking.md says."""
+    """The report of the example, sent as docs/reference/tracking.md says."""
     story = json.loads(STORY.read_text(encoding="utf-8"))
     plan = json.loads((STORY.parent / story["plan"]).read_text(encoding="utf-8"))
     program = made(alone, "/v1/track/programs", {**story["program"], "plan": plan})["id"]

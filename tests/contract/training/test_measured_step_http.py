@@ -160,8 +160,8 @@ def test_an_optimum_takes_no_step_of_one_model(client: FlaskClient) -> None:
 
 
 def test_the_page_shows_what_is_answered(client: FlaskClient) -> None:
-    """docs/calibration.md: its request is answered about as it says; each fit of the model moves the figures a little."""
-    page = (Path(__file__).parents[3] / "docs" / "calibration.md").read_text(encoding="utf-8")
+    """docs/explanation/calibration.md: its request is answered about as it says; each fit of the model moves the figures a little."""
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "calibration.md").read_text(encoding="utf-8")
     request, throughput, assumption = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL)[:3])
     answer = client.post("/v1/estimate", json=request).get_json()
     assert answer["throughput"]["source"] == throughput["source"]

@@ -18,7 +18,7 @@ from service.domain.metrics import METRICS
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = DEPLOY / "prometheus" / "rules.yaml"
 DASHBOARDS = sorted((DEPLOY / "grafana").glob("*.json"))
-DOCS = DEPLOY.parent / "docs" / "observability.md"
+DOCS = DEPLOY.parent / "docs" / "reference" / "observability.md"
 PROMETHEUS_OWN = {"up": {"job", "instance"}}
 ADDED = {"instance", "job", "le", "alertname"}
 """Labels that Prometheus or a histogram adds."""

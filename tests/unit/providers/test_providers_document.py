@@ -1,4 +1,4 @@
-"""docs/providers.md says what is: its table of providers, its price files and its example package."""
+"""docs/reference/providers.md says what is: its table of providers, its price files and its example package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from service.presets.hardware.accelerators import canonical_accelerator
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "outlay-nimbus"
-TEXT = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "reference" / "providers.md").read_text(encoding="utf-8")
 ROWS = {
     cells[0].strip("`"): cells[1:] for line in TEXT.splitlines() if len(cells := line.strip("| ").split(" | ")) == 6 and "`" in cells[0]
 }
