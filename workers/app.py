@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging.config
 import os
 import tempfile
+import warnings
 
 from celery import signals
+from celery.exceptions import CPendingDeprecationWarning
 
 from service.config import load_settings, secrets_of
 from service.job_kinds import JOB_KINDS
 from service.queue import celery_app
 from service.runtime import logs, metrics, process_guard, traces
 from service.runtime.memory_files import memory_dir
-from workers import shutdown, tasks
+from workers import outages, shutdown, tasks
 
-NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+CONSUMER_LOGGER = "celery.worker.consumer.consumer"
+NOISY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace", CONSUMER_LOGGER)
 """Celery's loggers with several lines for every sweep; silent at level `info`, not at `debug`."""
 
 PERIODIC_TASKS = {
@@ -36,6 +39,7 @@ CLOCK_DIFFERENCE_S = 300
 """How far the clocks of two hosts may differ before one throws the other's periodic tasks away [s]."""
 app = celery_app(settings)
 tasks.register(app)
+app.conf.beat_scheduler = outages.Scheduler
 app.conf.beat_schedule_filename = str(settings.data_dir / "beat-schedule")
 app.conf.beat_schedule = {
     # A task that found no free process for long is not worth running: the next one is on its way. Both hosts' clocks decide when that is.
@@ -47,6 +51,7 @@ app.conf.beat_schedule = {
 def _set_up_logging(**_signal: object) -> None:
     logging.config.dictConfig(logs.config(settings.log_level.upper()))
     logs.hide(secrets_of(settings, os.environ))
+    logging.getLogger(CONSUMER_LOGGER).addFilter(outages.is_no_repeat)
     if settings.log_level == "info":
         for name in NOISY_LOGGERS:
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -72,11 +77,17 @@ def _start_worker(**_signal: object) -> None:
     metrics.serve(settings.host, settings.worker_metrics_port)
 
 
+def _silence_notice(**_signal: object) -> None:
+    """Celery has just asked for it: at each loss of the broker a notice about a setting, which ours sets on purpose."""
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
+
+
 def _start_beat(**_signal: object) -> None:
     process_guard.follow_parent()
 
 
 signals.setup_logging.connect(_set_up_logging)
+signals.celeryd_after_setup.connect(_silence_notice)
 signals.worker_init.connect(_start_worker)
 signals.worker_process_init.connect(_start_process)
 signals.beat_embedded_init.connect(_start_beat)

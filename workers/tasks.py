@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from service.usecases.scenarios.worker import maintain_scenarios
 from service.usecases.tracking.alerts import evaluate_due
 from service.usecases.tracking.import_jobs import forget_imports, import_in_turn
 from service.usecases.tracking.projection import project_all
+from workers.outages import without_database_errors
 from workers.shutdown import stopping
 
 if TYPE_CHECKING:
@@ -74,15 +76,19 @@ def register(app: Celery) -> None:
             maintain_scenarios(context())
             context().store.drop_import_files()
 
-    app.task(_run, name=RUN_JOB, bind=True)
-    app.task(_refresh, name=REFRESH)
-    app.task(_fold, name=FOLD)
-    app.task(_forget, name=FORGET)
-    app.task(_prune, name=PRUNE)
-    app.task(_judge, name=JUDGE)
-    app.task(_deliver, name=DELIVER)
-    app.task(_figures, name=FIGURES)
-    app.task(sweep_once, name=SWEEP)
+    app.task(without_database_errors(_run), name=RUN_JOB, bind=True)
+    periodic: dict[str, Callable[[], None]] = {
+        SWEEP: sweep_once,
+        REFRESH: _refresh,
+        FOLD: _fold,
+        FORGET: _forget,
+        PRUNE: _prune,
+        JUDGE: _judge,
+        DELIVER: _deliver,
+        FIGURES: _figures,
+    }
+    for name, task in periodic.items():
+        app.task(without_database_errors(task), name=name)
 
 
 def _run(task: Task, job_id: str) -> None:

@@ -280,6 +280,7 @@ def test_a_broker_that_forgets_costs_time_alone(
         workers.go()
         assert {workers.digest(each) for each in (row, *queued)} == {expected}
         figure(f"redis_{how}_to_21_results", time.monotonic() - hurt, "s", context)
+        assert "Traceback" not in (tmp_path / "worker.log").read_text()
     context.store.close()
 
 
