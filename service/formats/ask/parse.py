@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
+from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
@@ -44,7 +45,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     sentence = Sentence(written, tokens)
     if not tokens:
         return None
-    pieces, ranges = join_ranges(sentence, read_pieces(tokens, vocabulary, today))
+    read = read_pieces(tokens, vocabulary, today)
+    pieces, ranges = join_ranges(sentence, read)
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(
         sentence, with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
@@ -86,6 +88,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
     notes += figure_notes(sentence, pieces, kind)
+    draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
     return _reading(kind, request, said, draft.doubts, notes)
 
 
