@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ChannelError, OperationalError
 from redis.exceptions import RedisError
 
 from service.domain.errors import SecretsUnavailable, StoreFull, StoreReadOnly, StoreUnavailable
@@ -58,7 +58,7 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as error:
-            if not isinstance(error.__context__, OperationalError | RedisError | OSError):
+            if not isinstance(error.__context__, ChannelError | OperationalError | RedisError | OSError):
                 log.exception("periodic task %s was not sent", entry.name)
             elif is_new(BROKER):
                 log.error("the message broker cannot be reached; periodic tasks wait, without further lines: %s", error.__context__)  # noqa: TRY400

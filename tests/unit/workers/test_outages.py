@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
-from dataclasses import replace
+import shutil
 from datetime import timedelta
 
 import pytest
@@ -84,9 +84,10 @@ def test_all_processes_of_a_worker_share_the_line() -> None:
     assert not outages.is_new(outages.BROKER)
 
 
-def test_a_broker_that_is_away_is_one_line_of_the_clock(settings: Settings, free_port: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broker_that_is_away_is_one_line_of_the_clock(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     """Whichever of its tasks were due; the worker's own attempts to connect add none."""
-    app = celery_app(replace(settings, redis_url=f"redis://127.0.0.1:{free_port}/0"))
+    app = celery_app(settings)
+    shutil.rmtree(settings.data_dir / "queue")
     scheduler = outages.Scheduler(app, lazy=True)
     for name in ("sweep", "fold", "sweep"):
         scheduler.apply_entry(ScheduleEntry(name, f"outlay.{name}", schedule=timedelta(seconds=2), app=app))
