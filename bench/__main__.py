@@ -20,6 +20,7 @@ from bench.harness import (
     CLIENTS,
     REPEATS,
     ROOT,
+    SERVICE,
     loaded,
     median_s,
     offline_client,
@@ -89,8 +90,8 @@ def main() -> None:
         environment = {**os.environ, "OUTLAY_DATA_DIR": str(Path(folder) / "data"), "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning"}
         flask = measure("bench.servers:bare_flask()", "/echo", environment)
         smorest = measure("bench.servers:smorest_echo()", "/echo", environment)
-        estimate = measure("service:create_app()", "/v1/estimate", environment)
-        cold = measure("service:create_app()", "/v1/estimate", environment, vary=True)
+        estimate = measure(SERVICE, "/v1/estimate", environment)
+        cold = measure(SERVICE, "/v1/estimate", environment, vary=True)
         searched = {name: measure_search(preset, count, environment) for name, (preset, count) in COMMON.items()}
         compare(environment)
     for name, baseline in (("bare_flask_echo", flask), ("flask_smorest_echo", smorest)):
@@ -129,7 +130,7 @@ def measure(app: str, path: str, environment: dict[str, str], *, vary: bool = Fa
 def measure_search(preset: str, count: int, environment: dict[str, str]) -> dict[str, float]:
     """The same of estimates of one size that the service has not seen before, from one client."""
     request = EXAMPLE | {"model": {"preset": preset}, "hardware": {"accelerator": "H100", "count": count}}
-    return loaded("service:create_app()", "/v1/estimate", environment, [varied(request)])
+    return loaded(SERVICE, "/v1/estimate", environment, [varied(request)])
 
 
 def varied(request: dict[str, Any]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench.harness import ROOT, gunicorn, report, timed
+from bench.harness import ROOT, SERVICE, gunicorn, report, timed
 
 RUN = ("--model", "llama-2-7b", "--tokens", "1T", "--accelerator", "H100", "--count", "256")
 TIMES = 5
@@ -21,7 +21,7 @@ def command_line() -> None:
         report("outlay_help", _median_s(environment, "--help"), "s")
         report("outlay_models", _median_s(environment, "models"), "s")
         report("outlay_estimate", _median_s(environment, "estimate", *RUN), "s, without a database")
-        with gunicorn("service:create_app()", environment, 1) as (_, port):
+        with gunicorn(SERVICE, environment, 1) as (_, port):
             server = ("--server", f"http://127.0.0.1:{port}")
             report("outlay_estimate_of_a_server", _median_s(environment, "estimate", *RUN, *server), "s")
 

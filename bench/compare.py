@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from bench.harness import loaded, median_s, offline_client, offline_context, post_cpu_s, report
+from bench.harness import SERVICE, loaded, median_s, offline_client, offline_context, post_cpu_s, report
 from providers.offer import Offer
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def compare(environment: dict[str, str]) -> None:
         "compare_never_asked_before": varied("training", "input_tokens_per_s_per_node", 10**11),
     }
     for name, bodies in served.items():
-        result = loaded("service:create_app()", "/v1/compare", environment, [bodies], workers=1)
+        result = loaded(SERVICE, "/v1/compare", environment, [bodies], workers=1)
         report(f"{name}.p50_ms", result["p50_ms"], "ms, one worker, one client")
         report(f"{name}.p99_ms", result["p99_ms"], "ms")
         report(f"{name}.cpu_ms", result["cpu_ms"], "ms")

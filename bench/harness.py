@@ -28,6 +28,7 @@ T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 WORKERS, CLIENTS, WARM_S, MEASURED_S = 2, 4, 1.0, 5.0
 REPEATS = 15
+SERVICE = "service:create_app()"
 
 
 def report(name: str, value: float, unit: str, versus: str | None = None, reference: float | None = None) -> None:
@@ -108,10 +109,16 @@ def loaded(app: str, path: str, environment: dict[str, str], clients: list[Itera
 
 @contextmanager
 def gunicorn(app: str, environment: dict[str, str], workers: int) -> Iterator[tuple[int, int]]:
-    """A gunicorn on a free port; its pid and port."""
+    """A gunicorn on a free port; its pid and port.
+
+    The service has its own configuration, on a migrated database, but keeps its workers; other applications have gunicorn's own threads.
+    """
+    if app == SERVICE:
+        _migrate(environment)
     port = find_free_port()
-    command = [sys.executable, "-m", "gunicorn", app, "--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--worker-class", "gthread"]
-    command += ["--threads", "4", "--log-level", "warning", "--no-control-socket"]
+    plain = ["--worker-class", "gthread", "--threads", "4", "--log-level", "warning", "--no-control-socket"]
+    how = ["--config", "python:service.runtime.gunicorn_conf", "--max-requests", "0"] if app == SERVICE else plain
+    command = [sys.executable, "-m", "gunicorn", app, "--bind", f"127.0.0.1:{port}", "--workers", str(workers), *how]
     process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         wait_until_answering(port, process)
@@ -119,6 +126,16 @@ def gunicorn(app: str, environment: dict[str, str], workers: int) -> Iterator[tu
     finally:
         process.terminate()
         process.wait(30)
+
+
+def _migrate(environment: dict[str, str]) -> None:
+    from service.config import load_settings
+    from service.store import Store
+
+    settings = load_settings(environment)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    with closing(Store(settings.database_url)) as store:
+        store.migrate()
 
 
 def wait_until_answering(port: int, process: subprocess.Popen[bytes], path: str = "/healthz") -> None:

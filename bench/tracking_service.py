@@ -17,7 +17,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from bench.harness import CLIENTS, MEASURED_S, WARM_S, WORKERS, cpu_s, gunicorn, load, report, request_s, timed
+from bench.harness import CLIENTS, MEASURED_S, SERVICE, WARM_S, WORKERS, cpu_s, gunicorn, load, report, request_s, timed
 from service.config import load_settings
 from service.container import build_context
 from service.domain.teams import DEFAULT_TEAM
@@ -87,7 +87,7 @@ def _new_runs(store: Store) -> list[RunRecord]:
 
 
 def _served(environment: dict[str, str], runs: Sequence[RunRecord], size: int) -> dict[str, float]:
-    with gunicorn("service:create_app()", environment, WORKERS) as (pid, port), ThreadPoolExecutor(len(runs)) as pool:
+    with gunicorn(SERVICE, environment, WORKERS) as (pid, port), ThreadPoolExecutor(len(runs)) as pool:
 
         def send(seconds: float) -> list[float]:
             bodies = [_bodies(size) for _ in runs]
@@ -180,7 +180,7 @@ def _large_program() -> None:
         environment = {**os.environ, "OUTLAY_DATA_DIR": folder, "OUTLAY_OFFLINE": "1", "OUTLAY_LOG_LEVEL": "warning"}
         spent_s, program = timed(lambda: _fill(environment), time.process_time)
         report("track_million_events_kept_and_folded.cpu_s", spent_s, "s")
-        with gunicorn("service:create_app()", environment, 1) as (pid, port):
+        with gunicorn(SERVICE, environment, 1) as (pid, port):
             for _ in range(5):
                 _status_s(port, program)
             before = cpu_s(pid)
