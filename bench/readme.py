@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-import shlex
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from bench.harness import offline_client, offline_settings
-from bench.session import SHOWN_AT, with_session
+from bench.harness import offline_client
+from bench.session import BLOCK, SHOWN_AT, Followed, follow, session
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
@@ -26,20 +23,16 @@ SCENARIOS = DOCS / "reference" / "scenarios.md"
 RESULTS = DOCS / "reference" / "results.md"
 NEVER_THE_SAME = ("id", "url", "sha256", "engine_version")
 """Fields of a kept result that differ each time it is made, or with every release."""
-TUTORIALS = ("finance", "procurement", "researcher", "tool-developer")
-SESSIONS = tuple(DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS)
-"""Pages whose commands are run one after another against one service."""
-NOT_RUN = tuple(DOCS / "reference" / f"{name}.md" for name in ("audit", "limits", "ownership", "scaling-fit"))
-"""Pages whose commands need what an empty database has not."""
-TRANSCRIPTS = (
-    README,
-    *(
-        page
-        for page in sorted(DOCS.rglob("*.md"))
-        if "```\n$ outlay " in page.read_text(encoding="utf-8") and page not in SESSIONS and page not in NOT_RUN
-    ),
+NOT_FOLLOWED = ("audit", "limits", "observability", "scaling-fit")
+"""Pages whose commands need what a clone does not have: a past, a service elsewhere, a file of the reader's."""
+FOLLOWED = tuple(
+    page
+    for page in (README, *sorted(DOCS.rglob("*.md")))
+    if page.stem not in NOT_FOLLOWED and BLOCK.search(page.read_text(encoding="utf-8"))
 )
-"""Pages that show commands with their output, each run on an empty database."""
+"""Pages that show commands with their output."""
+AT_THE_TIME_OF_DAY = ("operator", "slack-administrator")
+"""Pages that need the real time: keys are listed by it, requests are signed at it."""
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
     "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
@@ -56,9 +49,6 @@ ASKED = {
     "accelerator-hours of whole runs, goal alone": "the accelerator-hours of a whole run",
 }
 """By what the page on accuracy calls it what a reader asks for."""
-
-SHOWN_EXITS = (0, 2)
-"""Exit codes of commands that documents show: answered, and asked back."""
 
 
 def filled(text: str) -> str:
@@ -102,37 +92,19 @@ def with_files(text: str) -> str:
     return text
 
 
-def with_transcripts(text: str) -> str:
-    """The page with the real output of every command that it shows as `$ outlay …`."""
-    return re.sub(r"(```\n\$ outlay ([^\n]+)\n).*?(```)", lambda found: found[1] + output_of(found[2]) + found[3], text, flags=re.DOTALL)
-
-
-def output_of(command: str) -> str:
-    """What a command prints with the shipped prices, up to their name."""
-    shown = itertools.takewhile(lambda line: not line.startswith("prices"), printed_by(shlex.split(command)).splitlines())
-    return "".join(f"{line.rstrip()}\n" for line in shown) + "…\n"
-
-
-def printed_by(arguments: list[str]) -> str:
-    """Output of `outlay` with the shipped prices on the day that documents are of. Raises ValueError where it prints none, or fails."""
-    from click.testing import CliRunner
-
-    from service.cli import main
-
-    with tempfile.TemporaryDirectory() as folder, patch("service.container.utc_now", lambda: SHOWN_AT):
-        ran = CliRunner().invoke(main, arguments, env=offline_settings(folder))
-    if ran.exit_code not in SHOWN_EXITS or not ran.stdout:
-        raise ValueError(f"outlay {' '.join(arguments)}: {ran.output}")
-    return ran.stdout
+def followed(page: Path) -> Followed:
+    """A page of FOLLOWED as its reader would see it."""
+    now = None if page.stem in AT_THE_TIME_OF_DAY else SHOWN_AT
+    return follow(with_files(page.read_text(encoding="utf-8")), now)
 
 
 def with_trials(text: str) -> str:
     """The page on scenarios with the part of the result that it shows of its first request."""
     request, part = (text.split("```json\n")[place].split("```", maxsplit=1)[0] for place in (1, 2))
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "scenario.json"
-        file.write_text(request, encoding="utf-8")
-        result = json.loads(printed_by(["scenario", "run", str(file), "--json"]))["result"]
+    with session() as reader:
+        (reader.clone / "scenario.json").write_text(request, encoding="utf-8")
+        printed, _ = reader.run("outlay scenario run scenario.json --json")
+    result = json.loads(printed[printed.index("{") :])["result"]
     return text.replace(part, indented(same_part(result, json.loads(part))))
 
 
@@ -240,7 +212,8 @@ if __name__ == "__main__":
     PROGRAMS.write_text(with_plan(PROGRAMS.read_text(encoding="utf-8")), encoding="utf-8")
     SCENARIOS.write_text(with_trials(SCENARIOS.read_text(encoding="utf-8")), encoding="utf-8")
     RESULTS.write_text(with_result(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
-    for page in TRANSCRIPTS:
-        page.write_text(with_transcripts(page.read_text(encoding="utf-8")), encoding="utf-8")
-    for page in SESSIONS:
-        page.write_text(with_session(with_files(page.read_text(encoding="utf-8"))), encoding="utf-8")
+    for page in FOLLOWED:
+        found = followed(page)
+        page.write_text(found.text, encoding="utf-8")
+        if found.unsaid:
+            print(f"{page.relative_to(README.parent)}: no command prints", *found.unsaid, sep="\n")

@@ -56,21 +56,21 @@ class Receiver(BaseHTTPRequestHandler):
 
 def main(server: str, channel: str, words: str) -> None:
     """Send one command and wait for its card."""
-    receiver = HTTPServer(("127.0.0.1", 0), Receiver)
-    receiver.timeout = PATIENCE_S
-    url = f"http://127.0.0.1:{receiver.server_port}/card"
-    form = {"team_id": WORKSPACE, "channel_id": channel, "user_id": USER, "command": "/outlay", "text": words, "response_url": url}
-    body = urlencode(form).encode()
-    try:
-        with urlopen(Request(f"{server}/slack/commands", body, signed(body, os.environ["OUTLAY_SLACK_SIGNING_SECRET"]))) as answer:
-            at_once = answer.read()
-    except HTTPError as error:
-        print(error.code, json.load(error)["detail"])
-        return
-    if at_once:
-        print("\n".join(lines(json.loads(at_once))))
-    else:
-        receiver.handle_request()
+    with HTTPServer(("127.0.0.1", 0), Receiver) as receiver:
+        receiver.timeout = PATIENCE_S
+        url = f"http://127.0.0.1:{receiver.server_port}/card"
+        form = {"team_id": WORKSPACE, "channel_id": channel, "user_id": USER, "command": "/outlay", "text": words, "response_url": url}
+        body = urlencode(form).encode()
+        try:
+            with urlopen(Request(f"{server}/slack/commands", body, signed(body, os.environ["OUTLAY_SLACK_SIGNING_SECRET"]))) as answer:
+                at_once = answer.read()
+        except HTTPError as error:
+            print(error.code, json.load(error)["detail"])
+            return
+        if at_once:
+            print("\n".join(lines(json.loads(at_once))))
+        else:
+            receiver.handle_request()
 
 
 if __name__ == "__main__":

@@ -12,31 +12,28 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.harness import offline_client
 from bench.readme import (
+    FOLLOWED,
     REINFORCEMENT,
     RESULTS,
     SCENARIOS,
-    SESSIONS,
     TOUR,
-    TRANSCRIPTS,
     TRUST,
     filled,
-    output_of,
+    followed,
     put,
     with_accuracy,
-    with_files,
     with_phases,
     with_result,
-    with_session,
-    with_transcripts,
     with_trials,
 )
+from bench.session import follow, is_shown, session
 from providers import registry
 from service.cli import COMMANDS, main
-from tools import document_tree, pictures
+from tools import document_tree
 
 ROOT = Path(__file__).parents[2]
+TUTORIALS = [page for page in FOLLOWED if page.parent.name == "tutorials"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Pieced together, so that this file does not hold what it looks for.
 REGISTRIES = re.compile("|".join(("py" + r"pi\.org", "python" + r"hosted\.org", "registry\\.npm" + r"js")))
@@ -60,32 +57,41 @@ def test_the_page_on_reinforcement_learning_shows_the_real_phases() -> None:
     assert page == with_phases(page)
 
 
-@pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.stem)
-def test_pages_show_the_real_output_of_their_commands(page: Path) -> None:
-    """With the shipped prices: `make readme` writes it."""
-    text = page.read_text(encoding="utf-8")
-    assert "$ outlay " in text
-    assert with_transcripts(text) == text
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
+def test_pages_show_what_their_reader_sees(page: Path) -> None:
+    """Command by command, as they stand on the page; `make readme` writes what they print, and reports quotes that none prints."""
+    found = followed(page)
+    assert found.text == page.read_text(encoding="utf-8")
+    assert found.unsaid == []
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.stem)
-def test_tutorials_show_what_their_reader_sees(page: Path) -> None:
-    """Command by command against one service: `make readme` writes it."""
-    text = page.read_text(encoding="utf-8")
-    assert with_session(with_files(text)) == text
+def test_every_tutorial_is_followed() -> None:
+    """None is left out because its commands are written in another form."""
+    assert {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {page.stem for page in FOLLOWED} == {"index"}
 
 
-def test_the_tutorial_on_procurement_quotes_its_warnings() -> None:
-    """They stand below what a page shows of an answer."""
-    page = (ROOT / "docs" / "tutorials" / "procurement.md").read_text(encoding="utf-8")
-    with offline_client() as client:
-        warnings = [warning for count in (256, 168) for warning in pictures.fleet_answer(client, count)["warnings"]]
-    quoted = re.findall(r"^> warning: (.*)$", page, flags=re.MULTILINE)
-    assert len(quoted) == 2
-    assert [warning for warning in quoted if warning not in warnings] == []
+def test_a_page_that_shows_something_else_is_corrected() -> None:
+    """A whole output is written anew, one with an ellipsis only where it says something else; a quote that nobody prints is reported."""
+    page = "> a b\n> c\n```\n$ echo a b\nold\n```\n```console\n$ export X=$(echo d)\n$ echo $X e\n… e\n$ echo $X f\n… e\n```\n"
+    found = follow(page)
+    assert found.text == page.replace("old", "a b").replace("f\n… e", "f\nd f")
+    assert found.unsaid == ["c"]
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.stem)
+def test_a_command_that_fails_is_not_written_into_a_page() -> None:
+    """Where its whole output is shown; others may show how something fails."""
+    with pytest.raises(ValueError, match="not-there"):
+        follow("```\n$ cat not-there.json\n```\n")
+    assert "No such file" in follow("```console\n$ cat not-there.json\n```\n").text
+
+
+def test_shown_lines_may_leave_out_what_differs() -> None:
+    """Parts of a line, and whole lines; nothing else."""
+    assert is_shown("key 12 of ops\na\nb\nend\n", "key … of ops\n…\nend\n")
+    assert not is_shown("key 12 of ops\na\n", "key … of ops\n")
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_code_that_tutorials_show_is_that_of_their_scripts(page: Path) -> None:
     """Each block of a language stands in a script that the page runs."""
     text = page.read_text(encoding="utf-8")
@@ -141,7 +147,8 @@ def test_the_command_of_the_readme_is_answered() -> None:
     """The one that a reader tries first."""
     asked = re.search(r"^\.venv/bin/outlay (.*?) +#", README, flags=re.MULTILINE)
     assert asked is not None
-    assert "About $" in output_of(asked[1])
+    with session() as reader:
+        assert "About $" in reader.run(f"outlay {asked[1]}")[0]
 
 
 def test_the_readme_is_short_and_leads_somewhere() -> None:
