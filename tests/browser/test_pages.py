@@ -204,6 +204,31 @@ def test_charts_answer(service: str, browser: Browser) -> None:
         assert seen.said == []
 
 
+@pytest.mark.parametrize(("width", "scripts"), [(1280, True), (390, False)])
+def test_options_are_sorted_filtered_and_pinned(service: str, browser: Browser, width: int, scripts: bool) -> None:
+    """As a table and as cards, whose words stand within the screen; what is pinned stays where the order changes."""
+    with view(browser, width=width, scripts=scripts) as seen:
+        page, rows = seen.page, seen.page.locator("tbody tr[id^=option-]")
+        seen.open(f"{service}/compare?{COMPARISON}")
+        rows.nth(1).get_by_role("link", name="pin").click()
+        page.get_by_role("columnheader", name="days").get_by_role("link").click()
+        days = [float(text) for text in rows.locator('[data-label="days"]').all_inner_texts()]
+        assert days == sorted(days)
+        assert page.locator(".columns .card").count() == 1
+        rows.last.get_by_role("link", name="pin").click()
+        assert page.locator(".columns .card").count() == 2
+        assert rows.first.get_by_role("cell").count() == 7
+        assert rows.first.get_by_role("rowheader").count() == 1
+        right = max(cell["x"] + cell["width"] for cell in (each.bounding_box() for each in rows.get_by_role("cell").all()) if cell)
+        assert right <= width
+        page.locator('[name="candidates.pricing"]').fill("on_demand")
+        page.locator('[name="candidates.pricing"]').press("Enter")
+        page.wait_for_url("**candidates.pricing=on_demand**")
+        assert all("on demand" in text for text in rows.get_by_role("rowheader").all_inner_texts())
+        assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == [] if scripts else True
+        assert seen.said == []
+
+
 def test_a_picture_stays_where_its_chart_cannot_be_drawn(service: str, browser: Browser) -> None:
     """Without the bundle."""
     with view(browser) as seen:

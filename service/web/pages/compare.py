@@ -35,6 +35,16 @@ ORDERS: Mapping[str, Order] = {
     "carbon": lambda option: (option["energy"] or {}).get("tco2e") or ENDLESS,
 }
 """Orders of the table, by the column that leads to each."""
+COLUMNS = (
+    ("rank", "rank", "n"),
+    ("offer", "offer", ""),
+    ("machine", "machine", ""),
+    ("price", "USD/h each", "n"),
+    ("cost", "cost", "n"),
+    ("time", "days", "n"),
+    ("carbon", "t CO2e", "n"),
+)
+"""Columns that order the table: order, title, class of the cells."""
 
 
 @blueprint.get("/compare")
@@ -105,6 +115,7 @@ def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:
     look = {"sort": order} if order != "rank" else {}
     return {
         "order": order,
+        "columns": COLUMNS,
         "orders": {name: query_string({**fields, "sort": name, **_pins(pinned)}) for name in ORDERS},
         "options": [_row(option, {**fields, **look}, pinned) for option in options],
         "pinned": [option for option in answer["options"] if option["id"] in pinned],

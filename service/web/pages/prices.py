@@ -47,7 +47,7 @@ FIELDS = (
 
 @blueprint.get("/prices")
 def show_prices() -> Response:
-    """The matrix of cheapest prices, the selected accelerator's offers and history, the team's own prices, and the sources"""
+    """The cheapest prices of each accelerator, the selected accelerator's offers and history, the team's own prices, and the sources"""
     fields = filled(request.args.items())
     context = team_context()
     pricing = fields.get("pricing", PRICING)
@@ -61,7 +61,6 @@ def show_prices() -> Response:
         "form": FIELDS,
         "fields": {"pricing": PRICING, **fields},
         "matrix": _matrix(rows),
-        "columns": sorted({row["provider"] for row in rows}),
         "offers": sorted(rows, key=lambda row: row["usd_per_accelerator_hour"])[:MOST_OFFERS] if "accelerator" in fields else [],
         "found": len(rows),
         "has_history": "accelerator" in fields and bool(_changes(fields, 1)),
@@ -144,9 +143,11 @@ def _changes(fields: Mapping[str, str], limit: int) -> list[Body]:
     ]
 
 
-def _matrix(rows: Iterable[Body]) -> dict[str, dict[str, Body]]:
-    """The cheapest offer of each accelerator at each provider, fresh before old."""
+def _matrix(rows: Iterable[Body]) -> list[tuple[str, Body, list[Body]]]:
+    """Each accelerator's cheapest offer, fresh before old, and the cheapest of each other provider in the same order."""
     cheapest: dict[str, dict[str, Body]] = {}
     for row in sorted(rows, key=lambda row: (row["stale"], row["usd_per_accelerator_hour"])):
         cheapest.setdefault(row["accelerator"], {}).setdefault(row["provider"], row)
-    return dict(sorted(cheapest.items()))
+    return [
+        (accelerator, first, others) for accelerator, (first, *others) in sorted((name, [*of.values()]) for name, of in cheapest.items())
+    ]

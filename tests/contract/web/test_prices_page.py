@@ -25,17 +25,27 @@ def doors(settings: Settings) -> Iterator[House]:
         yield made
 
 
-def test_the_matrix_has_the_cheapest_price_of_each_provider(client: FlaskClient) -> None:
-    """Fresh before old, by the pricing that is chosen."""
-    text = text_of(client.get("/prices?pricing=spot"))
+def test_each_accelerator_has_the_price_of_each_provider(client: FlaskClient) -> None:
+    """By the pricing that is chosen; fresh before old, and the cheapest first."""
     offers = client.get("/v1/offers?pricing=spot&accelerator=NVIDIA-H200-141GB-SXM&limit=1000").get_json()["items"]
-    row = re.search(r"<tr><th[^>]*><a[^>]*>H200-141GB</a></th>(.*?)</tr>", text)
+    best: dict[str, tuple[bool, float]] = {}
+    for offer in offers:
+        best[offer["provider"]] = min(best.get(offer["provider"], (True, 1e9)), (offer["stale"], offer["usd_per_accelerator_hour"]))
+    (cheapest, (_, usd)), *others = sorted(best.items(), key=lambda entry: entry[1])
+    row = re.search(r">H200-141GB</a>(.*?)</tr>", text_of(client.get("/prices?pricing=spot")), re.DOTALL)
     assert row is not None
-    columns = re.findall(r'<th scope="col" class="n">([^<]+)</th>', text.partition("Sources")[0])
-    shown = dict(zip(columns, re.findall(r"<td[^>]*>([^<]*)</td>", row[1]), strict=False))
-    for provider in {offer["provider"] for offer in offers}:
-        ours = sorted((offer["stale"], offer["usd_per_accelerator_hour"]) for offer in offers if offer["provider"] == provider)
-        assert shown[provider] == f"{ours[0][1]:.2f}", provider
+    assert re.search(rf'data-label="cheapest"[^>]*>{usd:.2f}<', row[1])
+    assert re.search(rf'data-label="from"[^>]*>{cheapest}<', row[1])
+    assert re.findall(r"<li[^>]*>([^<]+)</li>", row[1]) == [f"{provider} {usd:.2f}" for provider, (_, usd) in others]
+
+
+def test_no_row_of_prices_is_empty(client: FlaskClient) -> None:
+    """Every accelerator has a price in sight, however many providers there are."""
+    text = text_of(client.get("/prices"))
+    accelerators = {offer["accelerator"] for offer in client.get("/v1/offers?pricing=on_demand&limit=1000").get_json()["items"]}
+    prices = re.findall(r'data-label="cheapest"[^>]*>(\d+\.\d\d)<', text)
+    assert len(prices) == text.count('data-label="at others"') >= len(accelerators)
+    assert accelerators
 
 
 def test_an_accelerator_leads_to_its_offers(client: FlaskClient) -> None:
@@ -43,7 +53,7 @@ def test_an_accelerator_leads_to_its_offers(client: FlaskClient) -> None:
     link = re.search(r'<a href="(/prices\?[^"]+)">H100-80GB</a>', text_of(client.get("/prices")))
     assert link is not None
     page = client.get(unescape(link[1]))
-    prices = [float(found) for found in re.findall(r'<td class="n">(\d+\.\d\d)</td><td class="machine">', text_of(page))]
+    prices = [float(found) for found in re.findall(r'data-label="USD per accelerator-hour" class="n">(\d+\.\d\d)<', text_of(page))]
     assert prices
     assert prices == sorted(prices)
     offers = client.get("/v1/offers?accelerator=NVIDIA-H100-80GB-SXM&pricing=on_demand&limit=1000").get_json()["items"]

@@ -85,7 +85,7 @@ def test_events_come_newest_first_and_by_pages(client: FlaskClient, main: str, m
     total, seen, address = 0, 0, main
     for _ in range(20):
         text = text_of(client.get(address)).partition('id="events"')[2]
-        seen += len(re.findall(r'<th scope="row" class="machine">', text))
+        seen += len(re.findall(r'<th role="rowheader" scope="row" class="machine">', text))
         older = re.search(r'href="([^"]+\?before=\d+)#events">Older', text)
         total += 1
         if older is None:

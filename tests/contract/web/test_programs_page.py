@@ -85,7 +85,7 @@ def test_older_programs_are_a_link_away(client: FlaskClient, program: Body, stag
     seen, address = [], "/programs"
     for _ in range(10):
         text = text_of(client.get(address))
-        seen += re.findall(r'<th scope="row"><a href="/programs/([^"]+)"', text)
+        seen += re.findall(r'<th role="rowheader" scope="row"><a href="/programs/([^"]+)"', text)
         older = re.search(r'href="(/programs\?before=\d+)"', text)
         if older is None:
             break
@@ -116,7 +116,7 @@ def test_every_chart_of_the_report_is_drawn_on_a_tab(client: FlaskClient, which:
         page = client.get(f"/programs/{made['id']}?tab={tab}")
         assert page.status_code == 200
         pictures = re.findall(r'<img src="([^"]+\.svg)"', text_of(page))
-        assert text_of(page).count("<table>") >= len(pictures)
+        assert text_of(page).count("<table ") >= len(pictures)
         addresses += pictures
     assert len(addresses) == sum(len(charts) for charts in report_charts(report_of(client, made)).values())
     for address in addresses:
