@@ -16,6 +16,7 @@ from service.formats.slack.references import SHARE, WHY, Reference
 from service.schemas.ask import LONGEST_QUESTION, ask_body
 from service.schemas.results.kinds import KINDS
 from service.slack.conversation import Conversation
+from service.usecases.ask.completion import completed
 from service.usecases.results.keep import Question, find_result, keep
 from service.usecases.results.links import make_link, new_token
 from service.usecases.scenarios.scenarios import find_scenario
@@ -94,8 +95,8 @@ def doubt(echo: str, unclear: list[Body], text: str) -> Message:
     """What was read and what is asked back, with a button for each candidate."""
     asked = [entry for entry in unclear if entry["blocking"]]
     lines = [echo, *(f"{entry['text']}: {entry['question']}" if entry["text"] else str(entry["question"]) for entry in asked)]
-    choices = [(candidate, _with_candidate(text, entry["text"], candidate)) for entry in asked[:1] for candidate in entry["candidates"]]
-    values = [(label, Reference(question=changed).value()) for label, changed in choices[:MOST_CANDIDATES]]
+    choices = [(candidate, completed(text, entry["text"], candidate)) for entry in asked[:1] for candidate in entry["candidates"]]
+    values = [(label, Reference(question=changed).value()) for label, changed in choices[:MOST_CANDIDATES] if changed is not None]
     buttons = [button(label, f"{ASK}:{place}", value) for place, (label, value) in enumerate(values) if value is not None]
     return text_message("\n".join(lines), buttons)
 
@@ -103,12 +104,6 @@ def doubt(echo: str, unclear: list[Body], text: str) -> Message:
 def _reading(echo: str, unclear: list[Body]) -> str:
     """What was read, and the words that the answer leaves out."""
     return " ".join([echo, *(f"{entry['text']}: {entry['question']}." for entry in unclear)])
-
-
-def _with_candidate(text: str, unclear: str, candidate: str) -> str:
-    """The question with what is meant in place of what is unclear."""
-    place = text.lower().find(unclear.lower()) if unclear else -1
-    return f"{text} {candidate}" if place < 0 else f"{text[:place]}{candidate}{text[place + len(unclear) :]}"
 
 
 def _buttons(chat: Conversation, found: Answered, *, shared: bool) -> list[ButtonElement]:

@@ -31,7 +31,7 @@ class ModelPreset:
 
     `params` and `active_params` are the published counts (`active_params` None: dense, or published in a way that cannot be compared);
     `seq_len` is the context of the main training phase in tokens, None where not published; `context_tokens` the longest request that the
-    released model is made for, None where that is not another.
+    released model is made for, None where that is not another; `training_tokens` what its publication says it was pre-trained on.
     """
 
     name: Annotated[str, Doc("Canonical name")]
@@ -48,6 +48,8 @@ class ModelPreset:
         int | None, Doc("Tokens of the longest request the released model is made for; null: as seq_len", minimum=1)
     ] = None
     context_source: Annotated[str | None, Doc("Where context_tokens comes from; null without it", max_length=1000)] = None
+    training_tokens: Annotated[int | None, Doc("Tokens of the published pre-training; null where not known", "tokens", minimum=1)] = None
+    training_tokens_source: Annotated[str | None, Doc("Where training_tokens comes from; null without it", max_length=1000)] = None
 
     @property
     def serving_context(self) -> int | None:

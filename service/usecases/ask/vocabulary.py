@@ -6,6 +6,7 @@ import functools
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from providers.offer import Offer
 from service.context import AppContext
@@ -75,10 +76,18 @@ def _models() -> Iterator[Name]:
     presets = load_models().values()
     of_shape = Counter(_shape(preset.name) for preset in presets)
     for preset in presets:
-        active, shape = preset.active_params or preset.params, _shape(preset.name)
-        yield Name("M", preset.name, (preset.name, *preset.aliases), params=preset.params, active_params=active)
+        shape, active = _shape(preset.name), preset.active_params or preset.params
+        named = Name(
+            "M",
+            preset.name,
+            (preset.name, *preset.aliases),
+            params=preset.params,
+            active_params=active,
+            tokens=preset.training_tokens or 0,
+        )
+        yield named
         if shape and of_shape[shape] == 1:
-            yield Name("M", preset.name, (shape,), why=f"the shape of {preset.name} alone", params=preset.params, active_params=active)
+            yield replace(named, labels=(shape,), why=f"the shape of {preset.name} alone")
 
 
 def _shape(model: str) -> str:

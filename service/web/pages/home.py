@@ -16,6 +16,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.results import ResultFilter
 from service.formats.headline import day
 from service.schemas.ask import LONGEST_QUESTION, ask_body
+from service.usecases.ask.completion import completed
 from service.usecases.prices.providers import count_fresh, list_providers
 from service.usecases.results.keep import list_results
 from service.usecases.tracking.programs import list_programs
@@ -62,6 +63,7 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
     chance = _chance(body["answer"])
     more = {
         "opens": opens,
+        "doubts": [(entry["question"], _choices(text, entry)) for entry in body["unclear"]],
         "address": _address(understood["kind"], understood["request"]),
         "usd": _usd(body["answer"]),
         "chance": chance,
@@ -70,6 +72,12 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
         "wrong": _unsaid(body["problem"]),
     }
     return body | more, ""
+
+
+def _choices(text: str, entry: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Candidates of what is asked back, each with the page of the question that has it, None where it cannot be put in."""
+    found = [(candidate, completed(text, entry["text"], candidate)) for candidate in entry["candidates"]]
+    return [(candidate, f"/?{query_string({'text': whole})}" if whole else None) for candidate, whole in found]
 
 
 def _unsaid(problem: dict[str, Any] | None) -> list[str]:

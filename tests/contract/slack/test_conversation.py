@@ -109,8 +109,8 @@ def test_words_that_are_not_understood_are_named_beside_the_answer(slack: Slack)
 
 def test_what_is_missing_is_asked_for(slack: Slack) -> None:
     asked = slack.command("llama 3 8b on 64 h100")
-    assert "on how many tokens" in texts(asked)
-    assert labels(asked) == []
+    assert "on how many tokens, such as 15 trillion tokens, published for llama-3-8b?" in texts(asked)
+    assert labels(asked) == ["15 trillion tokens", "160 billion tokens"]
 
 
 def test_every_kind_of_question_has_a_card(slack: Slack) -> None:

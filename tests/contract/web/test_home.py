@@ -67,6 +67,13 @@ def test_a_doubt_is_asked_back_with_links(client: FlaskClient) -> None:
     assert "About $" in words_of(client.get("/?text=llama-3-70b+1T+tokens+on+64+h100"))
 
 
+def test_what_is_lacking_is_offered_as_links_that_answer_it(client: FlaskClient) -> None:
+    text = text_of(ask(client, "what does llama 3 8b cost on 512 h100?"))
+    links = [unescape(link) for link in re.findall(r'<li><a href="(/\?text=[^"]+)"', text)]
+    assert links[0] == "/?text=what+does+llama+3+8b+cost+on+512+h100+15+trillion+tokens"
+    assert "About $" in words_of(client.get(links[0]))
+
+
 @pytest.mark.parametrize("text", ["7B 1T 64 h100 from 2027-01-05, micro-batch 0, PUE 0.2", "400B 1T 1 h100", REFUSED])
 def test_what_a_question_is_refused_for_is_said_once(client: FlaskClient, text: str) -> None:
     problem = client.post("/v1/ask", json={"text": text, "answer": True}).get_json()["problem"]

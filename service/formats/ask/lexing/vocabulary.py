@@ -52,9 +52,9 @@ _SIZED = re.compile(r"\d(?:\.\d+)?[bmt](?:-|$)")
 class Name:
     """What a name stands for, as requests have it.
 
-    `also`: what it could mean too, `why` the reason for what is taken. Of models `params` and `active_params`, of accelerators
-    `per_node` (accelerators of a usual node), of regions `provider`, of programs `id`; of instance types (C) the accelerator is
-    `accelerator`.
+    `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, `active_params` and `tokens` (of the published
+    training, 0 where not known), of accelerators `per_node` (accelerators of a usual node), of regions `provider`, of programs `id`; of
+    instance types (C) the accelerator is `accelerator`.
     """
 
     kind: Kind
@@ -64,6 +64,7 @@ class Name:
     why: str = ""
     params: float = 0.0
     active_params: float = 0.0
+    tokens: int = 0
     per_node: int = 0
     provider: str = ""
     accelerator: str = ""

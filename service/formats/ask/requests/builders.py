@@ -11,6 +11,7 @@ from service.formats.ask.grammar.intents import LEVERS, MONEY
 from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.requests.choices import machine_choices
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.failures import failures_section
 from service.formats.ask.requests.ownership import buy_or_rent_request
@@ -53,7 +54,7 @@ def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
     draft.rename("span", "limit", "read as a limit", bare_only=True)
     mfu = draft.one("mfu", "efficiency.mfu")
-    hardware = hardware_section(draft)
+    hardware = hardware_section(draft, choices=machine_choices(draft))
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
     draft.slots.taken.update({"objective"} if levers else ())
     return stated(

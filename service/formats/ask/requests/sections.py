@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
@@ -13,6 +13,7 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
+from service.formats.ask.requests.choices import token_choices
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 
@@ -26,8 +27,9 @@ AXES = {"tensor": "tensor", "pipeline": "pipeline", "data_ranks": "data", "conte
 OF_ACCELERATORS = ("tensor", "pipeline", "data_ranks")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
-HOW_MANY_TOKENS = "on how many tokens, such as 1T tokens?"
-WHICH_MACHINE = "on which accelerators, such as 256 H100? (`compare …` weighs all there are)"
+HOW_MANY_TOKENS = "on how many tokens, such as {}?"
+EXAMPLE_TOKENS, EXAMPLE_MACHINES = "1T tokens", "256 H100"
+WHICH_MACHINE = "on which accelerators, such as {}? (`compare …` weighs all there are)"
 
 
 def model_section(draft: Draft) -> Request:
@@ -52,7 +54,8 @@ def data_section(draft: Draft) -> Request:
     tokens = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft) or _tokens_of_steps(draft)
     samples = draft.one("samples", "data.samples")
     if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter", "steps"):
-        draft.missing(HOW_MANY_TOKENS)
+        choices, why = token_choices(draft)
+        draft.missing(HOW_MANY_TOKENS.format(", ".join(filter(None, ((*choices, EXAMPLE_TOKENS)[0], why)))), choices)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
     return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
@@ -150,8 +153,8 @@ def accelerator_counts(draft: Draft, path: str) -> list[int]:
     return list(dict.fromkeys(counts))
 
 
-def hardware_section(draft: Draft, *, required: bool = True) -> Request:
-    """The accelerator and their number; several are asked back."""
+def hardware_section(draft: Draft, *, required: bool = True, choices: Sequence[str] = ()) -> Request:
+    """The accelerator and their number; several are asked back, and `choices` are offered where none is said."""
     names = accelerator_names(draft, "hardware.accelerator")
     counts = accelerator_counts(draft, "hardware.count") or _count_of_ranks(draft)
     for values, what in ((names, "accelerator"), (counts, "number of accelerators")):
@@ -159,7 +162,7 @@ def hardware_section(draft: Draft, *, required: bool = True) -> Request:
             shown = tuple(str(value) for value in values)
             draft.doubts.append(Doubt(", ".join(shown), shown, f"which {what}: one of these?"))
     if required and not names:
-        draft.missing(WHICH_MACHINE)
+        draft.missing(WHICH_MACHINE.format((*choices, EXAMPLE_MACHINES)[0]), choices)
     elif required and not counts and not any("how many" in doubt.question for doubt in draft.doubts):
         draft.missing(f"on how many {names[0]}?" if names else "on how many accelerators?")
     return stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)

@@ -18,7 +18,10 @@ from service.engine.training.parameters import ParameterCounts, count_parameters
 from service.presets.documents import load_document
 from service.presets.training.models import TRANSFORMERS, ModelPreset, find_model, load_models
 
-COMMON = {"name", "aliases", "architecture", "params", "seq_len", "context_tokens", "context_source", "year", "developer", "source"}
+COMMON = {
+    "name", "aliases", "architecture", "params", "seq_len", "context_tokens", "context_source", "training_tokens", "training_tokens_source",
+    "year", "developer", "source",
+}  # fmt: skip
 SHAPE = {
     "layers", "hidden_size", "attention_heads", "kv_heads", "head_dim", "ffn_hidden_size", "gated_ffn", "vocab_size",
     "tied_embeddings", "sliding_window", "global_attention_every", "experts", "experts_per_token", "shared_experts",
@@ -91,6 +94,7 @@ class TestCatalogue:
     def test_a_context_beyond_that_of_training_says_where_it_comes_from(self, preset: ModelPreset) -> None:
         """The longest request is no shorter than a training sequence, and its source stands beside it."""
         assert (preset.context_tokens is None) == (preset.context_source is None)
+        assert (preset.training_tokens is None) == (preset.training_tokens_source is None)
         assert (preset.serving_context or 0) >= (preset.seq_len or 0)
         assert preset.context_tokens is None or preset.context_tokens > (preset.seq_len or 0)
 

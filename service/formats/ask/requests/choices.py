@@ -1,0 +1,39 @@
+"""What to offer where a question lacks its tokens or its accelerators: words that complete the sentence when put at its end."""
+
+from __future__ import annotations
+
+from service.formats.ask.lexing.vocabulary import Name
+from service.formats.ask.requests.draft import Draft
+from service.formats.ask.requests.echo import count_text
+
+TOKENS_PER_PARAMETER = 20
+"""About the compute-optimal ratio of Hoffmann et al. 2022 (arXiv 2203.15556), table 3."""
+TUNING_TOKENS = ("10M tokens", "100M tokens")
+TUNING_MACHINES = ("1 H100", "8 H100")
+TRAINING_MACHINES = ("256 H100", "1024 H100")
+EVERY_MACHINE = "compare"
+"""Makes a comparison of the sentence: of all accelerators that are on offer."""
+PRETRAINING = ("pretrain", "continued_pretrain")
+
+
+def token_choices(draft: Draft) -> tuple[tuple[str, ...], str]:
+    """Numbers of tokens to offer, and what the first of them is."""
+    if _is_tuning(draft):
+        return TUNING_TOKENS, ""
+    preset = draft.slots.peek("model")
+    params = preset.params if isinstance(preset, Name) else draft.slots.peek("params")
+    published = preset.tokens if isinstance(preset, Name) else 0
+    found = {published: f"published for {preset.value}" if isinstance(preset, Name) else ""} if published else {}
+    if isinstance(params, int | float) and params > 0:
+        found.setdefault(int(float(f"{TOKENS_PER_PARAMETER * params:.2g}")), f"about {TOKENS_PER_PARAMETER} for each parameter")
+    return tuple(f"{count_text(tokens)} tokens" for tokens in found), next(iter(found.values()), "")
+
+
+def machine_choices(draft: Draft) -> tuple[str, ...]:
+    """Numbers of accelerators to offer for a run, and a comparison of all."""
+    return (*(TUNING_MACHINES if _is_tuning(draft) else TRAINING_MACHINES), EVERY_MACHINE)
+
+
+def _is_tuning(draft: Draft) -> bool:
+    method = draft.slots.peek("method")
+    return draft.slots.has("tuning", "lora_rank") or (method is not None and method not in PRETRAINING)
