@@ -14,13 +14,17 @@ import altair as alt
 from flask.testing import FlaskClient
 
 from bench.harness import offline_client
-from bench.session import SHOWN_AT
+from bench.session import SHOWN_AT, Session, session
+from service.domain.quantities import Range
 from service.formats.documents.charts import COLOURS, data, svg, titled
 from service.formats.documents.procurement.charts import curves_chart
 from service.formats.documents.procurement.model import cash_model
-from service.formats.documents.program.charts import gantt_chart
+from service.formats.documents.program.charts import budget_chart, gantt_chart
+from service.formats.documents.report.forecast_charts import bridge_chart
 from service.formats.documents.results.comparison_charts import options_chart
 from service.formats.documents.results.estimate_charts import cost_chart, memory_chart
+from service.formats.documents.scenario_charts import cost_chart as chances_chart
+from service.formats.slack.range_image import range_chart as card_chart
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 EXAMPLES = FOLDER.parents[1] / "examples" / "tutorials"
@@ -41,8 +45,8 @@ CHOICE: Mapping[str, Any] = {
     "workload": {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}},
     "candidates": {"accelerators": ["H100", "H200", "B200"], "counts": [128, 256]},
 }
-PROGRAM = FOLDER.parents[1] / "examples" / "tutorials" / "three-tiers.json"
-"""The program of the researcher's tutorial."""
+PROGRAMS = (EXAMPLES / "three-tiers.json", EXAMPLES.parent / "program-1b-64.json")
+"""Of the researcher's tutorial, and of the operator's."""
 WIDTH, HEIGHT = 480, 130
 REPORTED_HOURS = 184_320
 """Accelerator-hours of Llama 2 7B: Touvron et al. 2023 (arXiv 2307.09288), table 2."""
@@ -88,13 +92,40 @@ def fleet_answer(client: FlaskClient, owned: int) -> dict[str, Any]:
     return answer
 
 
+def read_json(file: Path) -> Any:
+    """What a file has."""
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def followed() -> dict[str, alt.TopLevelMixin]:
+    """By their names the charts of what readers of tutorials have made on the service: tracked programs and a scenario."""
+    with session() as reader:
+        reader.run("export OUTLAY_SERVER=http://127.0.0.1:8080")
+        reader.run("export SPENT=$(python examples/tutorials/tracked_program.py)")
+        reader.run("export RUN=$(cat examples/tutorials/run.json)")
+        asked = '{\\"kind\\": \\"monte_carlo\\", \\"trials\\": 2000, \\"seed\\": 1, \\"base\\": $RUN}'
+        reader.run(f'export TRIALS=$(curl -s $OUTLAY_SERVER/v1/scenarios -H "Content-Type: application/json" -d "{asked}")')
+        trials = json.loads(reader.environment["TRIALS"])["id"]
+        charts = {
+            "bridge": bridge_chart(fetched(reader, "track/programs/$SPENT/report?as_of=2026-02-02T12:00:00Z")),
+            "chances": chances_chart(fetched(reader, f"scenarios/{trials}")["result"], 200_000),
+        }
+    return {name: chart for name, chart in charts.items() if chart is not None}
+
+
+def fetched(reader: Session, path: str) -> dict[str, Any]:
+    """What the reader's service answers."""
+    answer: dict[str, Any] = json.loads(reader.run(f'curl -s "http://127.0.0.1:8080/v1/{path}"')[0])
+    return answer
+
+
 def drawn() -> dict[str, str]:
     """By their names in FOLDER the pictures as SVG, of the service's present answers."""
     with patch("service.container.utc_now", lambda: SHOWN_AT), offline_client() as client:
         planned = client.post("/v1/estimate", json=RUN).get_json()
         whole = client.post("/v1/estimate", json={**RUN, **AROUND}).get_json()
         compared = client.post("/v1/compare", json=CHOICE).get_json()
-        program = client.post("/v1/estimate/program", json=json.loads(PROGRAM.read_text(encoding="utf-8"))).get_json()
+        program, base = (client.post("/v1/estimate/program", json=read_json(file)).get_json() for file in PROGRAMS)
         bought = fleet_answer(client, 168)
     charts = {
         "range": range_chart(planned["time"]["accelerator_hours"]),
@@ -102,7 +133,10 @@ def drawn() -> dict[str, str]:
         "memory": memory_chart(planned),
         "options": options_chart(compared),
         "program": gantt_chart(program),
+        "budget": budget_chart(base),
         "fleet": curves_chart(cash_model(bought)),
+        "card": card_chart(Range(**planned["cost"]["total_usd"]), None),
+        **followed(),
     }
     return {name: svg(chart) for name, chart in charts.items()}
 

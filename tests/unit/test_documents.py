@@ -33,6 +33,7 @@ from service.cli import COMMANDS, main
 from tools import document_tree
 
 ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 TUTORIALS = [page for page in FOLLOWED if page.parent.name == "tutorials"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Pieced together, so that this file does not hold what it looks for.
@@ -68,6 +69,17 @@ def test_pages_show_what_their_reader_sees(page: Path) -> None:
 def test_every_tutorial_is_followed() -> None:
     """None is left out because its commands are written in another form."""
     assert {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {page.stem for page in FOLLOWED} == {"index"}
+
+
+def test_every_tutorial_has_a_picture_that_says_its_finding() -> None:
+    """Also to those who do not see it; no picture is left over."""
+    pictures = {
+        page: re.findall(r"!\[(.*?)\]\((?:\.\./)*(?:docs/)?pictures/(\w+)\.svg\)", page.read_text(encoding="utf-8")) for page in PAGES
+    }
+    assert [page.stem for page in TUTORIALS if not pictures[page]] == []
+    shown = [picture for page in pictures.values() for picture in page]
+    assert [name for alternative, name in shown if len(alternative.split()) < 4] == []
+    assert {name for _, name in shown} == {path.stem for path in (ROOT / "docs" / "pictures").glob("*.svg")}
 
 
 def test_a_page_that_shows_something_else_is_corrected() -> None:

@@ -23,6 +23,11 @@ LABEL_SHARE = 0.22
 
 def draw(usd: Range, goal_usd: float | None) -> bytes:
     """The picture as PNG."""
+    return png(range_chart(usd, goal_usd))
+
+
+def range_chart(usd: Range, goal_usd: float | None) -> alt.TopLevelMixin:
+    """The picture as a chart."""
     low, high = _ends(usd, goal_usd)
     across = alt.Scale(domain=[low, high], nice=False, zero=False)
     base = data([{"low": usd.p10, "middle": usd.p50, "high": usd.p90}])
@@ -37,7 +42,7 @@ def draw(usd: Range, goal_usd: float | None) -> bytes:
         align = "right" if goal_usd > (low + high) / 2 else "left"
         layers.append(_label(goal_usd, f"budget {money(goal_usd)}", across, GOAL, GREY, align))
     size, frame = alt.AutoSizeParams(type="fit", contains="padding"), alt.ViewBackground(stroke=None)
-    return png(titled(alt.layer(*layers), width=WIDTH, height=HEIGHT, autosize=size, view=frame))
+    return titled(alt.layer(*layers), width=WIDTH, height=HEIGHT, autosize=size, view=frame)
 
 
 def _ends(usd: Range, goal_usd: float | None) -> tuple[float, float]:
