@@ -43,6 +43,19 @@ class CommitmentTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetCost:
+    """What accelerators cost that are held for a time, at the prices of the offers that match and at one that is stated."""
+
+    count: Annotated[int, Doc("Accelerators that are held", minimum=1)]
+    hours: Annotated[float, Doc("How long they are held", "h")]
+    accelerator_hours: Annotated[float, Doc("Accelerator-hours that are paid for", "h")]
+    least_usd: Annotated[float | None, Doc("At the lowest price that can be had; null: no price is known", "USD")]
+    median_usd: Annotated[float | None, Doc("At the median of these prices; null: no price is known", "USD")]
+    most_usd: Annotated[float | None, Doc("At the highest price; null: no price is known", "USD")]
+    stated_usd: Annotated[float | None, Doc("At the price that is stated; null: none is", "USD")]
+
+
+@dataclass(frozen=True, slots=True)
 class PriceChange:
     """Price of a thing from `observed_at` on. `asked`: the provider that was fetched."""
 

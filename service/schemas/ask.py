@@ -156,7 +156,10 @@ def _price(context: AppContext, who: Principal, request: Body) -> Body:  # noqa:
     quoted = quote_offers(context, request)
     items = [offer_entry(offer, stale=quoted.book.is_stale(offer, quoted.now)) for offer in quoted.offers]
     summary = to_builtins(quoted.summary)
-    return {"summary": summary, "items": items, "next_cursor": None, "found": quoted.found, "price_snapshot": quoted.book.name}
+    return {"summary": summary, "items": items, "next_cursor": None, "found": quoted.found} | {
+        "fleet": to_builtins(quoted.fleet),
+        "price_snapshot": quoted.book.name,
+    }
 
 
 def _status(context: AppContext, who: Principal, request: Body) -> Body:

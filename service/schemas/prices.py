@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from providers.offer import AVAILABILITIES, MARKETS, PRICINGS
-from service.domain.prices import CommitmentTerms, PriceChange
+from service.domain.prices import CommitmentTerms, FleetCost, PriceChange
 from service.domain.procurement.contract_prices import CONTRACT_TERMS, TERM_TEXT, ContractBand
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import Architecture, ModelPreset
 from service.schemas.derive import derive, schema_of
 from service.schemas.fields import Choice, Count, Flag, FreeObject, Moment, Number, Part, Schema, Text
 from service.schemas.paging import PageQuerySchema, page_schema
+from service.schemas.training.machine import MAX_ACCELERATORS
 from service.usecases.prices.providers import ProviderEntry
+
+MOST_HOURS = 1e6
+MOST_HOURLY_USD = 10_000.0
 
 
 class Choices(Choice):
@@ -40,6 +44,11 @@ class OfferQuerySchema(PageQuerySchema):
     )
     pricing = Choices(PRICINGS, description=f"Kind of pricing, or several with commas: {', '.join(PRICINGS)}")
     max_usd_per_accelerator_hour = Number(minimum=0.0, text=True, description="Highest price [USD per accelerator-hour]")
+    count = Count(maximum=MAX_ACCELERATORS, description="Accelerators that are held, for `fleet`; left out: 1")
+    hours = Number(above=0.0, maximum=MOST_HOURS, text=True, description="How long they are held, for `fleet`; left out: 1 [h]")
+    usd_per_accelerator_hour = Number(
+        above=0.0, maximum=MOST_HOURLY_USD, text=True, description="A price of your own, for `fleet` [USD per accelerator-hour]"
+    )
     snapshot = Text(description="An older price_snapshot")
 
 
@@ -96,6 +105,12 @@ ModelEntrySchema = derive(ModelPreset, "ModelEntry", extra={"shape": FreeObject(
 OfferPageSchema = page_schema(
     OfferSchema,
     price_snapshot=Text(required=True, description="Name of the price snapshot"),
+    fleet=Part(
+        schema_of(FleetCost),
+        required=True,
+        allow_none=True,
+        description="What the accelerators cost for the time, firm prices alone; null where neither `count`, `hours` nor a price is stated",
+    ),
     lacks=Text(
         required=True,
         allow_none=True,

@@ -24,7 +24,7 @@ from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.lexing.dates import Duration, add_months
+from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration, add_months
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Sentence, Token, normalise, tokenise
@@ -83,6 +83,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     kind = choose_kind(said)
     if kind is None:
         return None
+    if kind == "price":
+        said.all = tuple(_without_year(sentence, slot) for slot in said.all)
     draft = Draft(said, today, doubts)
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
@@ -198,6 +200,12 @@ def _dated(slot: Slot, today: date) -> Slot:
     if slot.name in ("start", "deadline") and isinstance(slot.value, Duration):
         return replace(slot, value=slot.value.after(today))
     return slot
+
+
+def _without_year(sentence: Sentence, slot: Slot) -> Slot:
+    """A number behind an accelerator as a year, where it may be one and prices are asked for: h100 price 2027."""
+    is_year = slot.name == "count" and isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR
+    return replace(slot, name="year") if is_year and sentence.part(slot.first, slot.last).endswith(str(slot.value)) else slot
 
 
 def _past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[list[Slot], list[Doubt]]:

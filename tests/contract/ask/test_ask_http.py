@@ -112,6 +112,19 @@ def test_prices_are_answered_the_cheapest_first_in_a_sentence(client: FlaskClien
     assert body["answer"]["found"] == len(page["items"])
 
 
+def test_a_fleet_for_a_time_is_answered_with_what_it_costs(client: FlaskClient) -> None:
+    body = ask(client, "512 h100 for 90 days at $1.99", answer=True)
+    assert body["understood"]["request"] == {"accelerator": "H100", "count": 512, "hours": 2160, "usd_per_accelerator_hour": 1.99}
+    assert "512 of them for 90 days: $2.20M at your price, " in body["summary"]["text"]
+    listed = client.get("/v1/offers", query_string=body["understood"]["request"]).get_json()
+    assert body["answer"]["fleet"] == listed["fleet"]
+    assert listed["fleet"]["accelerator_hours"] == 512 * 2160
+    assert listed["fleet"]["stated_usd"] == pytest.approx(512 * 2160 * 1.99)
+    assert client.get("/v1/offers?accelerator=H100").get_json()["fleet"] is None
+    compared = ask(client, "aws vs lambda price of 64 h100 for a month", answer=True)
+    assert re.search(r"64 of them for 30.4 days: aws \$.*\), \$[\d,]+, read .*; lambda \$", compared["summary"]["text"])
+
+
 def test_a_program_is_found_by_a_part_of_its_name(tracking_app: Flask) -> None:
     client = tracking_app.test_client()
     made = client.post("/v1/track/programs", json={"name": "support-assistant 7B", "budget_usd": 100_000, "start": "2026-01-05"}).get_json()

@@ -27,6 +27,7 @@ from service.schemas.prices import (
 from service.serialization import to_builtins
 from service.usecases.prices import catalog as usecase
 from service.usecases.prices import known_names
+from service.usecases.prices.fleet import fleet_cost
 
 blueprint = Blueprint("catalogue", __name__, description="What is known: prices, accelerators, models")
 
@@ -42,14 +43,15 @@ def list_offers(query: dict[str, Any]) -> Response:
     """Known prices
 
     Ordered by accelerator, provider, region and instance type. `price_snapshot` names the state of the prices, `lacks` says
-    what it lacks of commitments. The ETag changes with
+    what it lacks of commitments, and `fleet` what `count` of them cost for `hours`. The ETag changes with
     whatever is shown.
     """
     context = team_context()
     book, found = usecase.find_offers(context, query)
     now = context.clock()
     page = _page(query, found, offer_key, lambda offer: offer_entry(offer, stale=book.is_stale(offer, now)), OFFER_KEY_LENGTH)
-    return with_etag(json_response(page | {"price_snapshot": book.name, "lacks": usecase.missing_commitments(book, query)}))
+    ends = {"price_snapshot": book.name, "fleet": to_builtins(fleet_cost(found, query)), "lacks": usecase.missing_commitments(book, query)}
+    return with_etag(json_response(page | ends))
 
 
 @blueprint.route("/v1/contract-prices")

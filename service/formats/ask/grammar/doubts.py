@@ -11,7 +11,6 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import POWER_WORDS
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -82,10 +81,11 @@ OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeti
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
+ANNUAL = frozenset({"annual", "annually", "yearly"})
+"""What a plan or budget is too, where nothing is paid for a year."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
-HOURS_PER_DAY = 24
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
 
@@ -222,14 +222,8 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         if slot.name == "rent":
             continue
         text = sentence.part(slot.first, slot.last)
-        if kind == "price" and slot.name in ("count", "nodes"):
-            year = isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR and text.endswith(str(slot.value))
-            what = "prices are those of now" if year else "prices are of one accelerator, whatever their number"
-            yield Doubt(text, (), what, blocking=year)
-        elif kind == "price" and slot.name == "price_per_hour" and _is_summed(said):
-            yield Doubt(text, (), "offers are those of the market; at this price it is said with the time", blocking=False)
-        elif kind == "price" and slot.name in ("span", "paid_time") and isinstance(slot.value, Duration):
-            yield Doubt(text, (), _hours_priced(said, slot.value), blocking=False)
+        if slot.name == "year" or (kind == "price" and slot.name == "start"):
+            yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
         else:
             dated = said.has("start", "deadline")
             yield _unused_time(sentence, text, slot, dated=dated) or _unused(text, slot, kind)
@@ -237,24 +231,6 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         weighed = (slot.value, kind) in ANSWERED
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
-
-
-def _hours_priced(said: Slots, time: Duration) -> str:
-    """What to say of the time that accelerators are held: how many hours are paid for, and at a stated price how much."""
-    counts = {slot.value for slot in said.all if slot.name == "count"}
-    count = next(iter(counts)) if len(counts) == 1 else None
-    hours = time.days * HOURS_PER_DAY
-    paid = f"{count:,} for this time are {count * hours:,.0f} of them" if isinstance(count, int) else f"this time has {hours:,.0f} of them"
-    price = said.peek("price_per_hour")
-    if isinstance(count, int) and isinstance(price, int | float):
-        paid = f"{paid}, ${count * hours * price:,.0f} at ${price:,}"
-    return f"prices are of one accelerator-hour: {paid}"
-
-
-def _is_summed(said: Slots) -> bool:
-    """Whether a number, a time and one price are said, whose product answers what a fleet costs."""
-    times = {slot.value for slot in said.all if slot.name in ("span", "paid_time")}
-    return len(times) == 1 and all(len({slot.value for slot in said.all if slot.name == name}) == 1 for name in ("count", "price_per_hour"))
 
 
 def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> Doubt | None:
@@ -278,8 +254,8 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
             (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch"),
             "a batch is stated in tokens: how many?",
         )
-    if slot.name == "bare_sum":
-        return Doubt(text, (), QUESTIONS["n"])
+    if slot.name in ("paid_time", "bare_sum"):
+        return Doubt(text, (), QUESTIONS["n"] if slot.name == "bare_sum" else question, blocking=text.lower() not in ANNUAL)
     if slot.name == "other_unit":
         return Doubt(
             text, (), OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")

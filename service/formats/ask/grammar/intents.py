@@ -24,7 +24,8 @@ def choose_kind(slots: Slots) -> Kind | None:
     has_model, has_data = slots.has(*MODEL), slots.has(*DATA)
     bought = "buy_or_rent" in asked or slots.has("capex", "capex_of_all", "capex_of_machine")
     weighed = "optimal" not in asked and not (has_model or has_data) and _is_owning(slots)
-    if weighed or ((bought or _is_commitment(slots)) and not (has_model and has_data)):
+    commitment = "price" not in asked and _is_commitment(slots)
+    if weighed or ((bought or commitment) and not (has_model and has_data)):
         return "buy_or_rent"
     if _is_optimal(slots, asked):
         return "optimal"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from service.domain.ask import Kind
@@ -14,8 +15,10 @@ from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.choices import machine_choices
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.failures import failures_section
-from service.formats.ask.requests.ownership import buy_or_rent_request
+from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_request
 from service.formats.ask.requests.sections import (
+    HOURS_PER_DAY,
+    MOST_BESIDE_NODES_USD,
     accelerator_counts,
     accelerator_names,
     check_future,
@@ -176,9 +179,8 @@ def _days(draft: Draft) -> float | None:
 def price_request(draft: Draft) -> Request:
     """GET /v1/offers: its filters."""
     names = accelerator_names(draft, "accelerator")
-    if all(slot.implied for slot in draft.slots.all if slot.name == "count"):
-        draft.slots.each("count")
-    draft.slots.taken.update({"rent"} if not _is_term(draft) else {"rent", "span"})
+    draft.slots.taken.add("rent")
+    counts = _counts_held(draft)
     if draft.slots.peek("date") == draft.today:
         draft.slots.taken.add("date")
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
@@ -191,7 +193,62 @@ def price_request(draft: Draft) -> Request:
         jurisdiction=SEVERAL.join(places) or None,
         pricing=_pricings(draft),
         max_usd_per_accelerator_hour=draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"),
+        count=counts[0] if len(counts) == 1 else None,
+        hours=_hours_held(draft, counted=bool(counts)),
+        usd_per_accelerator_hour=_price_held(draft, counts),
     )
+
+
+def _price_held(draft: Draft, counts: Sequence[int]) -> float | None:
+    """A stated price of an hour; one that may be that of all of them is asked back: 8 H100 for $20 an hour."""
+    usd: float | None = draft.one("price_per_hour", "usd_per_accelerator_hour")
+    count = counts[0] if len(counts) == 1 else 1
+    if usd is not None and count > 1 and usd > MOST_BESIDE_NODES_USD:
+        texts = (f"${usd / count:,.4g} an hour", f"${usd:,} an hour")
+        draft.doubts.append(Doubt(f"${usd:,}", texts, f"is it the price of one accelerator, or of {count:,}?"))
+    return usd
+
+
+def _counts_held(draft: Draft) -> list[int]:
+    """Accelerators whose price is asked for; several are asked back."""
+    draft.slots.all = tuple(slot for slot in draft.slots.all if not (slot.name == "count" and slot.implied and slot.value == 1))
+    counts = accelerator_counts(draft, "count")
+    if len(counts) > 1:
+        shown = tuple(str(count) for count in counts)
+        draft.doubts.append(Doubt(", ".join(shown), shown, "how many are to be held: one of these?"))
+    return counts
+
+
+def _hours_held(draft: Draft, *, counted: bool) -> float | None:
+    """How long accelerators are held: a time, per month, or from one day to another; of one reserved accelerator it is the term alone."""
+    held: Duration | None = draft.one("paid_time", "hours") or draft.one("span", "hours")
+    if held is not None and (counted or not _is_term(draft)):
+        return _hours_paid(draft, held)
+    terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
+    if held is None and counted and len(terms) == 1 and not draft.slots.has("start", "deadline"):
+        return _hours_paid(draft, Duration(Fraction(YEARS_OF_TERM[str(*terms)]), "years"))
+    if held is None and draft.slots.has("start") and draft.slots.has("deadline"):
+        start, end = draft.one("start", "hours"), draft.one("deadline", "hours")
+        if start is not None and end is not None and end >= start:
+            hours = _plain_hours(((end - start).days + 1) * HOURS_PER_DAY)
+            draft.note("hours", hours, f"from {start.isoformat()} to {end.isoformat()}; prices are those of now")
+            return hours
+    return None
+
+
+def _hours_paid(draft: Draft, held: Duration) -> float:
+    """Hours of a time; on demand the used share of them is paid for."""
+    hours, words = held.days * HOURS_PER_DAY, f"{float(held.value):g} {held.unit}"
+    reserved = any(str(slot.value).startswith("reserved") for slot in draft.slots.all if slot.name == "pricing")
+    used: float | None = None if reserved else draft.one("utilisation", "hours")
+    if used is not None:
+        hours, words = hours * used, f"{used * 100:g}% of {words}: on demand and spot are paid for used hours alone"
+    draft.note("hours", _plain_hours(hours), words)
+    return _plain_hours(hours)
+
+
+def _plain_hours(hours: float) -> float:
+    return int(hours) if hours == int(hours) else round(hours, 2)
 
 
 def _pricings(draft: Draft) -> str | None:

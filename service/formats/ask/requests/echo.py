@@ -266,7 +266,9 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
 def _offers(request: Body) -> Iterator[str]:
     pricings = request["pricing"].split(",") if "pricing" in request else ()
     request = {name: value.replace(",", " or ") if isinstance(value, str) else value for name, value in request.items()}
-    yield f"the price of {request.get('accelerator', 'accelerators')}"
+    yield f"the price of {_machine(request).removeprefix('on ') or 'accelerators'}"
+    yield f"for {request['hours']:.10g} hours" if "hours" in request else ""
+    yield f"at {_usd(request['usd_per_accelerator_hour'])} per hour" if "usd_per_accelerator_hour" in request else ""
     yield from _price({name: value for name, value in request.items() if name in ("provider", "region")})
     yield _join(pricings, lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield f"in {request['jurisdiction']}" if "jurisdiction" in request else ""

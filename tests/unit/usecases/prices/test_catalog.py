@@ -17,6 +17,7 @@ from service.domain.errors import UnknownName
 from service.prices.catalog import PriceCatalog
 from service.prices.snapshots import SnapshotRepository
 from service.usecases.prices.catalog import find_offers
+from service.usecases.prices.fleet import fleet_cost
 from service.usecases.prices.known_names import find_accelerators, find_models
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -139,3 +140,18 @@ def test_models_by_developer_architecture_and_size() -> None:
     with pytest.raises(UnknownName, match="no developer is called 'Mta'; near names: Meta") as caught:
         find_models({"developer": "Mta"})
     assert caught.value.pointer == "/developer"
+
+
+def test_a_fleet_costs_its_hours_at_each_firm_price() -> None:
+    floor = replace(SPOT, market="auction_floor", usd_per_hour=Decimal("0.01"))
+    fleet = fleet_cost([SXM, SPOT, PCIE, floor], {"count": 4, "hours": 10.0, "usd_per_accelerator_hour": 2.5})
+    assert fleet is not None
+    assert (fleet.accelerator_hours, fleet.least_usd, fleet.median_usd, fleet.most_usd) == (40, 76.0, 84.0, 275.2)
+    assert fleet.stated_usd == 100
+
+
+def test_a_fleet_without_a_price_costs_nothing_known() -> None:
+    fleet = fleet_cost([], {"count": 4})
+    assert fleet is not None
+    assert (fleet.hours, fleet.least_usd, fleet.stated_usd) == (1, None, None)
+    assert fleet_cost([SXM], {"accelerator": "H100"}) is None
