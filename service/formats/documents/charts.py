@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
 from functools import cache
 from typing import Any
 
@@ -166,6 +167,17 @@ def by_legend(field: str) -> tuple[alt.Parameter, Any]:
 def data(rows: Iterable[Mapping[str, Any]]) -> alt.Chart:
     """A chart of rows without marks."""
     return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+
+
+def end_of_day(day: str) -> str:
+    """When a day is over, on an axis of days: what is done by a day is drawn there. The last day that there is ends itself."""
+    found = date.fromisoformat(day)
+    return day if found == date.max else (found + timedelta(days=1)).isoformat()
+
+
+def filled(layers: Iterable[Any]) -> list[Any]:
+    """The layers that have rows: of others Vega warns that their fields have no extent."""
+    return [layer for layer in layers if layer.data.values]
 
 
 def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:

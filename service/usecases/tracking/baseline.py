@@ -25,7 +25,7 @@ STATED_FIELDS = ("name", "budget_usd", "planned_tokens", "start", "deadline")
 CLOSED = "closed"
 CENT_USD = 0.01
 GATE_PREFIX = "gate: "
-KEPT_FIGURES = ("summary", "total_usd", "lines", "price_snapshot", "engine_version", "warnings")
+KEPT_FIGURES = ("summary", "total_usd", "lines", "price_snapshot", "engine_version", "warnings", "endings")
 """What a version of a program has of the answer of the plan that it follows, besides the baseline."""
 CRITERIA = ("at_spend_share", "continue_if", "stop_if", "pivot_to")
 """What of a half-spend gate was decided up front."""

@@ -23,6 +23,7 @@ from service.web.asking import present_fields, refused_field
 from service.web.blueprint import blueprint
 from service.web.estimate_form import estimate_request
 from service.web.forms import FormField, by_field, field_errors, filled, request_of
+from service.web.gate_tree import gate_tree
 from service.web.once import FORM, form_id, once
 from service.web.program_file import UnreadablePlan, decode, example_text, read_plan, text_of_estimate
 from service.web.rendering import page
@@ -104,6 +105,7 @@ def _page(sent: Mapping[str, str], errors: Mapping[str, str] | None = None, plan
         "errors": found,
         "other_errors": {name: message for name, message in found.items() if name not in beside},
         "answer": None if planned is None else planned["answer"],
+        "tree": None if planned is None else gate_tree(planned["answer"]["endings"]),
         "form": sent.get(FORM) or form_id(),
         "may_write": principal().may("write"),
     }

@@ -31,6 +31,7 @@ from service.usecases.tracking.pivot import followable_pivots
 from service.usecases.tracking.report import program_report
 from service.web.blueprint import blueprint
 from service.web.forms import FormField, field_errors, filled
+from service.web.gate_tree import FIELD, endings_of, gate_tree, open_endings
 from service.web.plan_change import form_content
 from service.web.program_standing import VERDICTS, gates_of, report_at_hand, standings
 from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of
@@ -82,6 +83,19 @@ def show_program(program_id: str) -> Response:
     if request.args.get("format") == "json":
         return json_response(report_at_hand(program))
     return program_page(program, request.args.get("tab", ""))
+
+
+@blueprint.get("/programs/gates.svg")
+def show_gate_tree() -> Response:
+    """The gate tree whose endings stand in the address"""
+    endings = endings_of(request.args.getlist(FIELD))
+    from service.formats.documents.program.gate_tree import gate_tree_chart
+    from service.web.charts import chart_response
+
+    chart = gate_tree_chart(endings)
+    if chart is None:
+        raise NotFound
+    return chart_response(chart)
 
 
 @blueprint.get("/programs/<program_id>/<chart>.svg")
@@ -172,6 +186,7 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
         "run_given": {},
         "run_errors": {},
         "pivots": followable_pivots(program),
+        "tree": gate_tree(open_endings(program, report["status"])) if tab == "plan" else None,
     }
     if tab == "plan" and content["may_decide"] and "plan_form" not in more:
         more["plan_form"] = UNSENT | form_content(program)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -126,6 +127,47 @@ def test_every_chart_of_the_report_is_drawn_on_a_tab(client: FlaskClient, which:
         assert '"tooltip":{"field":"tip"' in client.get(f"{address}?format=vega").text, address
     for name in ("nothing", "quality-9", "quality-x"):
         assert client.get(f"/programs/{made['id']}/{name}.svg").status_code == 404
+
+
+def test_the_plan_says_where_the_program_may_end(client: FlaskClient, staged: Body) -> None:
+    """As a picture whose figures stand in its address, with the same figures as a table."""
+    page = client.get(f"/programs/{staged['id']}?tab=plan")
+    address = re.search(r'<img src="(/programs/gates\.svg\?[^"]+)"', text_of(page))
+    assert address is not None
+    drawn, stated = client.get(unescape(address[1])), client.get(unescape(address[1]) + "&format=vega").get_json()
+    assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
+    finding = " ".join(stated["title"]["text"])
+    assert finding in unescape(text_of(page))
+    assert re.fullmatch(r".+ after (prototype|validation|production) in \d+% of cases, complete in \d+%", finding)
+    assert "of all cases" in words_of(page)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [],
+        ["completed,1,5,"],
+        ["pilot,0.5,5,", "completed,0.5,5,"],
+        ["prototype,0.5,5,", "validation,0.5,5,"],
+        ["completed,0.5,5,", "completed,0.5,5,"],
+        ["prototype,2,5,", "completed,0.5,5,"],
+        ["prototype,nan,5,", "completed,0.5,5,"],
+        ["prototype,0.5,-5,", "completed,0.5,5,"],
+        ["prototype,0.5", "completed,0.5,5,"],
+        5 * ["prototype,0.1,5,"] + ["completed,0.5,5,"],
+    ],
+)
+def test_an_address_that_says_no_tree_has_no_picture(client: FlaskClient, said: list[str]) -> None:
+    """Whatever stands in it."""
+    assert client.get("/programs/gates.svg?" + urlencode([("ending", text) for text in said])).status_code == 404
+
+
+def test_a_program_without_events_draws_nothing_of_no_rows(client: FlaskClient) -> None:
+    """Of a layer without rows a browser's console says that its field has no extent."""
+    started = client.post("/v1/track/programs", json=PROGRAM | {"name": "not begun"}).get_json()
+    charts = [chart.to_dict() for drawn in report_charts(report_of(client, started)).values() for chart in drawn]
+    assert charts
+    assert [chart["title"] for chart in charts for rows in chart["datasets"].values() if not rows] == []
 
 
 def test_a_tab_of_no_name_is_the_first(client: FlaskClient, program: Body) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from service.domain.programs.budget_parts import AROUND, budget_part
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, PART_COLOURS, WIDTH, data, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, PART_COLOURS, WIDTH, data, end_of_day, filled, titled
 from service.formats.documents.program.time_sections import awaited, waits_of
 from service.formats.headline import money
 
@@ -95,8 +95,8 @@ def gantt_chart(answer: Answer) -> alt.TopLevelMixin:
         .encode(x="finish:T", y=up, color=colour),
     ]
     if schedule["deadline"]:
-        layers.append(data([{"day": schedule["deadline"]}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
-    return titled(alt.layer(*layers), width=WIDE - 120, height=alt.Step(18), title=_gantt_title(schedule))
+        layers.append(data([{"day": end_of_day(schedule["deadline"])}]).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="day:T"))
+    return titled(alt.layer(*filled(layers)), width=WIDE - 120, height=alt.Step(18), title=_gantt_title(schedule))
 
 
 def _waiting_layers(answer: Answer, rows: Mapping[str, Mapping[str, Any]], up: alt.Y) -> list[Any]:
@@ -164,17 +164,17 @@ def _shown(calendar: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]
 
 
 def _bar(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An activity with the ends of its days: what a bar, a diamond, a whisker and the deadline say of one day is at one place."""
     dates = entry["finish_range"]
-    end = (date.fromisoformat(entry["finish"]) + timedelta(days=1)).isoformat()
     kind = ACTIVITY_GROUPS.get(entry["kind"], PEOPLE)
     moment = entry["kind"] == "gate" or (entry["start"] == entry["finish"] and kind == PEOPLE)
     return {
         "what": entry["what"],
         "kind": kind,
         "start": entry["start"],
-        "finish": end,
-        "low": dates["p10"],
-        "high": dates["p90"],
+        "finish": end_of_day(dates["p50"]),
+        "low": end_of_day(dates["p10"]),
+        "high": end_of_day(dates["p90"]),
         "moment": moment,
     }
 

@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from service.formats.documents.program.branch_sections import branch_table, decision_sentences, gate_decisions
+from service.formats.documents.program.endings import ending_table
 from service.formats.documents.program.evaluation_sections import evaluation_section
 from service.formats.documents.program.risk_sections import mitigation_table, risk_sentences, risk_table
 from service.formats.documents.program.time_sections import months_section, waiting_section
@@ -29,7 +30,7 @@ def sections(answer: Answer) -> tuple[DocumentSection, ...]:
             "gates",
             "Gates",
             (*_midpoint(answer["midpoint_gate"]), *decision_sentences(answer)),
-            (_gates(answer), branch_table(list(gate_decisions(answer))), _information(answer)),
+            (_gates(answer), ending_table(answer["endings"]), branch_table(list(gate_decisions(answer))), _information(answer)),
         ),
         evaluation_section(answer["evaluation"]),
         DocumentSection("risks", "Risks", risk_sentences(answer), (risk_table(answer), mitigation_table(answer))),

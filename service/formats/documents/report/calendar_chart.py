@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, INK, TIP, data, titled
+from service.formats.documents.charts import COLOURS, GREY, INK, TIP, data, end_of_day, filled, titled
 from service.formats.headline import day
 
 Report = Mapping[str, Any]
@@ -26,7 +26,6 @@ def gantt_chart(report: Report) -> alt.TopLevelMixin | None:
         return None
     rows = [_bar(entry) for entry in entries]
     up = alt.Y("what:N", title=None, sort=[row["what"] for row in rows], axis=alt.Axis(labelLimit=LONGEST_LABEL))
-    across = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%-d %b %Y", tickCount=4, labelAngle=0))
     colour = alt.Color(
         "state:N",
         scale=alt.Scale(domain=list(COLOURS_BY_STATE), range=list(COLOURS_BY_STATE.values())),
@@ -39,16 +38,23 @@ def gantt_chart(report: Report) -> alt.TopLevelMixin | None:
     planned_moments = data([row for row in rows if row["kind"] != "run" and row["planned_finish"]])
     layers: list[Any] = [
         plans.mark_bar(height={"band": 0.8}, stroke=GREY, strokeWidth=1).encode(
-            x=alt.X("planned_start:T"), x2="planned_finish:T", y=up, color=colour, tooltip=TIP
+            x=_across("planned_start"), x2="planned_finish:T", y=up, color=colour, tooltip=TIP
         ),
-        runs.mark_bar(height={"band": 0.42}).encode(x=across, x2="finish:T", y=up, color=colour, tooltip=TIP),
-        planned_moments.mark_point(shape="diamond", size=130, strokeWidth=1.2, color=GREY).encode(x="planned_finish:T", y=up, tooltip=TIP),
-        spread.mark_rule(color=INK, strokeWidth=1).encode(x="low:T", x2="high:T", y=up),
-        moments.mark_point(shape="diamond", filled=True, size=110, opacity=1).encode(x="finish:T", y=up, color=colour, tooltip=TIP),
+        runs.mark_bar(height={"band": 0.42}).encode(x=_across("start"), x2="finish:T", y=up, color=colour, tooltip=TIP),
+        planned_moments.mark_point(shape="diamond", size=130, strokeWidth=1.2, color=GREY).encode(
+            x=_across("planned_finish"), y=up, tooltip=TIP
+        ),
+        spread.mark_rule(color=INK, strokeWidth=1).encode(x=_across("low"), x2="high:T", y=up),
+        moments.mark_point(shape="diamond", filled=True, size=110, opacity=1).encode(x=_across("finish"), y=up, color=colour, tooltip=TIP),
         *_rules(report),
     ]
     words = "grey: planned; line: interval of 80 %; diamond: gate and end; dashed: deadline; dotted: today"
-    return titled(alt.layer(*layers), width=WIDE, height=alt.Step(20), title=alt.Title(_finding(report), subtitle=words))
+    return titled(alt.layer(*filled(layers)), width=WIDE, height=alt.Step(20), title=alt.Title(_finding(report), subtitle=words))
+
+
+def _across(field: str) -> alt.X:
+    """The axis of days, the same for every layer."""
+    return alt.X(f"{field}:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%-d %b %Y", tickCount=4, labelAngle=0))
 
 
 def shown_entries(report: Report) -> Sequence[Report]:
@@ -58,17 +64,18 @@ def shown_entries(report: Report) -> Sequence[Report]:
 
 
 def _bar(entry: Report) -> dict[str, Any]:
+    """An entry with the ends of its days: what a bar, a diamond, a whisker and the deadline say of one day is at one place."""
     finish = entry["finish"] or {"p10": None, "p50": None, "p90": None}
     return {
         "what": entry["what"],
         "kind": entry["kind"],
         "state": DONE if entry["done"] else FORECAST,
         "planned_start": entry["planned_start"],
-        "planned_finish": _day_after(entry["planned_finish"]) if entry["kind"] == "run" else entry["planned_finish"],
+        "planned_finish": _end(entry["planned_finish"]),
         "start": entry["start"],
-        "finish": _day_after(finish["p50"]) if entry["kind"] == "run" else finish["p50"],
-        "low": finish["p10"],
-        "high": finish["p90"],
+        "finish": _end(finish["p50"]),
+        "low": _end(finish["p10"]),
+        "high": _end(finish["p90"]),
         "tip": _tip(entry),
     }
 
@@ -89,18 +96,14 @@ def _words(moment: str) -> str:
     return day(date.fromisoformat(moment))
 
 
-def _day_after(moment: str | None) -> str | None:
-    """The end of a day; the last day that there is ends itself."""
-    if moment is None:
-        return None
-    found = date.fromisoformat(moment)
-    return moment if found == date.max else (found + timedelta(days=1)).isoformat()
+def _end(moment: str | None) -> str | None:
+    return None if moment is None else end_of_day(moment)
 
 
 def _rules(report: Report) -> list[alt.Chart]:
     rules = [([1, 3], report["status"]["as_of"][:10])]
     if report["program"]["deadline"]:
-        rules.append(([4, 3], report["program"]["deadline"]))
+        rules.append(([4, 3], end_of_day(report["program"]["deadline"])))
     return [data([{"day": at}]).mark_rule(color=GREY, strokeDash=dash).encode(x="day:T") for dash, at in rules]
 
 

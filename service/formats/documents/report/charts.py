@@ -165,7 +165,8 @@ def _against_plan(report: Report, names: Mapping[str, str], fan: Rows, rules: Ma
         band = data(fan).mark_area(opacity=0.22, color=STYLES[FORECAST][0])
         layers.append(band.encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q"))
         layers += _spread_of_end(report, fan)
-    layers += [*_rules(rules), *(_line([row for row in [*lines, *fan] if row["of"] == of], of, across, up) for of in STYLES)]
+    drawn = ([row for row in [*lines, *fan] if row["of"] == of] for of in STYLES)
+    layers += [*_rules(rules), *(_line(rows, across, up) for rows in drawn if rows)]
     return alt.layer(*layers)
 
 
@@ -189,12 +190,11 @@ def _day(at: str) -> str:
     return day(datetime.fromisoformat(at))
 
 
-def _line(rows: Rows, of: str, across: alt.X, up: alt.Y) -> Any:
+def _line(rows: Rows, across: alt.X, up: alt.Y) -> Any:
     """A line with its name at its end."""
+    of = rows[-1]["of"]
     colour, dash = STYLES[of]
     line = data(rows).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
-    if not rows:
-        return line
     ends = data([{**rows[-1], "label": of}]).mark_text(align="left", dx=5, dy=LABEL_SHIFTS[of], fontSize=10)
     return alt.layer(line, ends.encode(x=alt.X("at:T"), y=alt.Y("y:Q"), text="label:N"))
 

@@ -20,14 +20,20 @@ def write(result: ResultDetail) -> bytes:
 
 def draw_charts(result: ResultDetail) -> Drawn:
     """The page's charts."""
-    if result.row.kind != "buy_or_rent":
-        from service.formats.documents.results.chart import draw_svg
+    if result.row.kind == "buy_or_rent":
+        from service.formats.documents.procurement.html import charts
+        from service.formats.documents.procurement.model import cash_model
 
-        return {"": [draw_svg(result)]}
-    from service.formats.documents.procurement.html import charts
-    from service.formats.documents.procurement.model import cash_model
+        return {section: [drawn] for section, drawn in charts(cash_model(result.answer)).items()}
+    from service.formats.documents.results.chart import draw_svg
 
-    return {section: [drawn] for section, drawn in charts(cash_model(result.answer)).items()}
+    return {"": [draw_svg(result)], **(_plan_charts(result) if result.row.kind == "program" else {})}
+
+
+def _plan_charts(result: ResultDetail) -> Drawn:
+    from service.formats.documents.program.html import charts
+
+    return {section: [drawn] for section, drawn in charts(result.answer).items()}
 
 
 def write_page(result: ResultDetail, downloads: Mapping[str, str], drawn: Drawn, share: str = "") -> bytes:
