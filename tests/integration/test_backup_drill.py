@@ -113,8 +113,10 @@ def aggregates(settings: Settings) -> dict[str, bytes]:
 
 
 def restored(context: AppContext, empty: Settings, file: Path) -> AppContext:
-    """The context of the restored installation."""
-    shutil.copy(context.settings.data_dir / "secrets.key", empty.data_dir)
+    """The context of the restored installation; there is a key of secrets from the first secret on."""
+    key = context.settings.data_dir / "secrets.key"
+    if key.exists():
+        shutil.copy(key, empty.data_dir)
     made = build_context(empty)
     made.store.migrate()
     assert restore_backup(made, file) == read_contents(made)
