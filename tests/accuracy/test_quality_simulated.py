@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from service.engine.tracking.quality_drops import find_drops
+from service.engine.tracking.monitoring.quality_drops import find_drops
 from service.presets.tracking.status import quality_rules
 
 Floats = NDArray[np.float64]

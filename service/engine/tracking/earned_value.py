@@ -22,9 +22,9 @@ from service.domain.programs.budget_parts import AROUND, BUDGET_PARTS, COMPUTE, 
 from service.domain.tracking.events import PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue, UnknownFigure
 from service.domain.training.estimate import COMPUTE_LINE
-from service.engine.tracking.budget_parts import planned_parts
-from service.engine.tracking.cost import CostedRun
-from service.engine.tracking.planned_work import planned_share
+from service.engine.tracking.costs.budget_parts import planned_parts
+from service.engine.tracking.costs.cost import CostedRun
+from service.engine.tracking.runs.planned_work import planned_share
 
 Basis = Literal["cost", "tokens"]
 WEEK = timedelta(weeks=1)

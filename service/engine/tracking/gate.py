@@ -13,7 +13,7 @@ from service.domain.tracking.gates import PlannedGate, TierGateStatus
 from service.domain.tracking.status import EarnedValue, GateStatus, Spend
 from service.engine.programs.branches import criteria_sentences
 from service.engine.tracking.branches import GateActuals, decide_gate
-from service.engine.tracking.history import Decision, Evaluation
+from service.engine.tracking.runs.history import Decision, Evaluation
 
 # Names of the half-spend gate in decision events.
 NAMES = frozenset({"midpoint", "midpoint_gate", "half_spend", "half_spend_gate"})

@@ -13,19 +13,15 @@ from service.domain.tracking.events import ProgramBaseline, RunBaseline
 from service.domain.tracking.quality import GuardrailStatus, MetricQuality
 from service.domain.tracking.risks import ReserveStatus
 from service.domain.tracking.status import CompletionForecast, Drift, LossProjection, ProgramStatus, RunStatus
-from service.engine.tracking.beside_runs import NOTHING
 from service.engine.tracking.branches import GateActuals
-from service.engine.tracking.budget_bridge import Outlook, budget_bridge
-from service.engine.tracking.change_point import DriftRules
-from service.engine.tracking.cost import burn_rate, cost_run, spend
-from service.engine.tracking.cost_drivers import drivers_at_completion, drivers_to_date
+from service.engine.tracking.costs.budget_bridge import Outlook, budget_bridge
+from service.engine.tracking.costs.cost import burn_rate, cost_run, spend
+from service.engine.tracking.costs.cost_drivers import drivers_at_completion, drivers_to_date
+from service.engine.tracking.costs.energy_use import energy_use
 from service.engine.tracking.earned_value import earned_value, run_earned_value
-from service.engine.tracking.energy_use import energy_use
-from service.engine.tracking.forecast import ForecastRules
-from service.engine.tracking.gate import GateInputs, GateRules, assess_gate, assess_tier_gates
-from service.engine.tracking.history import RunHistory
-from service.engine.tracking.loss_monitor import LossRules, losses
-from service.engine.tracking.outlook import (
+from service.engine.tracking.forecasting.beside_runs import NOTHING
+from service.engine.tracking.forecasting.forecast import ForecastRules
+from service.engine.tracking.forecasting.outlook import (
     beside_change_usd,
     beside_runs,
     is_complete,
@@ -33,13 +29,17 @@ from service.engine.tracking.outlook import (
     run_forecast,
     unspent_plan_warnings,
 )
-from service.engine.tracking.plan_calendar import overdue_runs
-from service.engine.tracking.plan_drift import PlanDriftRules
-from service.engine.tracking.planned_burn import planned_burn_rate, planned_run_burn_rate
-from service.engine.tracking.quality import watch_guardrails, watch_quality
-from service.engine.tracking.quality_drops import QualityRules
+from service.engine.tracking.forecasting.plan_calendar import overdue_runs
+from service.engine.tracking.forecasting.planned_burn import planned_burn_rate, planned_run_burn_rate
+from service.engine.tracking.gate import GateInputs, GateRules, assess_gate, assess_tier_gates
+from service.engine.tracking.monitoring.change_point import DriftRules
+from service.engine.tracking.monitoring.loss_monitor import LossRules, losses
+from service.engine.tracking.monitoring.plan_drift import PlanDriftRules
+from service.engine.tracking.monitoring.quality import watch_guardrails, watch_quality
+from service.engine.tracking.monitoring.quality_drops import QualityRules
 from service.engine.tracking.risks import forecast_change_usd, reserve_status, track_risks, with_risks
-from service.engine.tracking.run_metrics import (
+from service.engine.tracking.runs.history import RunHistory
+from service.engine.tracking.runs.run_metrics import (
     SilenceRules,
     checkpoint_cadence,
     goodput,
@@ -49,7 +49,7 @@ from service.engine.tracking.run_metrics import (
     silence_warning,
     utilisation,
 )
-from service.engine.tracking.targets import RunTarget, find_targets
+from service.engine.tracking.runs.targets import RunTarget, find_targets
 
 
 @dataclass(frozen=True, slots=True)

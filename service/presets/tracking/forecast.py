@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 from service.domain.tracking.status import DriftQuantity
-from service.engine.tracking.change_point import DriftRules, DriftThresholds, FailureRules, SplitRules
-from service.engine.tracking.forecast import ForecastRules
+from service.engine.tracking.forecasting.forecast import ForecastRules
+from service.engine.tracking.monitoring.change_point import DriftRules, DriftThresholds, FailureRules, SplitRules
 from service.presets.documents import load_document
 
 # Quantities with a split test.

@@ -6,10 +6,10 @@ import functools
 from typing import Any
 
 from service.engine.tracking.gate import GateRules
-from service.engine.tracking.loss_monitor import LossRules
-from service.engine.tracking.plan_drift import PlanDriftRules
-from service.engine.tracking.quality_drops import QualityRules
-from service.engine.tracking.run_metrics import SilenceRules
+from service.engine.tracking.monitoring.loss_monitor import LossRules
+from service.engine.tracking.monitoring.plan_drift import PlanDriftRules
+from service.engine.tracking.monitoring.quality_drops import QualityRules
+from service.engine.tracking.runs.run_metrics import SilenceRules
 from service.engine.tracking.status import StatusRules
 from service.presets.documents import load_document
 from service.presets.tracking.forecast import drift_rules, forecast_rules

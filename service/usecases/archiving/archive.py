@@ -20,7 +20,7 @@ from service.domain.errors import InvalidRequest, VersionConflictError
 from service.domain.teams import Principal
 from service.domain.tracking.archive import MARK, ArchivedRun, ArchiveManifest, ArchiveMark, archive_mark, where_events_are
 from service.domain.tracking.records import ProgramRecord
-from service.engine.tracking.hourly_rollup import EPOCH, hour_of
+from service.engine.tracking.runs.hourly_rollup import EPOCH, hour_of
 from service.presets.version import engine_version
 from service.serialization import to_builtins
 from service.store import ProgramLog

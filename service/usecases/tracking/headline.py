@@ -12,7 +12,7 @@ from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import ProgramStatus
 from service.domain.training.estimate import FinishDates
-from service.engine.tracking.beside_runs import planned_total
+from service.engine.tracking.forecasting.beside_runs import planned_total
 from service.formats.headline import day, money, money_range
 
 Health = Literal["on_track", "at_risk", "off_track", "unknown"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from service.context import AppContext
 from service.domain.tracking.events import Event
 from service.domain.tracking.records import RunRecord
-from service.engine.tracking.hourly_rollup import apply_corrections, roll_up_hour, rollup_to_json
+from service.engine.tracking.runs.hourly_rollup import apply_corrections, roll_up_hour, rollup_to_json
 from service.usecases.jobs import never_stops
 
 CHUNK_EVENTS = 20_000

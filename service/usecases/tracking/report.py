@@ -14,7 +14,7 @@ from service.domain.quantities import Assumption
 from service.domain.tracking.records import ProgramRecord
 from service.domain.tracking.status import ProgramStatus, RunStatus
 from service.engine.tracking.earned_value import midnight
-from service.engine.tracking.hourly_rollup import CLOSING, EPOCH, rollup_from_json
+from service.engine.tracking.runs.hourly_rollup import CLOSING, EPOCH, rollup_from_json
 from service.presets.tracking.status import status_rules
 from service.usecases.tracking.headline import Headline, headline
 from service.usecases.tracking.report_calendar import ReportedActivity, report_calendar

@@ -10,7 +10,7 @@ from typing import Annotated
 from service.domain.answer_fields import Doc
 from service.domain.quantities import Range
 from service.domain.tracking.events import ProgramBaseline
-from service.engine.tracking.cost import cost_run
+from service.engine.tracking.costs.cost import cost_run
 from service.engine.tracking.earned_value import midnight, share_passed
 from service.usecases.tracking.report_series import spent_until, time_bounds
 from service.usecases.tracking.status import StatusResult

@@ -12,9 +12,9 @@ import numpy as np
 
 from service.domain.answer_fields import Doc
 from service.domain.tracking.events import ProgramBaseline
-from service.engine.tracking.cost import CostedRun, cost_run
+from service.engine.tracking.costs.cost import CostedRun, cost_run
 from service.engine.tracking.earned_value import earned_value, midnight, share_passed
-from service.engine.tracking.quality import stated_deviation, surviving_evaluations
+from service.engine.tracking.monitoring.quality import stated_deviation, surviving_evaluations
 from service.usecases.tracking.status import PlannedRunHistory, StatusResult
 
 POINTS = 120

@@ -16,9 +16,9 @@ from service.domain.tracking.events import Event, ProgramBaseline, RunBaseline
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.domain.tracking.status import LossProjection, ProgramStatus
 from service.engine.scaling.loss_curve import make_schedule
-from service.engine.tracking.history import RunHistory, history
-from service.engine.tracking.hourly_rollup import EPOCH, apply_corrections, hour_of, roll_up_hour, rollup_to_json
-from service.engine.tracking.loss_monitor import project_loss
+from service.engine.tracking.monitoring.loss_monitor import project_loss
+from service.engine.tracking.runs.history import RunHistory, history
+from service.engine.tracking.runs.hourly_rollup import EPOCH, apply_corrections, hour_of, roll_up_hour, rollup_to_json
 from service.engine.tracking.status import status
 from service.presets.scaling.law_fit import curve_prior
 from service.presets.tracking.status import status_rules

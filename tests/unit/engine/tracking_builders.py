@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from service.domain.tracking.events import Event, EventType, ProgramBaseline, RunBaseline
-from service.engine.tracking.history import RunHistory, history
-from service.engine.tracking.hourly_rollup import apply_corrections, hour_of, roll_up_hour, rollup_to_json
+from service.engine.tracking.runs.history import RunHistory, history
+from service.engine.tracking.runs.hourly_rollup import apply_corrections, hour_of, roll_up_hour, rollup_to_json
 
 MONDAY = datetime(2027, 1, 4, tzinfo=UTC)
 PROGRAM = ProgramBaseline(name="helper", budget_usd=1000.0, planned_tokens=1000.0, start=date(2027, 1, 4), deadline=date(2027, 1, 14))

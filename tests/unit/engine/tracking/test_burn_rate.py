@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.tracking.cost import CostedRun, burn_rate, cost_run
+from service.engine.tracking.costs.cost import CostedRun, burn_rate, cost_run
 from tests.unit.engine.tracking_builders import RUN, at, cost, event, run_of, steadily
 
 

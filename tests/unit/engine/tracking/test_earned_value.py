@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.domain.tracking.events import Event, PlannedLine, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import EarnedValue
 from service.domain.training.estimate import FinishDates
-from service.engine.tracking.cost import CostedRun, cost_run
+from service.engine.tracking.costs.cost import CostedRun, cost_run
 from service.engine.tracking.earned_value import earned_value, midnight, run_earned_value
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, cost, event, run_of, steadily
 

@@ -11,7 +11,7 @@ from service.domain.programs.program import GateCriteria, MidpointGate
 from service.domain.tracking.events import ProgramBaseline
 from service.domain.tracking.status import EarnedValue, GateStatus, Spend
 from service.engine.tracking.gate import GateInputs, GateRules, assess_gate
-from service.engine.tracking.history import Decision, Evaluation
+from service.engine.tracking.runs.history import Decision, Evaluation
 from tests.unit.engine.tracking_builders import PROGRAM, at
 
 RULES = GateRules(0.5, 0.9, 0.7, "by default")

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from service.domain.quantities import Range
 from service.domain.tracking.events import Event, PlannedWeek, ProgramBaseline, RunBaseline
 from service.domain.tracking.status import LossProjection, ProgramStatus
-from service.engine.tracking.cost import cost_run
+from service.engine.tracking.costs.cost import cost_run
+from service.engine.tracking.forecasting.outlook import history_so_far
 from service.engine.tracking.gate import GateRules
-from service.engine.tracking.loss_monitor import LossRules
-from service.engine.tracking.outlook import history_so_far
-from service.engine.tracking.run_metrics import SilenceRules, poisson_sf
+from service.engine.tracking.monitoring.loss_monitor import LossRules
+from service.engine.tracking.runs.run_metrics import SilenceRules, poisson_sf
+from service.engine.tracking.runs.targets import find_targets
 from service.engine.tracking.status import StatusRules, status
-from service.engine.tracking.targets import find_targets
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 from service.presets.tracking.status import quality_rules, status_rules
 from tests.unit.engine.tracking_builders import PROGRAM, RUN, at, correction, cost, event, lives, run_of, steadily

@@ -17,7 +17,7 @@ from service.domain.tracking.status import CompletionForecast, EarnedValue, Gate
 from service.domain.training.estimate import FinishDates
 from service.engine.tracking.branches import GateActuals
 from service.engine.tracking.gate import GateInputs, GateRules, assess_gate, assess_tier_gates
-from service.engine.tracking.history import Decision, Evaluation
+from service.engine.tracking.runs.history import Decision, Evaluation
 from service.schemas.programs.presenters import present_program
 from service.schemas.programs.request import ProgramRequestSchema
 from service.usecases.programs.plan import plan_program

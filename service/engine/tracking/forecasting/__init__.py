@@ -1,0 +1,1 @@
+"""What is left of runs and of a program: hours, cost, days."""

@@ -1,0 +1,1 @@
+"""A run from its events: rollups, history, surviving line, progress and metrics."""
