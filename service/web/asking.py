@@ -16,10 +16,11 @@ from service.api.http.auth import app_context, principal, spend, team_context
 from service.api.http.blueprint import json_response
 from service.cache import remembered
 from service.domain.errors import DomainError
+from service.formats.field_words import path_words
 from service.schemas.fields import Schema
 from service.serialization import to_json
 from service.usecases.results.keep import Question, keep
-from service.web.forms import Fields, field_errors, filled, label_of, refusal_errors
+from service.web.forms import Fields, field_errors, filled, refusal_errors
 from service.web.rendering import page, query_string
 
 PAGE_FIELDS = ("format", "theme", "sort", "pin", "quotes", "fleets", "without")
@@ -90,8 +91,8 @@ def asked_content(asked: Asked, fields: Fields, named: Collection[str], errors: 
     return {
         "fields": fields,
         "errors": errors,
-        "other_fields": {name: (label_of(name), value) for name, value in fields.items() if name not in named},
-        "other_errors": {label_of(name): message for name, message in errors.items() if name not in named},
+        "other_fields": {name: (path_words(name), value) for name, value in fields.items() if name not in named},
+        "other_errors": {path_words(name): message for name, message in errors.items() if name not in named},
         "marked": [name for name in errors if name in named],
         "answer": asked.answer,
         "query": query_string(asked.fields),

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
+from service.formats.field_words import field_words, path_words
 from service.schemas.fields import Items, Part, Schema
-from service.web.forms import field_at, label_of
+from service.web.forms import field_at
+from service.web.plain_words import meaning_of
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something that was assumed. `section`: the part of the request; `name`: the field that states it, empty where the form cannot."""
+    """Something that was assumed. `section`: the part of the request; `name`: the field that states it, empty where the form cannot.
+
+    `meaning`: what the field means, with its name in the API.
+    """
 
     section: str
     label: str
     value: str
     source: str
     name: str
+    meaning: str
 
 
 def assumptions_of(entries: Iterable[Mapping[str, Any]], schema: Schema | None = None) -> Iterator[Assumption]:
     """An answer's assumptions; those that are a single value of the request's schema, where one is given, can be changed."""
     for entry in entries:
         path, value = str(entry["field"]), entry["value"]
-        changeable = schema is not None and not isinstance(value, (dict, list)) and value is not None and _is_single(schema, path)
+        field = None if schema is None else field_at(schema, path)
+        is_single = not isinstance(field, (Items, Part, NoneType)) and not isinstance(value, (dict, list, NoneType))
+        meaning = meaning_of(path, "" if field is None else str(field.metadata.get("description", "")))
         section, _, below = path.partition(".")
-        yield Assumption(section.replace("_", " "), label_of(below), _shown(value), str(entry["source"]), path if changeable else "")
+        yield Assumption(field_words(section), path_words(below), _shown(value), str(entry["source"]), path if is_single else "", meaning)
 
 
 def changeable_by_section(assumptions: Iterable[Assumption]) -> dict[str, list[Assumption]]:
@@ -39,11 +48,6 @@ def changeable_by_section(assumptions: Iterable[Assumption]) -> dict[str, list[A
     return sections
 
 
-def _is_single(schema: Schema, path: str) -> bool:
-    field = field_at(schema, path)
-    return field is not None and not isinstance(field, (Items, Part))
-
-
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
@@ -51,6 +55,8 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{field_words(name)} {_shown(each)}" for name, each in value.items())
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Any
 
+from service.formats.field_words import field_words
 from service.schemas.procurement.request import BuyOrRentRequestSchema
 from service.web.assumptions import Assumption, assumptions_of
 from service.web.forms import Fields, FormField, choices_at, places_of, request_of, split_lists
@@ -152,4 +153,4 @@ def form_assumptions(answer: Mapping[str, Any], request: Body, fields: Fields) -
             continue
         below = entry["field"].removeprefix(above)
         found = next(assumptions_of([entry | {"field": f"{FLEETS}.{places[above]}.{below}"}], REQUEST))
-        yield replace(found, section=f"own: {above.removeprefix(f'{FLEETS}.').removesuffix('.')}", label=below.replace("_", " "))
+        yield replace(found, section=f"own: {above.removeprefix(f'{FLEETS}.').removesuffix('.')}", label=field_words(below))

@@ -53,13 +53,6 @@ def choices_at(schema: Schema, path: str) -> tuple[str, ...]:
     return field.names if isinstance(field, Choice) else ()
 
 
-def label_of(path: str) -> str:
-    """A field's path as words: `training.seq_len` is "training: seq len"."""
-    above, _, last = path.rpartition(".")
-    words = last.replace("_", " ")
-    return f"{above.replace('_', ' ').replace('.', ', ')}: {words}" if above else words
-
-
 def with_model(fields: Fields, name: str, above: str) -> dict[str, str]:
     """The fields with that of a model, its size or a preset's name, as the one that the request has."""
     stated = {other: value for other, value in fields.items() if other != name}

@@ -15,6 +15,7 @@ from service.api.http.auth import app_context, team_context
 from service.domain.errors import DomainError, InvalidRequest
 from service.domain.tracking.records import ProgramRecord
 from service.formats.differences import Difference, compare_answers
+from service.formats.field_words import path_words
 from service.formats.reading_order import in_order
 from service.schemas import strict_json
 from service.schemas.tracking.plan import plan_errors, plan_of
@@ -22,7 +23,7 @@ from service.serialization import to_builtins, to_json
 from service.usecases.tracking.programs import changed_body
 from service.usecases.tracking.versions import body_of_version, figures_of, followed_plan, stated_by
 from service.web.asking import refused_field
-from service.web.forms import by_field, field_errors, filled, label_of, request_of
+from service.web.forms import by_field, field_errors, filled, request_of
 from service.web.plan_fields import CHANGE, NO_PLAN, TOKENS_FIELD, laid_over, plan_sections, term_fields, values_of
 
 Body = dict[str, Any]
@@ -125,7 +126,7 @@ def in_words(difference: Difference) -> Difference:
 
 def field_in_words(path: str) -> str:
     """A field's path without the parts that its other parts say as well."""
-    return label_of(_UNSAID.sub("", f".{path}").lstrip("."))
+    return path_words(_UNSAID.sub("", f".{path}").lstrip("."))
 
 
 def difference_to(program: ProgramRecord, body: Mapping[str, Any]) -> Difference:

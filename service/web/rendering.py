@@ -14,9 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from service.api.http import sessions
 from service.domain.quantities import Range
 from service.formats import headline
+from service.formats.field_words import path_words
 from service.formats.reading_order import in_order
 from service.web.assets import asset_address
-from service.web.forms import label_of
+from service.web.plain_words import field_in_words, in_plain_text, in_typed_words, in_words
 
 HTML = "text/html; charset=utf-8"
 Answer = Mapping[str, Any]
@@ -69,7 +70,11 @@ def environment() -> Environment:
         "share": lambda value: f"{value:.0%}",
         "query": query_string,
         "day": headline.day,
-        "words": label_of,
+        "words": path_words,
+        "field": field_in_words,
+        "plain": in_words,
+        "typed": in_typed_words,
+        "plain_text": in_plain_text,
     }
     return made
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import date
 from http import HTTPStatus
 from typing import Any
 
@@ -14,7 +12,6 @@ from service.api.http.budgets import uses
 from service.domain.ask import EXAMPLES
 from service.domain.errors import InvalidRequest
 from service.domain.results import ResultFilter
-from service.formats.headline import day
 from service.schemas.ask import LONGEST_QUESTION, ask_body
 from service.usecases.ask.completion import completed
 from service.usecases.prices.providers import count_fresh, list_providers
@@ -28,7 +25,6 @@ from service.web.rendering import page, query_string
 from service.web.verdicts import chance_verdict
 
 MOST_LISTED = 8
-ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 PAGES = {"estimate": "/estimate", "compare": "/compare", "buy_or_rent": "/buy-or-rent"}
 """Pages that take the request of a question, by its kind."""
 OPENS = {
@@ -68,7 +64,7 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
         "usd": _usd(body["answer"]),
         "chance": chance,
         "deadline": None if chance is None else chance_verdict(chance),
-        "assumed": [(entry.label or entry.section, _with_day(entry.value), entry.source) for entry in assumptions_of(body["assumptions"])],
+        "assumed": [(entry.label or entry.section, entry.value, entry.source) for entry in assumptions_of(body["assumptions"])],
         "wrong": _unsaid(body["problem"]),
     }
     return body | more, ""
@@ -105,11 +101,6 @@ def _chance(answer: dict[str, Any] | None) -> float | None:
     time = (answer or {}).get("time")
     found: float | None = time.get("deadline_probability") if isinstance(time, dict) else None
     return found
-
-
-def _with_day(value: str) -> str:
-    """A value as text, a date as people read it."""
-    return day(date.fromisoformat(value)) if ISO_DAY.fullmatch(value) else value
 
 
 def _overview() -> dict[str, Any]:

@@ -17,13 +17,14 @@ from werkzeug.wrappers import Response as BaseResponse
 from service.api.http.auth import needs, principal, team_context
 from service.api.http.request_body import LARGE_BODY_BYTES, body_limit, read_files, read_form
 from service.domain.errors import DomainError, InvalidRequest
+from service.formats.field_words import path_words
 from service.formats.imports.quotes.sheets import MAX_FILE_BYTES
 from service.serialization import to_builtins
 from service.usecases.prices.known_names import find_accelerators
 from service.usecases.prices.price_files import keep_price_file, list_price_files, read_price_file
 from service.web.asking import present_fields, refused_field
 from service.web.blueprint import blueprint
-from service.web.forms import field_errors, filled, label_of
+from service.web.forms import field_errors, filled
 from service.web.quotes_form import (
     CHOSEN,
     MAPPING,
@@ -175,7 +176,7 @@ def _reading_content(sheet: Sheet, reading: Body, demanded: str, chosen: set[str
         "fields": sheet.fields,
         "errors": sheet.errors,
         "other_errors": [message for name, message in sheet.errors.items() if name not in named],
-        "carried": {name: (label_of(name.removeprefix(MAPPING)), text) for name, text in sheet.fields.items() if name not in named},
+        "carried": {name: (path_words(name.removeprefix(MAPPING)), text) for name, text in sheet.fields.items() if name not in named},
         "content": base64.b64encode(sheet.content).decode(),
         "file_name": sheet.file_name,
         "questions": questions,

@@ -11,6 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.web.pages.compare import MOST_PINNED, ORDERS
+from service.web.plain_words import in_plain_text
 from tests.contract.web.visitor import text_of, words_of
 
 FIELDS = {
@@ -50,7 +51,7 @@ def test_the_page_says_what_the_api_answers(client: FlaskClient, answer: dict[st
     """The sentence, every option in its rank, how many are out and why."""
     page = shown(client)
     assert answer["summary"]["text"] in words_of(page)
-    assert options_in(page) == [option["id"] for option in answer["options"]]
+    assert options_in(page) == [in_plain_text(option["id"]) for option in answer["options"]]
     for reason, number in answer["infeasible"].items():
         assert f"{number:,}: {reason.replace('_', ' ')}" in words_of(page)
     assert shown(client, format="json").get_json() == answer
@@ -62,14 +63,14 @@ def test_a_heading_orders_the_table(client: FlaskClient, answer: dict[str, Any],
     link = dict(re.findall(r'<a href="(/compare\?[^"]+)">([^<]+)</a></th>', text_of(shown(client))))
     addresses = [unescape(address) for address in link if f"sort={order}" in address]
     page = client.get(addresses[0])
-    assert options_in(page) == [option["id"] for option in sorted(answer["options"], key=ORDERS[order])]
+    assert options_in(page) == [in_plain_text(option["id"]) for option in sorted(answer["options"], key=ORDERS[order])]
     assert text_of(page).count('aria-sort="ascending"') == 1
     assert options_in(shown(client, sort="colour")) == options_in(shown(client))
 
 
 def test_up_to_three_options_stand_side_by_side(client: FlaskClient, answer: dict[str, Any]) -> None:
     """Each link adds one; a fourth takes the place of the first; a second click takes one away."""
-    page, ids = shown(client), [option["id"] for option in answer["options"][: MOST_PINNED + 1]]
+    page, ids = shown(client), [in_plain_text(option["id"]) for option in answer["options"][: MOST_PINNED + 1]]
     for each in ids:
         page = client.get(pin_link(page, each))
     cards = re.findall(r'<div class="card">', text_of(page))

@@ -55,7 +55,7 @@ def test_looking_changes_nothing(client: FlaskClient, program: Body) -> None:
     words = words_of(page)
     assert "These runs are closed, and their plan is what they did: ablations, scale check" in words
     assert PIVOT["name"] in words
-    assert "budget usd" in words
+    assert "budget, USD" in words
     assert client.get(f"/v1/track/programs/{program['id']}").get_json() == program
 
 

@@ -100,7 +100,7 @@ def test_a_saved_plan_is_followed_and_leads_to_the_difference(client: FlaskClien
     assert body["planned_tokens"] == program["planned_tokens"] - 500_000_000_000
     words = words_of(client.get(address))
     assert "What changed from version 1 to 2" in words
-    assert f"budget usd {program['budget_usd']:,} 60,000 changed" in words
+    assert f"budget, USD {program['budget_usd']:,} 60,000 changed" in words
     assert "chance to keep to the budget" in words
     assert opened(client, program)[f"{MAIN}.estimate.data.tokens"] == "500B"
 

@@ -48,4 +48,5 @@ def text_of(page: Any) -> str:
 
 def words_of(page: Any) -> str:
     """The page as it is read: without markup, spaces as one."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", text_of(page))).split())
+    text = re.sub(r'<span title="[^"]*">([^<]*)</span>', r"\1", text_of(page))
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())

@@ -7,6 +7,7 @@ from typing import Any
 
 from service.domain.quantities import Range
 from service.formats.documents.procurement.model import CashModel
+from service.formats.field_words import field_words
 from service.formats.headline import money, short_name
 
 Answer = Mapping[str, Any]
@@ -22,22 +23,6 @@ SHARED_WORDS = {
     "cost_of_capital": "cost of capital a year",
     "list_price_change_per_year": "change of list prices a year",
     RENTS: "all rents, over what they are",
-}
-FLEET_WORDS = {
-    "capex_usd_per_accelerator": "hardware, USD an accelerator",
-    "kw_per_accelerator": "power of an accelerator, kW",
-    "usd_per_kwh": "energy, USD a kWh",
-    "pue": "power usage effectiveness",
-    "colo_usd_per_kw_month": "colocation, USD a kW and month",
-    "staff_fte": "staff, full-time equivalents",
-    "usd_per_fte_year": "staff, USD each a year",
-    "licence_usd_per_accelerator_year": "licences, USD an accelerator and year",
-    "lease_usd_per_month": "lease, USD a month",
-    "lead_time_months": "lead time, months",
-    "residual_share": "resale, of the capital",
-    "price_decline_per_year": "loss of value a year",
-    "opex_share_per_year": "operation a year, of the capital",
-    "maintenance_share_per_year": "maintenance a year, of the capital",
 }
 SHARES = ("share", "utilisation", "growth", "cost_of_capital", "list_price_change", "price_factor", "price_decline", "availability")
 # Probabilities from which a choice is called sure, likely, or more likely than not.
@@ -152,7 +137,7 @@ def variable_text(variable: str) -> str:
         return SHARED_WORDS[variable]
     _, _, rest = variable.partition(".")
     fleet, _, field = rest.rpartition(".")
-    return f"{fleet}: {FLEET_WORDS.get(field, field.replace('_', ' '))}"
+    return f"{fleet}: {field_words(field)}"
 
 
 def value_text(variable: str, value: float) -> str:
