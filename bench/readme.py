@@ -31,8 +31,8 @@ FOLLOWED = tuple(
     if page.stem not in NOT_FOLLOWED and BLOCK.search(page.read_text(encoding="utf-8"))
 )
 """Pages that show commands with their output."""
-AT_THE_TIME_OF_DAY = ("operator", "slack-administrator")
-"""Pages that need the real time: keys are listed by it, requests are signed at it."""
+AT_THE_TIME_OF_DAY = ("operator", "slack-administrator", "trainers")
+"""Pages that need the real time: keys are listed by it, requests are signed at it, clients report at it."""
 SHOWN = {
     "flops": ("total", "petaflop_s_days"),
     "throughput": ("tokens_per_s_per_accelerator", "mfu", "effective_mfu", "bound_by"),
@@ -43,6 +43,8 @@ SHOWN = {
     "energy": ("mwh", "tco2e"),
 }
 FIGURES = 3
+LANGUAGES = {".json": "json", ".yaml": "yaml", ".py": "python"}
+"""Of files that a page shows, by their endings; others are plain text."""
 ASKED = {
     "speed, layout as published": "the speed of a step, layout stated",
     "speed, goal alone": "the speed of a step from the goal alone",
@@ -88,7 +90,7 @@ def with_files(text: str) -> str:
     """The page with the examples that it shows between marks of their paths."""
     for name in re.findall(r"<!-- (examples/\S+) -->", text):
         content = (README.parent / name).read_text(encoding="utf-8")
-        text = put(text, name, f"```{'json' if name.endswith('.json') else ''}\n{content}```\n")
+        text = put(text, name, f"```{LANGUAGES.get(Path(name).suffix, '')}\n{content}```\n")
     return text
 
 

@@ -1,0 +1,120 @@
+"""How-to guides, in what needs more than commands on one machine: other services, receivers of messages, training frameworks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.session import session
+from service.cli.tracking.pull import API
+from service.config import load_settings
+from service.container import build_context
+from service.usecases.delivery.deliver import deliver_due
+from tests.unit.client.test_callbacks import frameworks
+from tests.unit.providers.misbehaving_server import Handler, Server, listening
+
+__all__ = ["frameworks"]
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "how-to"
+LONGEST_LINES = 160
+"""About three screens of a page."""
+MLFLOW, RECEIVER = "http://127.0.0.1:5000", "9000"
+"""The address of an MLflow on pages, and the port of a receiver."""
+LONGEST_S = 60
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """What a guide shows in a language, without its last line's end."""
+    return re.findall(rf"^```{language}\n(.*?)\n```$", (FOLDER / f"{page}.md").read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted(FOLDER.glob("*.md")), ids=lambda page: page.stem)
+def test_a_guide_is_short(page: Path) -> None:
+    """Facts in full are in the reference."""
+    assert len(page.read_text(encoding="utf-8").splitlines()) < LONGEST_LINES
+
+
+def test_runs_of_an_mlflow_server_are_pulled() -> None:
+    """By the command of the guide, from a server with the run of its example."""
+    example = json.loads((ROOT / "examples" / "how-to" / "mlflow.json").read_text(encoding="utf-8"))
+    (run,), (history,) = example["runs"], example["histories"].values()
+    metrics = {"metrics": history[:1]}
+    answers = {
+        "experiments/search": {"experiments": [{"experiment_id": "1", "name": "pretrain-1b"}]},
+        "runs/search": {"runs": [run | {"data": run["data"] | metrics}]},
+        "metrics/get-history": metrics,
+    }
+    (command,) = [block for block in blocks("connect-mlflow", "sh") if MLFLOW in block]
+    with listening(Server()) as server, session() as reader:
+        for path, answer in answers.items():
+            server.on(partial(Handler.answer, body=json.dumps(answer).encode()), f"{API}/{path}")
+        for line in blocks("connect-mlflow", "console")[0].splitlines():
+            reader.run(line.removeprefix("$ ") + "\n")
+        assert reader.run(command.replace(MLFLOW, f"http://{server.host}") + "\n") == ("events: 2 accepted, 0 duplicates, 0 corrected\n", 0)
+
+
+def test_a_webhook_is_received_as_the_guide_says() -> None:
+    """Its receiver prints what the page shows, of a message that the service has signed."""
+    _, begin, start = blocks("jobs-and-webhooks", "sh")
+    (shown,) = re.findall(r"^scenario\.ended .*$", (FOLDER / "jobs-and-webhooks.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    secret, program = (shlex.split(line) for line in begin.splitlines())
+    port = free_port()
+    with session(None) as reader:
+        reader.environment["OUTLAY_ALLOW_PRIVATE_WEBHOOKS"] = "1"
+        reader.environment["OUTLAY_SERVER"] = reader.address
+        receiver = subprocess.Popen(
+            [sys.executable, *program[1:-1], str(port)],
+            env=reader.environment | dict([secret[1].split("=", 1)]),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == f"listening on port {port}\n"
+            assert reader.run(start.replace(RECEIVER, str(port)) + "\n")[1] == 0
+            context = build_context(load_settings(reader.environment))
+            with closing(context.store):
+                deliver_due(context)
+            assert receiver.communicate(timeout=LONGEST_S)[0] == f"{shown}\n"
+        finally:
+            receiver.kill()
+            receiver.wait()
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as open_socket:
+        open_socket.bind(("127.0.0.1", 0))
+        port: int = open_socket.getsockname()[1]
+        return port
+
+
+@pytest.mark.usefixtures("frameworks")
+def test_the_callbacks_of_the_guide_to_trainers_are_made_as_it_says() -> None:
+    """On stand-ins for the frameworks: each block of code as it stands."""
+    given: list[Any] = []
+    trainer = SimpleNamespace(Trainer=lambda *_, callbacks: given.extend(callbacks))
+    names = {
+        "run_id": "r",
+        "key": "k",
+        "transformers": trainer,
+        "lightning": SimpleNamespace(pytorch=trainer),
+        "model": None,
+        "arguments": None,
+    }
+    for block in blocks("trainers", "python"):
+        if "Callback" in block:
+            exec(block, dict(names))
+    assert [type(each).__name__ for each in given] == ["HuggingFaceCallback", "LightningCallback"]
