@@ -6,8 +6,10 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 CYCLONEDX_VERSION := 7.5.0
 PIP_AUDIT_VERSION := 2.10.1
+ATHERIS_VERSION := 3.0.0
+FUZZ_SECONDS := 300
 
-.PHONY: run test soak clients sdk bench accuracy tests lint openapi readme lock sbom audit docs docs-serve clean
+.PHONY: run test soak fuzz fuzz-api clients sdk bench accuracy tests lint openapi readme lock sbom audit docs docs-serve clean
 
 run: $(STAMP)
 	@exec $(BIN)/outlay serve
@@ -26,6 +28,11 @@ tests: $(DEV_STAMP)
 # Faults at length, and every property with ten times the examples, other ones each time.
 soak: $(DEV_STAMP)
 	@$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o faulthandler_timeout=0 -s $(PYTEST_ARGS)
+
+# Readers of foreign bytes (Parquet, XLSX, archives, imports, signed records) under atheris, each for so long; Linux alone has its wheel.
+fuzz: $(DEV_STAMP)
+	@$(BIN)/python -m pip install --quiet uv
+	@PYTHONPATH=. $(BIN)/uv run --no-project --python $(BIN)/python --with atheris==$(ATHERIS_VERSION) python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 # Clients made of the specification, installed as their users do, and tried against a running service; then linters of the specification.
 clients: $(DEV_STAMP)

@@ -30,7 +30,8 @@ MAX_RATIO = 300
 RATIO_FROM_BYTES = 2**20
 POINTER = "/content_base64"
 REFERENCE = re.compile(r"([A-Za-z]{1,7})([0-9]{1,9})")
-RELATIONS = "xl/_rels/workbook.xml.rels"
+BOOK, RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+"""Names of parts, in which case does not count."""
 
 
 @dataclass(slots=True)
@@ -98,7 +99,7 @@ def _check_package(entries: Mapping[str, zipfile.ZipInfo], count: int) -> None:
         raise InvalidRequest("the workbook has macros, which are never run: save it as .xlsx without macros", POINTER)
     if "xl/workbook.bin" in names:
         raise InvalidRequest("the workbook is binary (.xlsb): save it as .xlsx", POINTER)
-    if "xl/workbook.xml" not in names or RELATIONS not in names:
+    if BOOK not in names or RELATIONS not in names:
         raise InvalidRequest("the file is an archive and no .xlsx workbook: save the table as .xlsx or .csv", POINTER)
     if count > MAX_PARTS or count != len(entries):
         raise InvalidRequest(f"the workbook has {count:,} parts, or parts of one name; at most {MAX_PARTS:,} are taken", POINTER)
@@ -131,10 +132,10 @@ def _sheet_parts(parts: Mapping[str, bytes]) -> dict[str, str]:
         if tag == "Relationship":
             targets[attributes.get("Id", "")] = attributes.get("Target", "")
 
-    _walk(parts["xl/workbook.xml"], on_book)
-    _walk(parts[RELATIONS], on_relation)
-    found = {name: _path(targets.get(related, "")) for name, related in sheets}
     by_fold = {name.lower(): name for name in parts}
+    _walk(parts[by_fold[BOOK]], on_book)
+    _walk(parts[by_fold[RELATIONS]], on_relation)
+    found = {name: _path(targets.get(related, "")) for name, related in sheets}
     known = {name: by_fold[path.lower()] for name, path in found.items() if path.lower() in by_fold}
     others = [name for name in parts if name not in known.values()]
     return {**known, **{name: name for name in others}}
