@@ -36,7 +36,7 @@ fuzz: $(DEV_STAMP)
 
 # Clients made of the specification, installed as their users do, and tried against a running service; then linters of the specification.
 clients: $(DEV_STAMP)
-	@$(BIN)/python -m pytest -q -m clients tests/integration/test_clients.py --durations=0 $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -m clients tests/integration/test_clients.py tests/integration/test_notebooks.py --durations=0 $(PYTEST_ARGS)
 
 # The wheel of the Python client, made of openapi.yaml.
 sdk: $(DEV_STAMP)
@@ -61,6 +61,7 @@ openapi: $(DEV_STAMP)
 
 readme: $(DEV_STAMP)
 	$(BIN)/python -m bench.readme
+	$(BIN)/python -m bench.notebooks
 	$(BIN)/python -m tools.document_tree
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.pictures

@@ -38,6 +38,7 @@ COMMAND = re.compile(r"(?:.*\\\n)*.*\n")
 QUOTE = re.compile(r"^> (.*)$", flags=re.MULTILINE)
 EXPORT = re.compile(r"export (\w+)=(?:\$\((.+)\)|(\S+))")
 SETTING = re.compile(r"(\w+)=(\S+) +")
+SHELL = re.compile(r" [|>] ")
 ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<=token=)[\w-]{43}|(?<=\"request_id\": \")[0-9a-f]{24}")
 SHOWN_AT = datetime(2026, 9, 21, tzinfo=UTC)
 """What commands take for now: which prices are stale depends on it."""
@@ -152,7 +153,7 @@ class Session:
         command, settings = self._here(command.strip()), dict(self.environment)
         while (found := SETTING.match(command)) is not None:
             settings[found[1]], command = found[2], command[found.end() :]
-        if "|" not in command and command.startswith(("outlay ", "python examples/")):
+        if not SHELL.search(command) and command.startswith(("outlay ", "python examples/")):
             words = [Template(word).safe_substitute(settings) for word in shlex.split(command.replace("\\\n", " "))]
             return (_outlay if words[0] == "outlay" else _python)(words[1:], settings)
         bash = ["bash", "-c", command]

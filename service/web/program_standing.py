@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from service.api.http.auth import app_context
@@ -32,10 +33,11 @@ def standings(programs: Iterable[ProgramRecord]) -> list[Body]:
     return [_standing(program) for program in programs]
 
 
-def report_at_hand(program: ProgramRecord) -> Body:
-    """The program's report without projected losses, which take up to 1 s a run."""
+def report_at_hand(program: ProgramRecord, as_of: datetime | None = None) -> Body:
+    """The program's report, by default as of now, without projected losses, which take up to 1 s a run."""
     context = app_context()
-    return at_hand(f"report {_version(program)}", lambda: report_body(program_report(context, program, with_loss_projections=False)))
+    what = f"report {_version(program)} {as_of or ''}"
+    return at_hand(what, lambda: report_body(program_report(context, program, as_of, with_loss_projections=False)))
 
 
 def gates_of(status: Mapping[str, Any]) -> list[Body]:

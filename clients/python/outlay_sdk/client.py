@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from outlay_sdk.connection import TIMEOUT_S, connect
@@ -15,7 +16,7 @@ from outlay_sdk.generated.api.estimate import estimate_run
 from outlay_sdk.generated.api.procurement import compare_buying_renting
 from outlay_sdk.generated.api.program import estimate_program
 from outlay_sdk.generated.api.results import list_results
-from outlay_sdk.generated.api.scaling import find_optimum
+from outlay_sdk.generated.api.scaling import find_optimum, fit_law
 from outlay_sdk.generated.api.scenarios import get_scenario, list_scenarios, start_scenario
 from outlay_sdk.generated.api.serving import plan_serving
 from outlay_sdk.generated.api.track import add_events, list_events, list_programs, list_runs, start_program, start_run
@@ -33,6 +34,8 @@ from outlay_sdk.generated.models import (
     EstimateRequest,
     Event,
     Events,
+    LawFitAnswer,
+    LawFitRequest,
     LoggedEvent,
     ModelEntry,
     NewProgram,
@@ -55,6 +58,7 @@ from outlay_sdk.generated.models import (
     TrackedRun,
 )
 from outlay_sdk.generated.types import UNSET, Unset
+from outlay_sdk.notebook import Picture
 
 PAGE = 1000
 """Entries asked for at once, the most that a list answers."""
@@ -120,6 +124,10 @@ class Outlay:
         """The best model and data for a budget."""
         return _answer(find_optimum.sync(client=self.connection, body=_body(request)))
 
+    def fit_law(self, request: LawFitRequest | Body) -> LawFitAnswer:
+        """A scaling law of finished runs, and the loss of runs to come."""
+        return _answer(fit_law.sync(client=self.connection, body=_body(request)))
+
     def serving(self, request: ServingRequest | Body) -> ServingAnswer:
         """What it takes to serve a model."""
         return _answer(plan_serving.sync(client=self.connection, body=_body(request)))
@@ -165,9 +173,13 @@ class Outlay:
         body: Events = _body({"events": entries})
         return _answer(add_events.sync(run_id, client=self.connection, body=body))
 
-    def program_status(self, program_id: str) -> ProgramStatus:
-        """Spend, forecast and health of a tracked program."""
-        return _answer(get_program_status.sync(program_id, client=self.connection))
+    def program_status(self, program_id: str, *, as_of: datetime | None = None) -> ProgramStatus:
+        """Spend, forecast and health of a tracked program, now or at an earlier time."""
+        return _answer(get_program_status.sync(program_id, client=self.connection, as_of=as_of or UNSET))
+
+    def picture(self, address: str, fields: Body | None = None) -> Picture:
+        """A chart of the service's pages by its address, such as /buy-or-rent/curves.svg; `fields`: the request that the page asks."""
+        return Picture(self.connection.get_httpx_client().get(address, params=dict(_dotted(fields or {}))).text)
 
     def programs(self) -> Iterator[TrackedProgram]:
         """Tracked programs of the key's team."""
@@ -218,6 +230,19 @@ class _Sent(dict[str, Any]):
     def to_dict(self) -> dict[str, Any]:
         """The request."""
         return dict(self)
+
+
+def _dotted(part: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """A request as the fields of a page: `demand.count`, `own.0.name`; values of a list with commas, and `none` for an empty one."""
+    if isinstance(part, Mapping):
+        entries = [(str(below), value) for below, value in part.items()]
+    elif isinstance(part, Sequence) and any(isinstance(entry, Mapping) for entry in part):
+        entries = [(str(place), entry) for place, entry in enumerate(part)]
+    else:
+        yield name, str(part) if isinstance(part, str) or not isinstance(part, Sequence) else ", ".join(map(str, part)) or "none"
+        return
+    for below, value in entries:
+        yield from _dotted(value, f"{name}.{below}" if name else below)
 
 
 def _body(request: _Model | Body) -> _Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
@@ -22,6 +23,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.programs.tiers import TIERS
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.formats.documents.render import REPORT_FORMATS
+from service.schemas.fields import Moment
 from service.schemas.tracking.events import EventSchema
 from service.schemas.tracking.presenters import program_body, report_body
 from service.serialization import to_builtins
@@ -100,11 +102,20 @@ def show_gate_tree() -> Response:
 
 @blueprint.get("/programs/<program_id>/<chart>.svg")
 def show_program_chart(program_id: str, chart: str) -> Response:
-    """A picture of the program's page"""
-    report = report_at_hand(known_program(program_id))
+    """A picture of the program's page, with `as_of` that of an earlier time"""
+    report = report_at_hand(known_program(program_id), _as_of())
     from service.web.charts import chart_response
 
     return chart_response(chart_of(report, chart))
+
+
+def _as_of() -> datetime | None:
+    """The time that the address asks for. Raises InvalidRequest."""
+    given = request.args.get("as_of")
+    try:
+        return None if given is None else Moment().deserialize(given)
+    except ValidationError as error:
+        raise InvalidRequest(f"as_of {' '.join(error.messages)}.") from None
 
 
 @blueprint.get("/programs/<program_id>/report.<report_format>")

@@ -296,6 +296,15 @@ def test_who_may_read_decides_nothing(doors: House, ours: Body) -> None:
     assert writer.send(f"{address}/decisions", sent | {"csrf_token": writer.form_token(address)}).status_code == 303
 
 
+def test_a_picture_can_be_of_an_earlier_time(client: FlaskClient, program: Body) -> None:
+    """Of the time that `as_of` states, with what was known then; of none that is no time."""
+    address = f"/programs/{program['id']}/spend.svg"
+    now, then = (client.get(address + query) for query in ("", "?as_of=2026-09-20T00:00:00Z"))
+    assert (now.status_code, then.status_code) == (200, 200)
+    assert now.data != then.data
+    assert client.get(f"{address}?as_of=yesterday").status_code == 422
+
+
 def test_another_team_finds_no_such_program(doors: House, ours: Body) -> None:
     """Nor its pictures, files and decisions."""
     other = Visitor(doors)
