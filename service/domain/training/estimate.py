@@ -72,6 +72,32 @@ class PhaseBlock:
     tokens: Annotated[float, Doc("Tokens of a step that pass through it: sampled, read or trained on; 0 where none do", "tokens")]
 
 
+STEP_PARTS = (
+    *("arithmetic", "kernels", "recompute", "memory", "launch"),
+    *("tensor", "context", "expert", "stage", "gradient"),
+    *("pipeline", "input", "layout"),
+)
+RUN_PARTS = ("whole_run", "checkpoints", "failures", "maintenance", "capacity")
+
+
+@dataclass(frozen=True, slots=True)
+class TimePart:
+    """A part of the time on the clock: of every step, or beside the steps."""
+
+    part: Annotated[
+        str,
+        Doc(
+            "arithmetic: the model's own at the dense peak, whose share of a step is the MFU; kernels: what it takes longer; recompute;"
+            " memory: traffic; launch: waiting for the host; tensor, context, expert (with handovers beside it), stage, gradient: exchanges"
+            " that nothing hides; pipeline: its bubble; input: waiting for data; layout: against the fastest layout; whole_run: evaluation,"
+            " logging, slow nodes; checkpoints; failures: lost work and restarts; maintenance; capacity: waiting for it",
+            choices=(*STEP_PARTS, *RUN_PARTS),
+        ),
+    ]
+    step_s: Annotated[float | None, Doc("Time of one optimizer step, median; null for what is beside the steps", "s")]
+    share: Annotated[float, share("Part of the time on the clock; all parts add up to 1")]
+
+
 @dataclass(frozen=True, slots=True)
 class ThroughputBlock:
     """Speed of training, of a step and of the whole run."""
@@ -113,6 +139,14 @@ class ThroughputBlock:
     phases: Annotated[
         tuple[PhaseBlock, ...] | None,
         Doc("Where a step goes, by reinforcement learning, median; left out for other methods", max_items=len(PHASES), optional=True),
+    ] = None
+    split: Annotated[
+        tuple[TimePart, ...] | None,
+        Doc(
+            "Where the time on the clock goes, as modelled; null where the caller states the speed, of several phases, and of reinforcement"
+            " learning",
+            max_items=len(STEP_PARTS) + len(RUN_PARTS),
+        ),
     ] = None
 
 

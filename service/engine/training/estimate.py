@@ -36,6 +36,7 @@ from service.engine.training.run_time import RunTime, failure_spread, loss_sprea
 from service.engine.training.search.fit_advice import what_would_fit
 from service.engine.training.search.layout_search import LayoutChoice
 from service.engine.training.step.workload import peak_flops
+from service.engine.training.time_split import time_split
 
 SAMPLER_DOES_NOT_FIT = "no replica of training.rl.generation holds the sampled model's weights and one sequence: it does not fit"
 # Below this a plan is one of failures, not of training.
@@ -83,7 +84,11 @@ def estimate(run: Run, utilisation: Utilisation, planning: PlanCalibration) -> E
     return Estimate(
         flops=_flops_block(run, flops, executed),
         tokens=tokens_block(run),
-        throughput=replace(_throughput_block(run, timed, executed), phases=_phases(run, timed, utilisation)),
+        throughput=replace(
+            _throughput_block(run, timed, executed),
+            phases=_phases(run, timed, utilisation),
+            split=time_split(run, timed, utilisation, step_time_s(run, timed), mfu(run, timed).p50, executed),
+        ),
         memory=_memory_block(run, choice),
         reliability=ReliabilityBlock(
             mttf_hours=reliable.mttf_hours,

@@ -168,6 +168,7 @@ def _throughput(found: Sequence[Estimate], longest: ThroughputBlock) -> Throughp
         effective_mfu=_rate(flops, [block.effective_mfu for block in blocks]),
         source=longest.source if len(sources) == 1 else "modelled",
         best_tokens_per_s_per_accelerator=_rate(tokens, best) if faster else None,
+        split=None,
     )
 
 

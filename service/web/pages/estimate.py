@@ -10,6 +10,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import needs
 from service.api.http.budgets import uses
+from service.formats import time_words
 from service.schemas.training.presenters import answered
 from service.usecases.prices.known_names import find_accelerators, find_models
 from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
@@ -30,7 +31,7 @@ from service.web.levers import lever_content
 from service.web.rendering import page
 from service.web.verdicts import chance_verdict
 
-CHARTS = ("cost", "memory")
+CHARTS = ("cost", "memory", "time")
 LEVERS = "levers"
 OPEN_SECTIONS = ("hardware", "training")
 """Parts of the request whose assumptions are shown at once; the others open."""
@@ -58,7 +59,7 @@ def show_levers() -> Response:
 def show_estimate_chart(chart: str) -> Response:
     """A chart of the estimate"""
     asked = _asked()
-    if asked.answer is None or chart not in CHARTS:
+    if asked.answer is None or chart not in _charts(asked.answer):
         raise NotFound
     from service.formats.documents.results.estimate_charts import CHARTS as DRAWN
     from service.web.charts import chart_response
@@ -115,9 +116,27 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         **({"levers": None} if answer.get("levers") is None else lever_content(asked, answer, _changed)),
         "layout": _layout(answer["throughput"]["parallelism"]),
         "other_layouts": [(_layout(other["parallelism"]), other) for other in answer["throughput"]["alternatives"] or ()],
-        "charts": [name for name in CHARTS if name != "cost" or answer["cost"]["total_usd"]],
+        "charts": _charts(answer),
+        **_time_content(answer["throughput"]["split"]),
         "copies": copies("estimate", asked.request),
     }
+
+
+def _charts(answer: Body) -> list[str]:
+    """The charts of what the answer knows."""
+    known = {"cost": answer["cost"]["total_usd"], "memory": True, "time": answer["throughput"]["split"]}
+    return [name for name in CHARTS if known[name]]
+
+
+def _time_content(split: list[Body] | None) -> Body:
+    """Parts of the time, each with what it is and what makes it less; and the largest loss."""
+    if split is None:
+        return {}
+    parts = [
+        {**part, "words": time_words.WORDS[part["part"]][0], "less": time_words.WORDS[part["part"]][1]}
+        for part in time_words.in_order(split)
+    ]
+    return {"time_parts": parts, "largest_loss": time_words.WORDS[time_words.largest_loss(split)["part"]]}
 
 
 def _shown_name(name: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.formats import headline
+from service.formats.time_words import WORDS, in_order, time_finding
 from service.web.plain_words import in_plain_text
 from tests.contract.web.visitor import text_of, words_of
 
@@ -96,6 +97,21 @@ def test_other_layouts_say_why_they_were_not_taken(client: FlaskClient) -> None:
         assert f"{speed} {other['memory_gb']:.1f} {other['why']}" in text
 
 
+def test_the_page_says_where_the_time_goes(client: FlaskClient) -> None:
+    """Every part of the API's split with what makes it less; of a stated speed nothing."""
+    split = client.post("/v1/estimate", json=REQUEST).get_json()["throughput"]["split"]
+    words = words_of(shown(client, RUN))
+    for part in in_order(split):
+        name, less = WORDS[part["part"]]
+        assert re.search(rf"{re.escape(name)} {100 * part['share']:.1f}% [0-9.e-]* ?{re.escape(less)}", words), part
+    assert "Less is lost to arithmetic below the peak by larger micro-batches" in words
+    drawn = client.get("/estimate/time.svg?" + urlencode(RUN)).get_data(as_text=True)
+    assert time_finding(split) in unescape(drawn)
+    stated = RUN | {"efficiency.mfu": "0.4"}
+    assert "time.svg" not in text_of(shown(client, stated))
+    assert client.get("/estimate/time.svg?" + urlencode(stated)).status_code == 404
+
+
 def test_levers_come_by_themselves_or_with_the_page(client: FlaskClient) -> None:
     """Each leads to the page with its change, and that page says what the lever has promised."""
     part = text_of(client.get("/estimate/levers?" + urlencode(RUN)))
@@ -140,7 +156,7 @@ def test_levers_that_take_another_accelerator_say_which(client: FlaskClient) -> 
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("chart", ["cost", "memory"])
+@pytest.mark.parametrize("chart", ["cost", "memory", "time"])
 def test_a_chart_is_a_picture_with_an_address(client: FlaskClient, chart: str, theme: str) -> None:
     """With a table behind it on the page."""
     address = f"/estimate/{chart}.svg?" + urlencode(RUN | {"theme": theme})

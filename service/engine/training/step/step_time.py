@@ -23,6 +23,7 @@ from service.engine.training.step.step_work import StepWork, step_work
 Floats = NDArray[np.float64]
 Rate = Floats | float
 PARTS = ("compute", "memory", "launch", "network", "pipeline")
+EXCHANGES = ("tensor", "context", "expert", "stage", "overlapped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +164,11 @@ def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
     StepTime
         [s].
     """
-    slower = (1 + achieved.straggler_share * work.doublings) * (1 + achieved.immature_share * work.immaturity)
-    matmul = (work.matmul + work.routed / achieved.routed_share) / achieved.matmul_share
-    matmul = matmul + achieved.operand_share * work.operands + achieved.tile_s * work.reductions
-    attention = work.attention / achieved.attention_share
+    slower, matmul, attention = _arithmetic(work, achieved)
     compute = slower * (matmul + attention)
     traffic = slower * (achieved.activation_passes * work.traffic + achieved.routed_passes * work.routed_traffic + work.scores)
-    ring = _seconds(work.context, achieved)
-    exchange = _seconds(work.expert + work.stage, achieved) + ring - achieved.overlap_share * np.minimum(ring, attention)
-    beside = _seconds(work.overlapped, achieved)
-    exchange = exchange + beside - achieved.overlap_share * np.minimum(beside, matmul + attention)
-    exchange = slower * (exchange + (1 - achieved.tensor_overlap) * _seconds(work.tensor, achieved))
+    tensor, context, expert, stage, overlapped = _exchanges(work, achieved, matmul, attention)
+    exchange = slower * (expert + stage + context + overlapped + tensor)
     head = slower * work.head / achieved.matmul_share
     loss = slower * achieved.activation_passes * work.head_traffic
     host = achieved.layer_overhead_s * work.layers + achieved.routing_overhead_s * work.routed_layers
@@ -195,6 +190,48 @@ def time_step(work: StepWork, achieved: AchievedRates[Rate]) -> StepTime:
         pipeline=work.bubble_stages * stage,
         input=work.input,
         batch=work.batch,
+    )
+
+
+def exchange_times(work: StepWork, achieved: AchievedRates[Rate]) -> dict[str, Floats]:
+    """What of a step's exchanges nothing hides, by whom they are between: the parts of its `network`.
+
+    Parameters
+    ----------
+    work : StepWork
+        Work at the data sheets' rates.
+    achieved : AchievedRates
+        What devices, links and host achieve.
+
+    Returns
+    -------
+    dict
+        By `EXCHANGES`, as of the work, and gradient (of the data ranks) [s].
+    """
+    slower, matmul, attention = _arithmetic(work, achieved)
+    exposed = _exchanges(work, achieved, matmul, attention)
+    found = {name: work.micro_batches * slower * seconds for name, seconds in zip(EXCHANGES, exposed, strict=True)}
+    network = time_step(work, achieved).network
+    return found | {"gradient": np.maximum(0.0, network - np.sum(list(found.values()), axis=0))}
+
+
+def _arithmetic(work: StepWork, achieved: AchievedRates[Rate]) -> tuple[Rate, Floats, Floats]:
+    """How many times as long slow nodes and immature software take [1], and matrix work and attention of a micro-batch [s]."""
+    slower = (1 + achieved.straggler_share * work.doublings) * (1 + achieved.immature_share * work.immaturity)
+    matmul = (work.matmul + work.routed / achieved.routed_share) / achieved.matmul_share
+    matmul = matmul + achieved.operand_share * work.operands + achieved.tile_s * work.reductions
+    return slower, matmul, work.attention / achieved.attention_share
+
+
+def _exchanges(work: StepWork, achieved: AchievedRates[Rate], matmul: Floats, attention: Floats) -> tuple[Floats, ...]:
+    """What of the exchanges of a micro-batch arithmetic does not hide, by `EXCHANGES` [s]."""
+    ring, beside = _seconds(work.context, achieved), _seconds(work.overlapped, achieved)
+    return (
+        (1 - achieved.tensor_overlap) * _seconds(work.tensor, achieved),
+        ring - achieved.overlap_share * np.minimum(ring, attention),
+        _seconds(work.expert, achieved),
+        _seconds(work.stage, achieved),
+        beside - achieved.overlap_share * np.minimum(beside, matmul + attention),
     )
 
 

@@ -1,4 +1,4 @@
-"""Charts of an estimate: what its cost consists of, and what fills an accelerator's memory. Slow to import."""
+"""Charts of an estimate: what its cost consists of, what fills an accelerator's memory, and where the time goes. Slow to import."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import altair as alt
 from service.domain.quantities import Range
 from service.formats.documents.charts import COLOURS, GREY, TIP, data, titled
 from service.formats.headline import money, money_range
+from service.formats.time_words import ARITHMETIC, WORDS, in_order, time_finding
 
 Answer = Mapping[str, Any]
 WIDTH, ROW_HEIGHT, BAR_HEIGHT = 460, 26, 34
@@ -59,9 +60,31 @@ def memory_chart(answer: Answer) -> alt.TopLevelMixin:
     return titled(bar + limit, width=WIDTH, height=BAR_HEIGHT, title=title)
 
 
+def time_chart(answer: Answer) -> alt.TopLevelMixin:
+    """Parts of the time on the clock, each from where the one before ends: the model's arithmetic, then what is lost, the most first."""
+    parts = in_order(answer["throughput"]["split"])
+    rows, below = [], 0.0
+    for part in parts:
+        words, ends = WORDS[part["part"]][0], below + part["share"]
+        seconds = "beside the steps" if part["step_s"] is None else f"{part['step_s']:.3g} s of a step"
+        tip = f"{words}\n{part['share']:.1%} of the time, {seconds}"
+        rows.append({"part": words, "from": below, "to": ends, "text": f"{part['share']:.1%}", "colour": _time_colour(part), "tip": tip})
+        below = ends
+    base, up = data(rows), alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=WIDTH))
+    across = alt.X("from:Q", title="share of the time on the clock", axis=alt.Axis(format="%", tickCount=5))
+    bars = base.mark_bar(height=16).encode(y=up, x=across, x2="to:Q", color=alt.Color("colour:N", scale=None), tooltip=TIP)
+    texts = base.mark_text(align="left", dx=5).encode(y=up, x="to:Q", text="text:N")
+    return titled(bars + texts, width=WIDTH, height=len(rows) * ROW_HEIGHT, title=time_finding(parts))
+
+
+def _time_colour(part: Mapping[str, Any]) -> str:
+    """Arithmetic blue as compute, other parts of a step orange, what is beside the steps grey."""
+    return COLOURS[0] if part["part"] == ARITHMETIC else AROUND if part["step_s"] is not None else GREY
+
+
 def _share(part: float, whole: float) -> str:
     return f"{part / whole:.0%}" if whole else "all"
 
 
-CHARTS = {"cost": cost_chart, "memory": memory_chart}
+CHARTS = {"cost": cost_chart, "memory": memory_chart, "time": time_chart}
 """By the name in its address."""
