@@ -30,6 +30,7 @@ from service.engine.training.inference.roofline import decode_roofline_s, prefil
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.serving import BORROWED, find_format, load_achieved, serving_machine
 from service.presets.training.models import find_model
+from tests.support.rows import for_each
 
 DATA = Path(__file__).parents[1] / "data" / "serving"
 CALIBRATED = ("trtllm-0.17", "trtllm-0.20", "rocm-vllm-0.10-latency")
@@ -210,7 +211,7 @@ def test_online_latencies_are_predicted() -> None:
     assert 0.65 < np.median(firsts) < 1.0
 
 
-@pytest.mark.parametrize("row", [row for row in rows("throughput") if float(row["prompt_tokens"]) <= 128], ids=str)
+@for_each("row", [row for row in rows("throughput") if float(row["prompt_tokens"]) <= 128])
 def test_what_was_measured_does_not_exceed_the_roofline(row: Row) -> None:
     """The roofline is one: no engine published more than the data sheet allows at the batch that fits."""
     one = service(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import re
 import subprocess
@@ -30,6 +31,7 @@ from bench.readme import (
 from bench.session import follow, is_shown, session
 from providers import registry
 from service.cli import COMMANDS, main
+from tests.support.rows import for_each
 from tools import document_tree
 
 ROOT = Path(__file__).parents[2]
@@ -199,13 +201,18 @@ def test_no_committed_file_names_a_registry() -> None:
     assert [name for name in held if REGISTRIES.search((ROOT / name).read_text(encoding="utf-8", errors="replace"))] == []
 
 
-@pytest.mark.parametrize("document", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
+@for_each("document", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
 def test_modules_that_documents_name_exist(document: str) -> None:
     """`engine/training/flops.py` is a file below the root or below service/, a bare name a file anywhere."""
     names = set(re.findall(r"`([a-z_0-9/]+\.py)`", (ROOT / document).read_text(encoding="utf-8")))
+    assert [name for name in names if not any(file == name or file.endswith(f"/{name}") for file in modules())] == []
+
+
+@functools.cache
+def modules() -> set[str]:
+    """Paths of all Python files of the project."""
     rooms = ("service", "providers", "workers", "outlay_client", "tools", "bench", "tests", "docs", "examples")
-    files = {path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / room).rglob("*.py")}
-    assert [name for name in names if not any(file == name or file.endswith(f"/{name}") for file in files)] == []
+    return {path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / room).rglob("*.py")}
 
 
 def test_what_the_package_depends_on_is_locked() -> None:

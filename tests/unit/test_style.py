@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.support.rows import for_each
 
 ROOT = Path(__file__).parents[2]
 INSTEAD = {
@@ -36,7 +36,7 @@ def complaints(text: str) -> Iterator[str]:
             yield f"line {prose.count(chr(10), 0, found.start()) + 1}: '{found[0]}': {instead}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_has_plain_words(page: Path) -> None:
     """And begins with its title and what a reader can do with it."""
     text = page.read_text(encoding="utf-8")

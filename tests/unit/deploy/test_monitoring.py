@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from service.domain.metrics import METRICS
+from tests.support.rows import for_each
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = DEPLOY / "prometheus" / "rules.yaml"
@@ -54,7 +55,7 @@ def known_name(name: str) -> str:
     return shorter if shorter in KNOWN else name
 
 
-@pytest.mark.parametrize(("where", "expression"), list(expressions()))
+@for_each(("where", "expression"), list(expressions()))
 def test_every_metric_and_label_that_is_asked_for_exists(where: str, expression: str) -> None:
     """Metrics of the catalogue, which a test compares with the answer of /metrics."""
     asked = SELECTOR.findall(expression)

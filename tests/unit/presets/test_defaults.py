@@ -10,6 +10,7 @@ import pytest
 
 from service.presets.defaults import batch_tokens, default
 from service.schemas.training.request import EstimateRequestSchema
+from tests.support.rows import for_each
 
 DOCUMENT = tomllib.loads(resources.files("service.presets").joinpath("data", "defaults.toml").read_text(encoding="utf-8"))
 PATHS = [f"{section}.{name}" for section, entries in DOCUMENT.items() for name, entry in entries.items() if isinstance(entry, dict)]
@@ -31,7 +32,7 @@ INGREDIENTS = {
 }
 
 
-@pytest.mark.parametrize("path", PATHS)
+@for_each("path", PATHS)
 def test_every_default_has_a_value_and_says_why(path: str) -> None:
     """The reason is shown to the caller, so it is a sentence and not a mark."""
     found = default(path)
@@ -39,7 +40,7 @@ def test_every_default_has_a_value_and_says_why(path: str) -> None:
     assert len(found.source) > 10
 
 
-@pytest.mark.parametrize("path", sorted(set(PATHS) - INGREDIENTS))
+@for_each("path", sorted(set(PATHS) - INGREDIENTS))
 def test_every_default_is_one_of_a_field_that_the_schema_takes(path: str) -> None:
     """A default's path leads to a field of the request, and its value is one that the field takes."""
     section, name = path.split(".")

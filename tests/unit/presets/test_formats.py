@@ -8,9 +8,10 @@ from service.domain.training.hardware import PRECISIONS, Accelerator
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.formats import load_format_support
 from service.presets.serving import load_formats
+from tests.support.rows import for_each
 
 
-@pytest.mark.parametrize("part", load_accelerators().values(), ids=lambda part: part.name)
+@for_each("part", load_accelerators().values(), ids=lambda part: part.name)
 def test_every_published_peak_is_of_a_format_that_the_family_computes_in(part: Accelerator) -> None:
     """A data sheet's rate and the table of formats do not contradict each other."""
     assert set(part.peak_tflops) <= set(load_format_support()[part.family].arithmetic)

@@ -26,6 +26,7 @@ from service.presets.serving import (
     serving_machine,
 )
 from service.presets.training.models import find_model
+from tests.support.rows import for_each
 
 PARTS = load_accelerators()
 H100, A100 = PARTS["NVIDIA-H100-80GB-SXM"], PARTS["NVIDIA-A100-80GB-SXM"]
@@ -99,7 +100,7 @@ def test_an_unknown_format_is_answered_with_those_there_are() -> None:
         find_format("int3")
 
 
-@pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
+@for_each("part", PARTS.values(), ids=lambda part: part.name)
 def test_every_accelerator_with_16_bit_arithmetic_can_serve(part: Accelerator) -> None:
     """A billion weights give tokens on every machine of the catalogue but those of fp32 alone, in every format it serves."""
     model = describe_served_model(find_model("llama-3.2-1b").model)

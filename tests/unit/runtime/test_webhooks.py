@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from service.runtime import webhooks
 from service.runtime.webhooks import Forbidden, Gone, Undelivered, destination, permitted, post
+from tests.support.rows import for_each
 from tests.unit.providers.misbehaving_server import Handler, Server, listening, redirect, reset
 
 NAMES: dict[str, Sequence[str]] = {
@@ -175,7 +176,7 @@ class TestAddresses:
         """The promise is about 60 and more, none of them twice."""
         assert len(set(REFUSED)) == len(REFUSED) >= 60
 
-    @pytest.mark.parametrize("url", REFUSED)
+    @for_each("url", REFUSED)
     def test_no_connection_is_made_to_what_is_not_in_public(self, url: str, connections: list[object]) -> None:
         """Whatever way it is written, and whatever a name resolves to."""
         with pytest.raises(Forbidden):

@@ -11,6 +11,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.training.model import Experts, Transformer
 from service.engine.training.parameters import count_parameters
 from service.formats.huggingface.config import read_hf_config
+from tests.support.rows import for_each
 
 PUBLISHED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("hf_configs.json").read_text(encoding="utf-8"))
 CONFIGS: dict[str, dict[str, Any]] = {row["name"]: row["config"] for row in PUBLISHED}
@@ -54,17 +55,17 @@ def problem(config: Mapping[str, object]) -> InvalidRequest:
 
 
 class TestPublishedModels:
-    @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: row["name"])
+    @for_each("row", PUBLISHED, ids=lambda row: row["name"])
     def test_shape_adds_up_to_the_published_size(self, row: dict[str, Any]) -> None:
         """The weights of the shape are the published count within 1 %."""
         assert count_parameters(shape(row["config"])).total == pytest.approx(row["params"], rel=0.01)
 
-    @pytest.mark.parametrize("row", ROUTED, ids=lambda row: row["name"])
+    @for_each("row", ROUTED, ids=lambda row: row["name"])
     def test_visited_experts_add_up_to_the_published_active_size(self, row: dict[str, Any]) -> None:
         """The weights a token meets are the published active count within 3 %."""
         assert count_parameters(shape(row["config"])).active == pytest.approx(row["active_params"], rel=0.03)
 
-    @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: row["name"])
+    @for_each("row", PUBLISHED, ids=lambda row: row["name"])
     def test_no_published_count_is_made_up(self, row: dict[str, Any]) -> None:
         """A config states a shape, so the counts that would win over it stay open."""
         assert shape(row["config"]).params is None
@@ -331,8 +332,8 @@ class TestRefusals:
         assert refused.pointer == f"/model/hf_config/{key}"
         assert f"`{key}`" in refused.message
 
-    @pytest.mark.parametrize("value", ["32", "70B", -1, 0, True, 1.5, float("nan"), float("inf"), 10**10, 10**400, 1e308, [32], {"n": 1}])
     @pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "num_key_value_heads", "head_dim", "vocab_size", "sliding_window"])
+    @for_each("value", ["32", "70B", -1, 0, True, 1.5, float("nan"), float("inf"), 10**10, 10**400, 1e308, [32], {"n": 1}])
     def test_value_that_is_no_size_is_refused_where_it_stands(self, key: str, value: object) -> None:
         """Strings, booleans, fractions, zero, negative and absurd sizes are refused, with a pointer."""
         assert problem(small(**{key: value})).pointer == f"/model/hf_config/{key}"

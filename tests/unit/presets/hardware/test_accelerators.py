@@ -13,12 +13,13 @@ from service.domain.training.hardware import PRECISIONS, Accelerator
 from service.presets.documents import load_document
 from service.presets.hardware import accelerators as presets
 from service.presets.hardware.accelerators import canonical_accelerator, find_accelerator, load_accelerators
+from tests.support.rows import for_each
 
 ROWS = list(load_accelerators().values())
 GIB = 2**30
 REFERENCE = Path(__file__).parents[5] / "shared" / "reference" / "accelerators.csv"
 
-every_row = pytest.mark.parametrize("part", ROWS, ids=lambda part: part.name)
+every_row = for_each("part", ROWS, ids=lambda part: part.name)
 
 ALIASES = [
     ("H100", "NVIDIA-H100-80GB-SXM"),
@@ -193,7 +194,7 @@ def test_usable_memory_is_what_drivers_report(name: str, mib: int) -> None:
     assert load_accelerators()[name].usable_memory_bytes == pytest.approx(mib * 2**20, rel=1e-4)
 
 
-@pytest.mark.parametrize(("alias", "canonical"), ALIASES)
+@for_each(("alias", "canonical"), ALIASES)
 def test_usual_names_are_understood(alias: str, canonical: str) -> None:
     """People's, clouds' and drivers' spellings lead to the canonical name, in any case."""
     for spelling in (alias, alias.lower(), alias.upper(), f" {alias} "):

@@ -10,6 +10,7 @@ import pytest
 from providers.offer import Offer
 from providers.snapshot import SnapshotProvider
 from service.presets.hardware.networks import InstancePattern, find_network, load_networks, network_note
+from tests.support.rows import for_each
 
 H100, A100 = "NVIDIA-H100-80GB-SXM", "NVIDIA-A100-80GB-SXM"
 OFFERS = SnapshotProvider().fetch().offers
@@ -88,13 +89,13 @@ def test_a_rate_may_hang_on_what_is_attached() -> None:
     assert _rate("gcp", "n1-standard-64", "NVIDIA-P100-PCIe") is None
 
 
-@pytest.mark.parametrize("row", ROWS, ids=_shown)
+@for_each("row", ROWS, ids=_shown)
 def test_every_pattern_is_of_a_known_instance_type_or_newer_than_the_shipped_prices(row: InstancePattern) -> None:
     """A pattern of the one kind matches an offer, a pattern of the other matches none."""
     assert _covered(row) is not row.newer
 
 
-@pytest.mark.parametrize("row", ROWS, ids=_shown)
+@for_each("row", ROWS, ids=_shown)
 def test_every_figure_is_possible_and_sourced(row: InstancePattern) -> None:
     """Above nothing and below the fastest rack, of a fabric that we know, from a named and dated source."""
     assert 0 < row.network.gbit_per_s_per_instance < 30_000

@@ -11,11 +11,12 @@ from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.energy import electricity_price, find_power
 from service.presets.hardware.regions import Region, find_region, load_regions, region_of_offer
+from tests.support.rows import for_each
 
 REGIONS = list(load_regions().values())
 CLOUD_REGIONS = [region for region in REGIONS if ":" in region.key and not region.key.startswith("country:")]
 
-every_part = pytest.mark.parametrize("part", load_accelerators().values(), ids=lambda part: part.name)
+every_part = for_each("part", load_accelerators().values(), ids=lambda part: part.name)
 
 
 def test_the_large_clouds_are_covered() -> None:
@@ -27,7 +28,7 @@ def test_the_large_clouds_are_covered() -> None:
     assert sum(region.key.startswith("country:") for region in REGIONS) > 190
 
 
-@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.key)
+@for_each("region", REGIONS, ids=lambda region: region.key)
 def test_every_region_is_sourced_and_plausible(region: Region) -> None:
     """No grid is free of carbon nor worse than an old coal plant's 1,400 g; PUE lies between 1 and 2."""
     assert 1 < region.grid_gco2_per_kwh < 1400

@@ -13,6 +13,7 @@ from service.domain.training.hardware import Accelerator
 from service.presets.defaults import default
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.procurement.ownership import cluster_defaults, complete_cluster, input_ranges, load_input_ranges
+from tests.support.rows import for_each
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
 # The entry of the API's contract, without its name.
@@ -71,7 +72,7 @@ def test_stated_power_is_taken_as_drawn() -> None:
     assert rated.load_factor == 0.75
 
 
-@pytest.mark.parametrize("part", load_accelerators().values(), ids=lambda part: part.name)
+@for_each("part", load_accelerators().values(), ids=lambda part: part.name)
 def test_every_accelerator_can_be_owned(part: Accelerator) -> None:
     """A price and a count are enough: from a few watts to the 23 kW of a wafer."""
     plant, _ = complete_cluster(part, {"count": 4, "capex_usd_per_accelerator": 10_000})

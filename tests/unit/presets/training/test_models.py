@@ -17,6 +17,7 @@ from service.domain.training.model import STATE_SPACE_FIELDS, Experts, GenericNe
 from service.engine.training.parameters import ParameterCounts, count_parameters
 from service.presets.documents import load_document
 from service.presets.training.models import TRANSFORMERS, ModelPreset, find_model, load_models
+from tests.support.rows import for_each
 
 COMMON = {
     "name", "aliases", "architecture", "params", "seq_len", "context_tokens", "context_source", "training_tokens", "training_tokens_source",
@@ -41,16 +42,20 @@ def rows() -> list[dict[str, Any]]:
 
 
 def shaped() -> list[Any]:
-    return [pytest.param(p, p.model, id=p.name) for p in PRESETS if isinstance(p.model, Transformer)]
+    return [(p, p.model) for p in PRESETS if isinstance(p.model, Transformer)]
 
 
 def routed() -> list[Any]:
     models = ((p, p.model) for p in PRESETS if isinstance(p.model, Transformer))
-    return [pytest.param(p, m, m.experts, id=p.name) for p, m in models if m.experts]
+    return [(p, m, m.experts) for p, m in models if m.experts]
 
 
 def by_cost() -> list[Any]:
-    return [pytest.param(p, p.model, id=p.name) for p in PRESETS if isinstance(p.model, GenericNetwork)]
+    return [(p, p.model) for p in PRESETS if isinstance(p.model, GenericNetwork)]
+
+
+def preset_name(case: tuple[Any, ...]) -> str:
+    return str(case[0].name)
 
 
 def counts_of_shape(model: Transformer) -> ParameterCounts:
@@ -70,17 +75,17 @@ class TestCatalogue:
         wrong = {label: p.name for p in PRESETS for label in (p.name, *p.aliases) if find_model(label) is not p}
         assert wrong == {}
 
-    @pytest.mark.parametrize("row", rows(), ids=lambda row: row["name"])
+    @for_each("row", rows(), ids=lambda row: row["name"])
     def test_row_keeps_to_the_schema(self, row: dict[str, Any]) -> None:
         """A row holds the fields of its kind and no other, so that a misspelt field cannot be dropped in silence."""
         assert set(row) - COMMON - (SHAPE if row["architecture"] in TRANSFORMERS else BY_COST) == set()
 
-    @pytest.mark.parametrize("row", [r for r in rows() if r["architecture"] in TRANSFORMERS], ids=lambda row: row["name"])
+    @for_each("row", [r for r in rows() if r["architecture"] in TRANSFORMERS], ids=lambda row: row["name"])
     def test_feed_forward_kind_is_never_guessed(self, row: dict[str, Any]) -> None:
         """Whether the feed-forward block is gated stands in every transformer's row."""
         assert isinstance(row.get("gated_ffn"), bool)
 
-    @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+    @for_each("preset", PRESETS, ids=lambda preset: preset.name)
     def test_row_says_where_it_comes_from(self, preset: ModelPreset) -> None:
         """Each preset names its source, developer and year, and is written in lower case."""
         assert len(preset.source) > 15
@@ -90,7 +95,7 @@ class TestCatalogue:
         assert preset.params > 0
         assert preset.seq_len is None or preset.seq_len > 0
 
-    @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+    @for_each("preset", PRESETS, ids=lambda preset: preset.name)
     def test_a_context_beyond_that_of_training_says_where_it_comes_from(self, preset: ModelPreset) -> None:
         """The longest request is no shorter than a training sequence, and its source stands beside it."""
         assert (preset.context_tokens is None) == (preset.context_source is None)
@@ -115,7 +120,7 @@ class TestCatalogue:
 
 
 class TestShapes:
-    @pytest.mark.parametrize(("preset", "model"), shaped())
+    @for_each(("preset", "model"), shaped(), ids=preset_name)
     def test_shape_is_possible(self, preset: ModelPreset, model: Transformer) -> None:
         """Sizes are positive and the key-value heads divide the query heads."""
         sizes = (model.layers, model.hidden_size, model.attention_heads, model.kv_heads, model.head_dim, model.ffn_hidden_size)
@@ -131,7 +136,7 @@ class TestShapes:
         sharing = [row for row in rows() if "attention_heads" in row and not {"head_dim", "kv_lora_rank"} & set(row)]
         assert [row["name"] for row in sharing if row["hidden_size"] % row["attention_heads"]] == []
 
-    @pytest.mark.parametrize(("preset", "model", "experts"), routed())
+    @for_each(("preset", "model", "experts"), routed(), ids=preset_name)
     def test_experts_are_possible(self, preset: ModelPreset, model: Transformer, experts: Experts) -> None:
         """A token visits no more experts than there are, some layers route, and less is active than stored."""
         assert 0 < experts.experts_per_token <= experts.experts
@@ -140,12 +145,12 @@ class TestShapes:
         assert 1 <= experts.moe_every <= model.layers
         assert preset.active_params is None or preset.active_params < preset.params
 
-    @pytest.mark.parametrize(("preset", "model"), shaped())
+    @for_each(("preset", "model"), shaped(), ids=preset_name)
     def test_adds_up_to_the_published_count(self, preset: ModelPreset, model: Transformer) -> None:
         """The weights summed over the shape are within 1 % of what was published."""
         assert counts_of_shape(model).total == pytest.approx(preset.params, rel=0.01)
 
-    @pytest.mark.parametrize(("preset", "model", "experts"), [case for case in routed() if case.values[0].active_params])
+    @for_each(("preset", "model", "experts"), [case for case in routed() if case[0].active_params], ids=preset_name)
     def test_adds_up_to_the_published_active_count(self, preset: ModelPreset, model: Transformer, experts: Experts) -> None:
         """The weights a token meets are within 3 % of the published active count, which is often given in two digits."""
         assert counts_of_shape(model).active == pytest.approx(preset.active_params, rel=0.03)
@@ -165,7 +170,7 @@ class TestShapes:
 
 
 class TestNetworksByCost:
-    @pytest.mark.parametrize(("preset", "model"), by_cost())
+    @for_each(("preset", "model"), by_cost(), ids=preset_name)
     def test_cost_is_possible(self, preset: ModelPreset, model: GenericNetwork) -> None:
         """FLOPs are positive, per a named unit, and no less than two a weight that every sample meets at least once."""
         assert model.flops_per_sample > 0

@@ -9,6 +9,7 @@ import pytest
 from service.domain.training.hardware import Accelerator
 from service.presets.hardware.accelerators import load_accelerators
 from service.presets.training.reliability import FailureSystem, find_failure_rate, load_failure_systems, recovery_defaults
+from tests.support.rows import for_each
 
 PARTS = load_accelerators()
 
@@ -45,7 +46,7 @@ def test_older_accelerators_failed_more_often() -> None:
     assert 1.3 < hopper.p50 / ampere.p50 < 3
 
 
-@pytest.mark.parametrize("part", PARTS.values(), ids=lambda part: part.name)
+@for_each("part", PARTS.values(), ids=lambda part: part.name)
 def test_every_accelerator_has_a_rate(part: Accelerator) -> None:
     """Between a month and 15 years an accelerator, sourced."""
     found = find_failure_rate(part)

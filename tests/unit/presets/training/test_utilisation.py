@@ -24,12 +24,13 @@ from service.presets.training.utilisation import (
     utilisation,
     watts_per_tflop,
 )
+from tests.support.rows import for_each
 
 PAIRS = [(name, precision) for name, part in load_accelerators().items() for precision in part.peak_tflops]
 AMPERE = ("ampere", "16-bit")
 
 
-@pytest.mark.parametrize(("name", "precision"), PAIRS)
+@for_each(("name", "precision"), PAIRS)
 def test_every_accelerator_has_a_physical_utilisation(name: str, precision: str) -> None:
     """Shares lie between nothing and their limit, times are not negative, the spread holds 1, the source is named."""
     found = find_utilisation(load_accelerators()[name], precision)
@@ -46,7 +47,7 @@ def test_every_accelerator_has_a_physical_utilisation(name: str, precision: str)
     assert found.source
 
 
-@pytest.mark.parametrize(("name", "precision"), PAIRS)
+@for_each(("name", "precision"), PAIRS)
 def test_every_answer_has_a_range(name: str, precision: str) -> None:
     """With the layout given and the goal alone, on machines of any size, p10 and p90 are on their side of the plan."""
     part = load_accelerators()[name]
@@ -217,7 +218,7 @@ def test_what_is_less_measured_is_no_narrower(known: LayoutKnowledge) -> None:
         assert min(spread.p90 for spread in without_rows) >= max(spread.p90 for spread in with_rows)
 
 
-@pytest.mark.parametrize(("name", "precision"), PAIRS)
+@for_each(("name", "precision"), PAIRS)
 def test_ranges_narrow_with_what_is_known(name: str, precision: str) -> None:
     """The goal alone leaves as much open as a layout, about another median; a large machine as much as a small one, to either side."""
     part = load_accelerators()[name]

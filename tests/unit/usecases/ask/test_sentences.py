@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import string
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from service.domain.ask import KINDS, Reading
 from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 from service.formats.ask.parse import parse
+from tests.support.rows import for_each
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parents[3] / "data" / "ask" / "sentences.jsonl").read_text(encoding="utf-8").splitlines()
@@ -25,6 +28,7 @@ TEXTS = [str(row["text"]) for row in ROWS]
 TODAY = date(2026, 11, 23)
 PEOPLE = {"research_lead", "procurement", "finance", "tool_developer", "operator"}
 KNOWN = ROWS[0]["text"]
+AsWritten = Callable[[str], Reading | None]
 
 
 def read(text: str, vocabulary: Vocabulary) -> Reading:
@@ -32,6 +36,12 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     found = parse(text, vocabulary, TODAY)
     assert found is not None, text
     return found
+
+
+@pytest.fixture(scope="module")
+def as_written(vocabulary: Vocabulary) -> AsWritten:
+    """What a row's own words are read as, once for all tests."""
+    return functools.cache(lambda text: parse(text, vocabulary, TODAY))
 
 
 def spelt_out(value: Any, vocabulary: Vocabulary) -> Any:
@@ -45,9 +55,11 @@ def spelt_out(value: Any, vocabulary: Vocabulary) -> Any:
     return {name: spelt_out(item, vocabulary) for name, item in value.items()}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=TEXTS)
-def test_a_sentence_is_read_as_its_request_and_asks_back_what_is_in_doubt(row: Mapping[str, Any], vocabulary: Vocabulary) -> None:
-    found = parse(row["text"], vocabulary, TODAY)
+@for_each("row", ROWS, ids=itemgetter("text"))
+def test_a_sentence_is_read_as_its_request_and_asks_back_what_is_in_doubt(
+    row: Mapping[str, Any], vocabulary: Vocabulary, as_written: AsWritten
+) -> None:
+    found = as_written(row["text"])
     if row["kind"] is None:
         assert found is None
         return
@@ -57,9 +69,11 @@ def test_a_sentence_is_read_as_its_request_and_asks_back_what_is_in_doubt(row: M
     assert [entry.text for entry in found.unclear if not entry.blocking] == row["not_understood"]
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["kind"] and not row["asked_back"]], ids=lambda row: row["text"])
-def test_what_is_echoed_reads_as_the_same_request(row: Mapping[str, Any], vocabulary: Vocabulary) -> None:
-    first = read(row["text"], vocabulary).understood
+@for_each("row", [row for row in ROWS if row["kind"] and not row["asked_back"]], ids=itemgetter("text"))
+def test_what_is_echoed_reads_as_the_same_request(row: Mapping[str, Any], vocabulary: Vocabulary, as_written: AsWritten) -> None:
+    written = as_written(row["text"])
+    assert written is not None
+    first = written.understood
     again = read(first.echo, vocabulary)
     assert (again.understood.kind, again.understood.request) == (first.kind, first.request)
     assert again.unclear == ()
@@ -72,15 +86,13 @@ def test_there_are_300_sentences_of_five_people_and_every_kind() -> None:
     assert {row["kind"] for row in ROWS} == {*KINDS, None}
 
 
-@pytest.mark.parametrize("text", [str(row["text"]) for row in ROWS if row["kind"] in ("estimate", "compare", "chance", "optimal")])
+@for_each("text", [str(row["text"]) for row in ROWS if row["kind"] in ("estimate", "compare", "chance", "optimal")])
 def test_a_word_more_is_never_dropped_in_silence(text: str, vocabulary: Vocabulary) -> None:
     found = read(f"{text.rstrip('?')} frobnication", vocabulary)
     assert any("frobnication" in entry.text for entry in found.unclear)
 
 
-@pytest.mark.parametrize(
-    "text", [str(row["text"]) for row in ROWS if row["kind"] in ("estimate", "compare", "chance") and not row["asked_back"]]
-)
+@for_each("text", [str(row["text"]) for row in ROWS if row["kind"] in ("estimate", "compare", "chance") and not row["asked_back"]])
 def test_a_number_more_is_asked_back(text: str, vocabulary: Vocabulary) -> None:
     assert not read(f"{text.rstrip('?')}; 47.3", vocabulary).answerable
 
