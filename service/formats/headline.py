@@ -62,6 +62,11 @@ def count(value: float) -> str:
     return _plain(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 offer, 1,200 offers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def day(moment: date) -> str:
     """A date as text: 21 Nov 2026."""
     return f"{moment.day} {moment:%b %Y}"

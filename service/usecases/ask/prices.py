@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,13 +12,14 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import FleetCost
 from service.domain.summary import Summary
-from service.formats.headline import duration, money
+from service.formats.headline import counted, day, duration, money
 from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
 from service.usecases.prices.catalog import find_offers, values_of
 from service.usecases.prices.fleet import AUCTION_FLOOR, fleet_cost
 
 MOST_SHOWN = 50
+ON_DEMAND = "on_demand"
 LONGEST_SUMMARY = 1000
 
 
@@ -43,12 +44,20 @@ def quote_offers(context: AppContext, request: Mapping[str, Any]) -> QuotedOffer
     return QuotedOffers(_summarise(request, ordered, book, now, fleet), fleet, book, tuple(ordered[:MOST_SHOWN]), len(ordered), now)
 
 
-def _of_fleet(fleet: FleetCost | None) -> Iterator[str]:
-    """What a fleet costs, in a sentence; nothing where no price is known."""
-    at = {"your price": "stated_usd", "the lowest price": "least_usd", "the median": "median_usd"}
-    sums = [f"{money(usd)} at {words}" for words, name in at.items() if (usd := getattr(fleet, name, None)) is not None]
-    if fleet is not None and sums:
-        yield f"{_held(fleet)}: {', '.join(sums)}."
+def _of_fleet(fleet: FleetCost | None, least: Iterable[Offer]) -> Iterator[str]:
+    """What a fleet costs at a stated price, at the lowest of each kind and at the median, in a sentence; nothing where none is known."""
+    if fleet is None:
+        return
+    sums: dict[str, float | None] = {f"{_words(offer.pricing)} at its lowest price": _of_hours(offer, fleet) for offer in least}
+    sums |= {"at the median": fleet.median_usd} if sums else {}
+    sums = {"at your price": fleet.stated_usd} | sums
+    told = [f"{money(usd)} {words}" for words, usd in sums.items() if usd is not None]
+    if told:
+        yield f"{_held(fleet)}: {', '.join(told)}."
+
+
+def _of_hours(offer: Offer, fleet: FleetCost) -> float:
+    return float(offer.usd_per_accelerator_hour) * fleet.accelerator_hours
 
 
 def _held(fleet: FleetCost) -> str:
@@ -57,26 +66,52 @@ def _held(fleet: FleetCost) -> str:
 
 
 def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook, now: datetime, fleet: FleetCost | None) -> Summary:
-    what = " ".join(str(request[name]) for name in ("accelerator", "pricing", "provider", "region", "jurisdiction") if name in request)
-    what = what.replace("_", " ").replace(",", ", ")
+    what = _named(request, ("accelerator", "pricing", "provider", "region", "jurisdiction"))
     firm = [offer for offer in offers if offer.market != AUCTION_FLOOR]
     if not firm:
         return Summary(text=f"No price of {what} is known." if not offers else f"Only auction floors of {what} are known.")
-    prices = [float(offer.usd_per_accelerator_hour) for offer in firm]
     if several := _each(request, firm, book, now, fleet):
         held = "" if fleet is None else f", and {_held(fleet)}"
         return Summary(text=f"{what}, cheapest an accelerator-hour{held}: {'; '.join(several)}."[:LONGEST_SUMMARY])
-    least, sellers = firm[0], {offer.provider for offer in firm}
-    text = (
-        f"{what}: from {money(min(prices))} to {money(max(prices))} an accelerator-hour, median {money(statistics.median(prices))},"
-        f" {len(firm)} offers of {len(sellers)} providers; {least.provider} {least.region} ({least.pricing.replace('_', ' ')}) asks"
-        f" {money(float(least.usd_per_accelerator_hour))}, {_age(least, book, now)}."
+    lowest = _least_of_kinds(firm)
+    kinds = "; ".join(f"{_words(least.pricing)} from {_least(least, 'pricing')}, {_age(least, book, now)}" for least in lowest)
+    of_what = _named(request, ("accelerator", "provider", "region", "jurisdiction"))
+    text = f"{of_what}, an accelerator-hour: {kinds}. {_spread(firm, book, now)}"
+    return Summary(text=" ".join([text, *_of_fleet(fleet, lowest)])[:LONGEST_SUMMARY])
+
+
+def _named(request: Mapping[str, Any], parts: Sequence[str]) -> str:
+    """Parts of a request in words."""
+    return " ".join(str(request[name]) for name in parts if name in request).replace("_", " ").replace(",", ", ")
+
+
+def _spread(firm: list[Offer], book: PriceBook, now: datetime) -> str:
+    """How many offers there are, between which prices, and how many of them are stale."""
+    prices = [float(offer.usd_per_accelerator_hour) for offer in firm]
+    sellers, stale = len({offer.provider for offer in firm}), sum(book.is_stale(offer, now) for offer in firm)
+    return (
+        f"{counted(len(firm), 'offer')} of {counted(sellers, 'provider')} from {money(min(prices))} to {money(max(prices))},"
+        f" median {money(statistics.median(prices))}{f'; {stale} of them stale' if stale else ''}."
     )
-    return Summary(text=" ".join([text, *_of_fleet(fleet)])[:LONGEST_SUMMARY])
+
+
+def _least_of_kinds(firm: list[Offer]) -> list[Offer]:
+    """The first offer of each kind of pricing: the cheapest that is not stale, where there is one."""
+    first: dict[str, Offer] = {}
+    for offer in firm:
+        first.setdefault(offer.pricing, offer)
+    return sorted(first.values(), key=lambda offer: (offer.pricing != ON_DEMAND, offer.pricing))
+
+
+def _words(pricing: str) -> str:
+    return pricing.replace("_", " ").replace("1y", "1 year").replace("3y", "3 years")
 
 
 def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: datetime, fleet: FleetCost | None) -> list[str]:
-    """The cheapest offer of each provider that is asked about, or accelerator, or kind of pricing; nothing where one is asked about."""
+    """The cheapest offer of each provider that is asked about, or accelerator, or kind of pricing; nothing where one is asked about.
+
+    On demand where it is sold so: the spot price of one beside another's on demand compares two things.
+    """
     axis = next((name for name in ("provider", "accelerator", "pricing") if len(values_of(request, name)) > 1), None)
     if axis is None:
         return []
@@ -84,9 +119,10 @@ def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: d
     for value in values_of(request, axis):
         names = find_accelerator(value) if axis == "accelerator" else None
         of_it = {names.accelerator.name, *names.ambiguous_with} if names else {value.casefold()}
-        least = next((offer for offer in firm if getattr(offer, axis) in of_it or getattr(offer, axis).casefold() in of_it), None)
+        its = [offer for offer in firm if getattr(offer, axis) in of_it or getattr(offer, axis).casefold() in of_it]
+        least = next((offer for offer in its if offer.pricing == ON_DEMAND), its[0] if its else None)
         said = value.replace("_", " ")
-        total = "" if fleet is None or least is None else f", {money(float(least.usd_per_accelerator_hour) * fleet.accelerator_hours)}"
+        total = "" if fleet is None or least is None else f", {money(_of_hours(least, fleet))}"
         found.append(f"{said} none known" if least is None else f"{said} {_least(least, axis)}{total}, {_age(least, book, now)}")
     return found
 
@@ -94,8 +130,9 @@ def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: d
 def _least(least: Offer, axis: str) -> str:
     """An offer's price and what it is of besides what is asked about."""
     seller = "" if axis == "provider" else f"{least.provider} "
-    return f"{money(float(least.usd_per_accelerator_hour))} ({seller}{least.region}, {least.pricing.replace('_', ' ')})"
+    kind = "" if axis == "pricing" else f", {_words(least.pricing)}"
+    return f"{money(float(least.usd_per_accelerator_hour))} ({seller}{least.region}{kind})"
 
 
 def _age(offer: Offer, book: PriceBook, now: datetime) -> str:
-    return f"read {offer.observed_at:%Y-%m-%d}{', stale' if book.is_stale(offer, now) else ''}"
+    return f"read {day(offer.observed_at)}{', stale' if book.is_stale(offer, now) else ''}"

@@ -10,6 +10,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.programs.evaluation import Detection
 from service.domain.programs.outcome import Outcome, OutcomeMetric
 from service.engine.programs.detection import Comparison, detection_power, samples_needed, seeds_needed, smallest_difference
+from service.formats.headline import counted
 from service.presets.programs import find_program_default
 from service.usecases.evaluation.evaluated_runs import EvaluatedTier
 from service.usecases.evaluation.suites import Request, Suite
@@ -103,15 +104,11 @@ def _seeds(suite: Suite, tiers: Sequence[EvaluatedTier]) -> int:
 def _blindness(found: Detection, power: float) -> str:
     """What the suite misses, and what would be enough."""
     seen = f"{found.suite} sees a difference of {found.difference:.3g} with a probability of {found.power:.0%}, not of {power:.0%}"
-    with_what = f"with {_count(found.samples, 'sample')} and {_count(found.seeds, 'seed')}"
+    with_what = f"with {counted(found.samples, 'sample')} and {counted(found.seeds, 'seed')}"
     ways = []
     if found.samples_needed is not None:
-        ways.append(f"{_count(found.samples_needed - found.samples, 'more sample')}")
+        ways.append(f"{counted(found.samples_needed - found.samples, 'more sample')}")
     if found.seeds_needed is not None:
-        ways.append(f"{_count(found.seeds_needed - found.seeds, 'more training seed')}")
+        ways.append(f"{counted(found.seeds_needed - found.seeds, 'more training seed')}")
     enough = f"it takes {' or '.join(ways)}" if ways else "more samples or seeds alone are not enough: add both"
     return f"{seen}, {with_what}: {enough}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from service.api.resources.ask import EXAMPLE
 from service.domain.ask import EXAMPLES
+from service.domain.errors import StoreUnavailable
 from service.schemas.ask import LONGEST_QUESTION, AskAnswerSchema
 from service.schemas.base import ProblemSchema
 
@@ -107,9 +108,37 @@ def test_prices_are_answered_the_cheapest_first_in_a_sentence(client: FlaskClien
     assert body["understood"]["request"] == {"accelerator": "H100", "provider": "aws", "pricing": "on_demand"}
     items = body["answer"]["items"]
     assert {item["provider"] for item in items} == {"aws"}
-    assert "H100 on demand aws: from $" in body["summary"]["text"]
+    least, text = min(items, key=lambda item: item["usd_per_accelerator_hour"]), body["summary"]["text"]
+    assert text.startswith(
+        f"H100 aws, an accelerator-hour: on demand from ${least['usd_per_accelerator_hour']:.2f} (aws {least['region']})"
+    )
+    assert re.search(r"\d+ offers of 1 provider from \$", text)
     page = client.get("/v1/offers", query_string={**body["understood"]["request"], "limit": 1000}).get_json()
     assert body["answer"]["found"] == len(page["items"])
+
+
+def test_without_the_database_what_is_of_no_program_is_read(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    store = client.application.extensions["context"].store
+    monkeypatch.setattr(type(store), "absent", lambda _: False)
+    monkeypatch.setattr(type(store), "programs", away)
+    read = ask(client, "llama 3 8b 1T tokens on 512 h100 rn")
+    assert read["understood"]["kind"] == "estimate"
+    assert client.post("/v1/ask", json={"text": "status 7B"}).status_code == 503
+
+
+def test_who_asks_the_least_is_said_for_each_kind_of_pricing(client: FlaskClient) -> None:
+    """A fresh price before a stale one, and on demand beside on demand where several sellers are named."""
+    body = ask(client, "who is the cheapest for h100", answer=True)
+    fresh = [item for item in client.get("/v1/offers?accelerator=H100&limit=1000").get_json()["items"] if not item["stale"]]
+    for pricing, words in (("on_demand", "on demand"), ("spot", "spot")):
+        least = min((item for item in fresh if item["pricing"] == pricing), key=lambda item: item["usd_per_accelerator_hour"])
+        assert f"{words} from ${least['usd_per_accelerator_hour']:.2f} ({least['provider']} " in body["summary"]["text"]
+    several = ask(client, "list price of h100 at aws and gcp", answer=True)["summary"]["text"]
+    assert several.count("on demand") == 2
+    assert "spot" not in several
 
 
 def test_a_fleet_for_a_time_is_answered_with_what_it_costs(client: FlaskClient) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from service.formats.documents.charts import COLOURS, GREY, INK, TIP, data, end_of_day, filled, titled
-from service.formats.headline import day
+from service.formats.headline import counted, day
 
 Report = Mapping[str, Any]
 WIDE = 560
@@ -116,7 +116,7 @@ def _finding(report: Report) -> str:
     ends = f"Ends {middle}" + ("" if low == high else f" ({low} to {high})")
     if late is None:
         return ends
-    count = f"{abs(late):,} day{'' if abs(late) == 1 else 's'}"
+    count = counted(abs(late), "day")
     return (
         f"{ends}, {count} after the deadline"
         if late > 0

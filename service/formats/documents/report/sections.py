@@ -14,6 +14,7 @@ from service.formats.documents.report.months import months_section
 from service.formats.documents.report.quality import quality_section
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import days, number, share, span, text
+from service.formats.headline import counted
 
 Report = Mapping[str, Any]
 HEALTH_TITLES = {"on_track": "On track", "at_risk": "At risk", "off_track": "Off track", "unknown": "Not known"}
@@ -391,5 +392,5 @@ def _against(over: float | None) -> str:
 
 
 def _late(days_late: int) -> str:
-    count = f"{abs(days_late):,} day{'' if abs(days_late) == 1 else 's'}"
+    count = counted(abs(days_late), "day")
     return f"{count} late" if days_late > 0 else f"{count} before the deadline"
