@@ -26,6 +26,7 @@ html_theme = "furo"
 html_title = "Outlay"
 html_static_path = ["site"]
 html_css_files = ["outlay.css"]
+html_js_files = ["search.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

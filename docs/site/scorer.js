@@ -1,9 +1,9 @@
-/* What search shows first: pages that begin with a reader's question, then guides, then what is long and holds every word. */
+/* What search shows first: guides, and pages that begin with a reader's question; last what is long and holds every word. */
 var Scorer = {
   score: (result) => {
     const page = result[0];
-    if (page.startsWith("start/") || page === "reference/glossary") return result[4] + 6;
-    if (/^decisions\/|^explanation\/(accuracy|architecture)|^reference\/(http|commands)$/.test(page)) return result[4] - 4;
+    if (page === "start/questions" || page === "reference/glossary" || page.startsWith("how-to/")) return result[4] * 1.15;
+    if (/^decisions\/|^explanation\/(accuracy\/|architecture|reliability)|^reference\/(http|commands)$|index$/.test(page)) return result[4] * 0.5;
     return result[4];
   },
   objNameMatch: 11,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -118,3 +119,20 @@ def test_the_callbacks_of_the_guide_to_trainers_are_made_as_it_says() -> None:
         if "Callback" in block:
             exec(block, dict(names))
     assert [type(each).__name__ for each in given] == ["HuggingFaceCallback", "LightningCallback"]
+
+
+def test_the_usual_mfu_is_that_of_the_measurements() -> None:
+    """Of dense models in 16 bits on 64 or more accelerators: figures of the guide to a low MFU."""
+    peaks = {"NVIDIA-A100": 312e12, "NVIDIA-H100": 989.5e12, "NVIDIA-H200": 989.5e12}
+    with (ROOT / "tools" / "calibration" / "data" / "throughput.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if not row["excluded"] and row["precision"] in ("bf16", "fp16")]
+    found = sorted(
+        (6 * float(row["params"]) + 6 * float(row["layers"]) * float(row["hidden"]) * float(row["seq"])) * float(row["per_s"]) / peak
+        for row in rows
+        for name, peak in peaks.items()
+        if row["accelerator"].startswith(name) and int(row["count"]) >= 64 and row["experts"] in ("", "0", "1") and row["hidden"]
+    )
+    low, middle, high = (round(100 * found[int(len(found) * share)]) for share in (0.1, 0.5, 0.9))
+    page = " ".join((FOLDER / "low-mfu.md").read_text(encoding="utf-8").split())
+    assert f"in {len(found)} published measurements" in page
+    assert f"the MFU was {middle} % in the median and {low} to {high} % in four of five" in page

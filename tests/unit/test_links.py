@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)")
 NAMED = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.md\b")
-BLOCK = re.compile(r"```.*?```|<!--.*?-->", flags=re.DOTALL)
+FENCED = re.compile(r"```.*?```|<!--.*?-->", flags=re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`\n]*`|<!--.*?-->", flags=re.DOTALL)
 OF_OTHERS = ("tools/calibration/", "tests/", "service/presets/data/", "docs/explanation/accuracy", "bench/accuracy/", "service/api/http/")
 """Where documents of other projects, which have such a folder too, are named as sources."""
 
@@ -21,7 +22,7 @@ OF_OTHERS = ("tools/calibration/", "tests/", "service/presets/data/", "docs/expl
 @cache
 def anchors(page: Path) -> set[str]:
     """Of its headings, as code hosts make them."""
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
     found: set[str] = set()
     for heading in re.findall(r"^#{1,6} (.+)$", text, flags=re.MULTILINE):
         shown = re.sub(r"\]\([^)]*\)", "]", heading).strip().lower()
@@ -33,7 +34,7 @@ def anchors(page: Path) -> set[str]:
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     """To a file of the repository, and to a heading of it where one is named."""
     lost = []
-    for path, anchor in LINK.findall(BLOCK.sub("", page.read_text(encoding="utf-8"))):
+    for path, anchor in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
         target = (page.parent / path).resolve() if path else page
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             lost.append(f"{path}#{anchor}")
