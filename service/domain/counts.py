@@ -27,6 +27,15 @@ def parse_count(value: object) -> int:
     return int(value)
 
 
+def count_text(count: int) -> str:
+    """The shortest text that stands for exactly this count: "15T", "1.5M"; digits where no suffix is shorter."""
+    scale = next((suffix for suffix, size in reversed(SUFFIXES.items()) if count >= size), None)
+    if scale is None:
+        return str(count)
+    text = f"{count / SUFFIXES[scale]:.6g}{scale}"
+    return text if _PATTERN.fullmatch(text) and parse_count(text) == count else str(count)
+
+
 def _parse_text(text: str) -> int:
     match = _PATTERN.fullmatch(text)
     if match is None:

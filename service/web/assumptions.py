@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
+from service.domain.counts import count_text
 from service.formats.field_words import field_words, path_words
 from service.schemas.fields import Items, Part, Schema
-from service.web.forms import field_at
+from service.web.forms import field_at, is_count
 from service.web.plain_words import meaning_of
 
 
@@ -36,7 +37,8 @@ def assumptions_of(entries: Iterable[Mapping[str, Any]], schema: Schema | None =
         is_single = not isinstance(field, (Items, Part, NoneType)) and not isinstance(value, (dict, list, NoneType))
         meaning = meaning_of(path, "" if field is None else str(field.metadata.get("description", "")))
         section, _, below = path.partition(".")
-        yield Assumption(field_words(section), path_words(below), _shown(value), str(entry["source"]), path if is_single else "", meaning)
+        shown = count_text(value) if is_count(path.rpartition(".")[2], value) else _shown(value)
+        yield Assumption(field_words(section), path_words(below), shown, str(entry["source"]), path if is_single else "", meaning)
 
 
 def changeable_by_section(assumptions: Iterable[Assumption]) -> dict[str, list[Assumption]]:

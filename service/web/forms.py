@@ -9,6 +9,7 @@ from typing import Any
 
 from marshmallow import Schema as MarshmallowSchema
 
+from service.domain.counts import count_text
 from service.domain.errors import DomainError
 from service.schemas.base import pointers
 from service.schemas.fields import Choice, Items, Part, Schema
@@ -16,6 +17,9 @@ from service.schemas.fields import Choice, Items, Part, Schema
 Fields = Mapping[str, str]
 DEEPEST = 20
 """Parts of a dotted name; what is below stays one part, which no request has."""
+COUNTS = frozenset({"params", "active_params", "tokens", "raw_tokens", "samples", "global_batch_tokens", "lifetime_inference_tokens"})
+"""Fields of counts that are mostly billions."""
+LEAST_SHORTENED = 1_000_000
 TRUTHS: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": False}
 _PLACE = re.compile(r"\d{1,3}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|-?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
@@ -142,8 +146,13 @@ def fields_of(body: Mapping[str, Any], above: str = "") -> dict[str, str]:
         elif isinstance(value, list):
             made |= fields_of({str(at): each for at, each in enumerate(value)}, f"{path}.")
         elif value is not None:
-            made[path] = str(value).lower() if isinstance(value, bool) else str(value)
+            made[path] = str(value).lower() if isinstance(value, bool) else count_text(value) if is_count(name, value) else str(value)
     return made
+
+
+def is_count(name: str, value: Any) -> bool:
+    """Whether it is a count that a person reads by its suffix, and a form takes so."""
+    return name in COUNTS and isinstance(value, int) and value >= LEAST_SHORTENED
 
 
 def field_errors(messages: Any, schema: Schema) -> dict[str, str]:

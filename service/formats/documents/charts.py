@@ -48,6 +48,11 @@ TIP = "tip:N"
 PARTS = ("loss", "training", "serving", "together")
 # Powers of ten beyond which an axis has one tick for each.
 WIDE = 5
+# Money as sentences have it: $14,100, $1.5M.
+DOLLARS = (
+    "(datum.value < 0 ? '-$' : '$')"
+    " + (abs(datum.value) >= 1e6 ? replace(format(abs(datum.value), '~s'), 'G', 'B') : format(abs(datum.value), ',~r'))"
+)
 # Thousands as K, M, B and T, where d3 writes k and G; FLOPs beyond with an exponent.
 BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(datum.value, '~s'), 'G', 'B')"
 

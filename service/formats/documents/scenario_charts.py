@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, TIP, data, pointed, titled
+from service.formats.documents.charts import COLOURS, DOLLARS, GREY, TIP, data, pointed, titled
 from service.formats.headline import day, duration, money
 from service.formats.scenario_figures import (
     Point,
@@ -41,7 +41,6 @@ EPOCH = date(1970, 1, 1).toordinal()
 SLIDER_STEPS = 100
 """A slider has as many and up to ten times as many."""
 FAR = 1e300
-DOLLARS = "'$' + replace(format(datum.value, '~s'), 'G', 'B')"
 
 
 def cost_chart(result: Result, budget_usd: float | None) -> alt.TopLevelMixin:

@@ -107,3 +107,17 @@ def test_the_front_of_a_comparison_falls(client: FlaskClient) -> None:
     front = [(row["days"], row["usd"]) for row in specification["datasets"][specification["layer"][0]["data"]["name"]]]
     assert front == sorted(front)
     assert [usd for _, usd in front] == sorted((usd for _, usd in front), reverse=True)
+
+
+@pytest.mark.parametrize("address", [ADDRESSES[0], ADDRESSES[2], ADDRESSES[3]])
+def test_axes_have_money_as_sentences_do(client: FlaskClient, address: str) -> None:
+    """$140,000 and $1.4M: thousands are written out."""
+    shown = re.findall(r">(-?\$[^<]+)</text>", client.get(address).text)
+    assert len(shown) > 2
+    assert [text for text in shown if not re.fullmatch(r"-?\$[\d,.]+[MBT]?(?:[–-]\$[\d,.]+[MBT]?)?", text)] == []
+
+
+def test_an_axis_of_small_amounts_writes_them_out(client: FlaskClient) -> None:
+    """The letter k stands in no sentence."""
+    small = client.get("/estimate/cost.svg?" + urlencode(RUN | {"data.tokens": "50B"})).text
+    assert re.search(r">\$\d{1,3},000</text>", small)

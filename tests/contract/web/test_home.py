@@ -33,6 +33,7 @@ def test_a_question_is_answered_where_it_was_asked(client: FlaskClient) -> None:
     link = re.search(r'href="(/estimate\?[^"]+)"', text_of(page))
     assert link is not None
     assert answer["summary"]["text"] in words_of(client.get(unescape(link[1])))
+    assert "data.tokens=15T&" in unescape(link[1])
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:-1])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.counts import SUFFIXES, parse_count
+from service.domain.counts import SUFFIXES, count_text, parse_count
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,15 @@ def test_digits_mean_themselves(count: int) -> None:
 def test_fractions_with_a_suffix_are_exact(whole: int, thousandths: int, suffix: str) -> None:
     """A fraction times its suffix is computed in whole numbers: 0.1 + 0.2 never becomes 0.30000000000000004."""
     assert parse_count(f"{whole}.{thousandths:03}{suffix}") * 1000 == (whole * 1000 + thousandths) * SUFFIXES[suffix]
+
+
+@pytest.mark.parametrize(("count", "text"), [(15 * 10**12, "15T"), (1_500_000, "1.5M"), (4_194_304, "4194304"), (999, "999"), (0, "0")])
+def test_a_count_is_written_short_where_that_is_exact(count: int, text: str) -> None:
+    """Else as digits."""
+    assert count_text(count) == text
+
+
+@given(st.integers(0, 10**18))
+def test_a_written_count_is_read_as_itself(count: int) -> None:
+    """Whatever is shown may be sent."""
+    assert parse_count(count_text(count)) == count

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from service.formats.documents.charts import DARK, GREY, TIP, data, pointed, titled
+from service.formats.documents.charts import DARK, DOLLARS, GREY, TIP, data, pointed, titled
 from service.formats.documents.procurement.model import CashModel
 from service.formats.documents.procurement.words import COLOURS, relative_flips, value_text, variable_text
 from service.formats.headline import money
@@ -21,7 +21,6 @@ MOST_FLIPS = 8
 LONGEST_INPUT = 240
 LABEL_WIDTH = 190
 LABEL_GAP = 0.065
-DOLLARS = "replace(format(datum.value, '$~s'), 'G', 'B')"
 
 
 def curves_chart(model: CashModel) -> alt.TopLevelMixin:

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from service.domain.programs.budget_parts import AROUND, budget_part
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, HEIGHT, INK, PART_COLOURS, WIDTH, data, end_of_day, filled, titled
+from service.formats.documents.charts import COLOURS, DOLLARS, GREY, HEIGHT, INK, PART_COLOURS, WIDTH, data, end_of_day, filled, titled
 from service.formats.documents.program.time_sections import awaited, waits_of
 from service.formats.headline import money
 
@@ -33,7 +33,7 @@ def budget_chart(answer: Answer) -> alt.TopLevelMixin:
     # Strings of Vega's expressions are JSON's. Lines are numbered in the data and named on the axis: two of one name stay two bars.
     labels = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.value - 1]", labelLimit=LONGEST_LABEL)
     up = alt.Y("line:N", title=None, sort=[row["line"] for row in rows], axis=labels)
-    across = alt.X("usd:Q", title="USD", axis=alt.Axis(labelExpr=BILLIONS, tickCount=6))
+    across = alt.X("usd:Q", title="USD", axis=alt.Axis(labelExpr=DOLLARS, tickCount=6))
     colours = {kind: colour for kind, colour in LINE_COLOURS.items() if kind in {row["kind"] for row in rows}}
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None))
@@ -74,7 +74,7 @@ def named_steps(field: str, count: int) -> alt.X:
 
 
 def _dollars(field: str, title: str) -> alt.Y:
-    return alt.Y(f"{field}:Q", title=title, axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
+    return alt.Y(f"{field}:Q", title=title, axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
 
 
 def gantt_chart(answer: Answer) -> alt.TopLevelMixin:

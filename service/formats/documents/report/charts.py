@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, POINTED, TIP, by_legend, data, pointed, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, DOLLARS, GREY, LIMIT, POINTED, TIP, by_legend, data, pointed, titled
 from service.formats.documents.report.calendar_chart import gantt_chart
 from service.formats.documents.report.forecast_charts import bridge_chart, energy_chart, swings_chart
 from service.formats.documents.report.months import months_chart
@@ -102,7 +102,7 @@ def loss_chart(report: Report) -> alt.TopLevelMixin | None:
     names = list(dict.fromkeys(row["run"] for row in rows))
     legend = alt.Legend(title=None, orient="top-right", labelLimit=HALF // 2) if len(names) > 1 else None
     colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=run_colours(names)), legend=legend)
-    across = alt.X("tokens:Q", title="tokens", axis=_amounts())
+    across = alt.X("tokens:Q", title="tokens", axis=_amounts(BILLIONS))
     base = data(rows)
     up = alt.Y("loss:Q", title="nats a token", scale=alt.Scale(zero=False))
     chosen, opacity = by_legend("run")
@@ -159,7 +159,7 @@ def _against_plan(report: Report, names: Mapping[str, str], fan: Rows, rules: Ma
     if not lines:
         return None
     across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=4, format="%-d %b %Y", labelAngle=0))
-    up = alt.Y("y:Q", title=None, axis=_amounts())
+    up = alt.Y("y:Q", title=None, axis=_amounts(DOLLARS if names is SPEND_LINES else BILLIONS))
     layers: list[Any] = []
     if fan:
         band = data(fan).mark_area(opacity=0.22, color=STYLES[FORECAST][0])
@@ -216,8 +216,8 @@ def _rules(rules: Mapping[str, Any]) -> list[alt.Chart]:
     return found
 
 
-def _amounts() -> alt.Axis:
-    return alt.Axis(labelExpr=BILLIONS, tickCount=5)
+def _amounts(labels: str) -> alt.Axis:
+    return alt.Axis(labelExpr=labels, tickCount=5)
 
 
 def report_charts(report: Report) -> Mapping[str, list[alt.TopLevelMixin]]:

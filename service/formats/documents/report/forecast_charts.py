@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, INK, ON_COLOUR, PART_COLOURS, TIP, data, titled
+from service.formats.documents.charts import COLOURS, DOLLARS, GREY, INK, ON_COLOUR, PART_COLOURS, TIP, data, titled
 from service.formats.documents.report.budget_sections import filled_parts, total_part
 from service.formats.headline import money
 
@@ -32,7 +32,7 @@ def bridge_chart(report: Report) -> alt.TopLevelMixin | None:
     rows = [row for part in parts for row in _bars(part)]
     longest = max(cost["p90"], *(sum(row["usd"] for row in rows if row["bar"] == bar) for bar in BARS))
     base = data([row for row in _stacked(rows) if row["to"] > row["from"]])
-    across = alt.X("from:Q", title="USD", axis=alt.Axis(labelExpr=BILLIONS, tickCount=5), scale=alt.Scale(domainMin=0))
+    across = alt.X("from:Q", title="USD", axis=alt.Axis(labelExpr=DOLLARS, tickCount=5), scale=alt.Scale(domainMin=0))
     up = alt.Y("bar:N", title=None, sort=list(BARS))
     shown = [part["part"] for part in parts]
     scale = alt.Scale(domain=shown, range=[PART_COLOURS[part] for part in shown])
@@ -108,7 +108,7 @@ def swings_chart(report: Report) -> alt.TopLevelMixin | None:
     up = alt.Y("cause:N", title=None, sort=[swing["cause"] for swing in swings], axis=alt.Axis(labelLimit=LONGEST_LABEL))
     widest = max(abs(row["usd"]) for row in rows)
     scale = alt.Scale(domain=[-1.5 * widest, 1.5 * widest], nice=False)
-    across = alt.X("usd:Q", title="change of the forecast cost, USD", scale=scale, axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
+    across = alt.X("usd:Q", title="change of the forecast cost, USD", scale=scale, axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
     colour = alt.Color("end:N", scale=alt.Scale(domain=[LOW, HIGH], range=[COLOURS[2], COLOURS[1]]), legend=None)
     layers: list[Any] = [data(rows).mark_bar(height={"band": 0.6}).encode(x=across, y=up, color=colour, tooltip=TIP)]
     aside: tuple[tuple[str, Literal["left", "right"], int], ...] = ((LOW, "right", -4), (HIGH, "left", 4))

@@ -35,7 +35,7 @@ def months_chart(report: Report) -> alt.TopLevelMixin | None:
     """A bar each of the plan, and of what is spent with what is still to come, whose interval of 80 % is a line; None without months."""
     import altair as alt
 
-    from service.formats.documents.charts import BILLIONS, COLOURS, GREY, INK, TIP, data, titled
+    from service.formats.documents.charts import COLOURS, DOLLARS, GREY, INK, TIP, data, titled
 
     bars = list(_bars(report))
     if not bars:
@@ -44,7 +44,7 @@ def months_chart(report: Report) -> alt.TopLevelMixin | None:
     every = -(-len(names) // 24)
     labels = alt.Axis(labelExpr=f"datum.index * {len(names) - 1} % {every} < 0.5 ? datum.label : ''", labelAngle=-60, ticks=False)
     across, beside = alt.X("month:O", title=None, axis=labels, scale=alt.Scale(domain=names)), alt.XOffset("bar:N", sort=[PLANNED, ACTUAL])
-    up = alt.Y("low:Q", title="USD a month", axis=alt.Axis(labelExpr=BILLIONS, tickCount=5))
+    up = alt.Y("low:Q", title="USD a month", axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
     scale = alt.Scale(domain=[PLANNED, ACTUAL, FORECAST], range=[GREY, COLOURS[0], COLOURS[1]])
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
     layers: list[Any] = [data(bars).mark_bar().encode(x=across, xOffset=beside, y=up, y2="high:Q", color=colour, tooltip=TIP)]

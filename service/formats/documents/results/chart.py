@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from service.domain.results import ResultDetail
-from service.formats.documents.charts import COLOURS, INK, data, png, svg, titled
+from service.formats.documents.charts import COLOURS, DOLLARS, INK, data, png, svg, titled
 from service.formats.documents.results.content import range_bars
 from service.formats.documents.results.render import UnavailableFormat
 from service.formats.documents.results.tables import RangeBars
@@ -37,7 +37,7 @@ def _chart(ranges: RangeBars) -> Any:
     rows = [{"name": bar.name, "low": bar.low, "middle": bar.middle, "high": bar.high} for bar in ranges.bars]
     base = data(rows)
     up = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
-    axis = alt.Axis(labelExpr=AMOUNTS, tickCount=6)
+    axis = alt.Axis(labelExpr=DOLLARS if ranges.unit.startswith("USD") else AMOUNTS, tickCount=6)
     bars = base.mark_bar(color=COLOURS[0], opacity=0.45, height=12).encode(
         y=up, x=alt.X("low:Q", title=f"{ranges.unit}, p10 to p90; the point is p50", axis=axis, scale=alt.Scale(zero=True)), x2="high:Q"
     )

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import altair as alt
 
 from service.domain.quantities import Range
-from service.formats.documents.charts import COLOURS, GREY, TIP, by_legend, data, titled
+from service.formats.documents.charts import COLOURS, DOLLARS, GREY, TIP, by_legend, data, titled
 from service.formats.headline import duration_range, money, money_range, short_name
 
 Answer = Mapping[str, Any]
@@ -19,7 +19,6 @@ MOST_SIZES = 6
 PRICING_COLOURS = {"on_demand": COLOURS[4], "spot": COLOURS[3], "reserved_1y": COLOURS[2], "reserved_3y": COLOURS[2], "owned": COLOURS[0]}
 """As in every chart of options: own blue, reserved green, on demand orange, spot purple."""
 HOURS_PER_DAY = 24.0
-DOLLARS = "'$' + replace(format(datum.value, '~s'), 'G', 'B')"
 
 
 def options_chart(answer: Answer) -> alt.TopLevelMixin:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from service.domain.quantities import Range
-from service.formats.documents.charts import COLOURS, GREY, TIP, data, titled
+from service.formats.documents.charts import COLOURS, DOLLARS, GREY, TIP, data, titled
 from service.formats.headline import money, money_range
 from service.formats.time_words import ARITHMETIC, WORDS, in_order, time_finding
 
@@ -33,7 +33,7 @@ def cost_chart(answer: Answer) -> alt.TopLevelMixin:
         row["tip"] = f"{row['line']}\n{row['text']}, {_share(row['to'] - row['from'], total['p50'])} of the cost"
     rows[-1]["tip"] = f"total\n{money_range(Range(**total))}"
     base, up = data(rows), alt.Y("line:N", title=None, sort=None)
-    across = alt.X("from:Q", title="USD", axis=alt.Axis(labelExpr="'$' + replace(format(datum.value, '~s'), 'G', 'B')", tickCount=5))
+    across = alt.X("from:Q", title="USD", axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
     bars = base.mark_bar(height=16).encode(y=up, x=across, x2="to:Q", color=alt.Color("colour:N", scale=None), tooltip=TIP)
     texts = base.mark_text(align="left", dx=5).encode(y=up, x="label:Q", text="text:N")
     whisker = data([{"line": "total", "low": total["p10"], "high": total["p90"]}])
