@@ -387,7 +387,7 @@ def test_an_import_outlives_two_killed_workers(own: Site) -> None:
 
 @pytest.mark.soak
 def test_large_imports_of_a_team_do_not_hold_up_another_teams_small_one(own: Site) -> None:
-    """Of one process: the small one is done while the large ones, sent before it, still have some of their rows to store."""
+    """Of one process: the small one is done before the second of the large ones, which were sent before it, has stored its rows."""
     context, large = own.context, 40_000
     own.start_worker()
     run, first = begin_import(context, large)
@@ -396,7 +396,9 @@ def test_large_imports_of_a_team_do_not_hold_up_another_teams_small_one(own: Sit
     small = submit_bill(context, Principal("another", None, ()), 10)
     wait_for_state(context, small, "succeeded")
     figure("small_import_beside_three_large", time.monotonic() - asked, context)
-    assert [job_now(context, job).state for job in jobs[1:]] == ["queued", "queued"]
+    second, third = (job_now(context, job) for job in jobs[1:])
+    assert second.state in ("queued", "running")  # it may have begun since the small one ended
+    assert third.state == "queued"
     for job in jobs[1:]:
         import_jobs.cancel_import(context, EVERYBODY, job.id)
     done = wait_for_state(context, first, "succeeded")
