@@ -69,7 +69,7 @@ def run(page: Path) -> Run:
     pictures: dict[str, str] = {}
     cells: list[dict[str, Any]] = []
     text, done = page.read_text(encoding="utf-8"), 0
-    with session() as reader, patch.dict(os.environ, {**reader.environment, "OUTLAY_SERVER": reader.address}):
+    with session() as reader, patch.dict(os.environ, {**reader.environment, "OUTLAY_SERVER": reader.address}), contextlib.chdir(FOLDER):
         names: dict[str, Any] = {"__name__": "__main__"}
         made = ""
         for found in CELL.finditer(text):

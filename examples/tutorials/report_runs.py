@@ -1,4 +1,4 @@
-"""Starts the first two runs of a tracked program and reports them as their training scripts do. Usage: report_runs.py PROGRAM"""
+"""Starts the first two runs of a tracked program and reports them as their training scripts do. Usage: report_runs.py PROGRAM [SCORE]"""
 
 import json
 import os
@@ -27,8 +27,8 @@ def january(day: int, hour: int = 0) -> datetime:
     return datetime(2025, 1, day, hour, tzinfo=UTC)
 
 
-def main(program: str) -> None:
-    """Two runs: one as planned, one that costs more."""
+def main(program: str, score: float) -> None:
+    """Two runs: one as planned, one that costs more and ends with a score."""
     with Tracker(SERVER, start_run(program, "data mixtures", "prototype"), KEY, launch=False) as run:
         run.progress(tokens_done=0, accelerator_hours=0, cost_usd=0, at=january(6))
         run.progress(tokens_done=80_000_000_000, accelerator_hours=136, cost_usd=340, at=january(6, 5))
@@ -42,8 +42,8 @@ def main(program: str) -> None:
         run.restart("node replaced", at=january(8, 7))
         run.rollback(38_000_000_000, cause="hardware", at=january(8, 7))
         run.progress(tokens_done=100_000_000_000, accelerator_hours=530, cost_usd=1325, loss=2.6, at=january(10))
-        run.evaluation("helpdesk-eval", 0.49, samples=2000, at=january(10, 1))
+        run.evaluation("helpdesk-eval", score, samples=2000, at=january(10, 1))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.49)
