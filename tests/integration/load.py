@@ -87,18 +87,18 @@ def offer(act: Act, rate_per_s: float, seconds: float) -> list[Outcome]:
 
 
 @contextmanager
-def watching(port: int, path: str, seconds: float) -> Iterator[Future[list[Outcome]]]:
-    """Outcomes of a GET ten times a second for so long, by a process of its own: this one's threads do not slow it."""
+def watching(port: int, path: str, seconds: float, key: str = "", body: object = None) -> Iterator[Future[list[Outcome]]]:
+    """Outcomes of a request ten times a second for so long, by a process of its own: this one's threads do not slow it."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(os.getpid).result()  # it has started
-        yield pool.submit(_watch, port, path, seconds)
+        yield pool.submit(_watch, port, path, seconds, key, body)
 
 
-def _watch(port: int, path: str, seconds: float) -> list[Outcome]:
+def _watch(port: int, path: str, seconds: float, key: str, body: object) -> list[Outcome]:
     found = []
     until_s = time.monotonic() + seconds
     while time.monotonic() < until_s:
-        found.append(outcome(port, "GET", path))
+        found.append(outcome(port, "GET" if body is None else "POST", path, key, body))
         time.sleep(0.1)
     return found
 

@@ -26,7 +26,7 @@ RUN = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "2T"}, "hardware": 
 BATCH = {"requests": [{**RUN, "levers": True}] * 20}
 NOISY_CLIENTS = 8
 MEASURED_S = 20.0
-ESTIMATE_P90_S, HEALTH_P99_S = 1.0, 0.25
+ESTIMATE_P99_S, HEALTH_P99_S = 1.0, 0.25
 """What issue 21 and docs/explanation/reliability.md promise."""
 
 
@@ -73,7 +73,7 @@ def tokens_of(settings: Settings) -> tuple[str, str]:
 
 @pytest.mark.soak
 def test_costly_batches_of_one_team_do_not_slow_the_others(tmp_path: Path) -> None:
-    """Another team's estimates within 1 s (p90), health within 250 ms (p99); the noisy team is told which budget it has used up."""
+    """Another team's estimates within 1 s, health within 250 ms (p99); the noisy team is told which budget it has used up."""
     settings = replace(spaced_in(tmp_path), web_workers=2, team_concurrency=2, team_cpu="80/minute", rate_limit="6000/minute")
     settings.data_dir.mkdir(mode=0o700)
     noisy, quiet = tokens_of(settings)
@@ -99,9 +99,10 @@ def test_costly_batches_of_one_team_do_not_slow_the_others(tmp_path: Path) -> No
                 assert code == 200, body
                 estimates.append(took_s)
                 health += [ask(settings.port, "GET", "/healthz")[2] for _ in range(3)]
-    p90_s, p99_s = statistics.quantiles(estimates, n=10)[-1], statistics.quantiles(health, n=100)[-1]
-    told = f"{len(estimates)} estimates, p90 {p90_s:.3f} s; /healthz p99 {p99_s:.3f} s; {done.count(200)} batches, {len(refused)} refused"
+    estimate_s, health_s = (statistics.quantiles(each, n=100) for each in (estimates, health))
+    told = f"{len(estimates)} estimates, p50 {estimate_s[49]:.3f}, p99 {estimate_s[98]:.3f} s; /healthz p99 {health_s[98]:.3f} s; "
+    told += f"{done.count(200)} batches, {len(refused)} refused"
     sys.stdout.write(f"{told}\n")
     assert "concurrent-requests" in refused
-    assert p90_s < ESTIMATE_P90_S
-    assert p99_s < HEALTH_P99_S
+    assert estimate_s[98] < ESTIMATE_P99_S
+    assert health_s[98] < HEALTH_P99_S

@@ -1,7 +1,4 @@
-"""More load than can be served, load for long, and a database that hangs: what is served stays quick, and nothing grows.
-
-The machine of a test is often shared: what the service may take is what it took before, and what is promised on top.
-"""
+"""More load than can be served, load for long, and a database that hangs: what is served stays quick, and nothing grows."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ from tests.integration.load import (
     watching,
     without_budgets,
 )
-from tests.integration.test_noisy_team import ESTIMATE_P90_S, HEALTH_P99_S, RUN, ask, several
+from tests.integration.test_noisy_team import ESTIMATE_P99_S, HEALTH_P99_S, RUN, ask, several
 from tests.integration.test_serve import spaced_in, starting, status
 from tests.support.freezing_proxy import FreezingProxy
 
@@ -42,8 +39,6 @@ pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform != "linux", reas
 
 CEILING_S, OVERLOAD_S, RECOVERY_S = 10.0, 20.0, 10.0
 TIMES_CEILING = 5
-TIMES_USUAL = 3
-"""Room for a machine on which others work: by that what health took at the ceiling may be longer, besides what is promised."""
 SERVED_S = 5.0
 """How long a request may take once it has a thread, on a machine that others use too."""
 STEADY_SHARE = 0.7
@@ -69,7 +64,7 @@ def usual_p99_s(act: Act) -> float:
 
 
 def test_five_times_the_ceiling_is_shed_and_recovered_from(tmp_path: Path) -> None:
-    """What is too much is refused with when to come again; health is answered as at the ceiling, and all is as before soon after."""
+    """What is too much is refused with when to come again; health is answered as promised, and all is as before soon after."""
     settings = without_budgets(replace(spaced_in(tmp_path), web_workers=2))
     turns = cycle(keys_of_teams(settings))
 
@@ -104,7 +99,7 @@ def test_five_times_the_ceiling_is_shed_and_recovered_from(tmp_path: Path) -> No
     assert percentile_s([each for each in sent if each.status == 200], 50) < WAIT_S + SERVED_S
     assert all(each.retry_after for each in sent if each.status != 200)
     assert {each.status for each in found} == {200}
-    assert percentile_s(found, 50) < TIMES_USUAL * usual_s + HEALTH_P99_S
+    assert percentile_s(found, 99) < HEALTH_P99_S
     assert recovered_s < RECOVERY_S
 
 
@@ -147,8 +142,8 @@ def test_a_hung_database_takes_neither_health_nor_metrics_nor_estimates(postgres
     assert set(refused) == {503}
     assert {each.status for each in found["estimate"]} <= {200, 503}  # the first waits behind those that find it out
     for name in ("health", "metrics"):
-        assert percentile_s(found[name], 99) < usual_s[name] + HEALTH_P99_S
-    assert percentile_s(found["estimate"], 90) < usual_s["estimate"] + ESTIMATE_P90_S
+        assert percentile_s(found[name], 99) < HEALTH_P99_S
+    assert percentile_s(found["estimate"], 99) < ESTIMATE_P99_S
 
 
 def test_memory_is_flat_under_steady_load(tmp_path: Path) -> None:

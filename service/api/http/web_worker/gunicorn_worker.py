@@ -56,6 +56,9 @@ MAX_SHARE_PER_ADDRESS = 0.5
 """Part of a worker's connections that one address may hold in the midst of sending requests."""
 LEAVE_TO_OTHERS_S = 0.002
 """A worker whose threads are all busy waits this long before it accepts, so that an idle worker accepts instead."""
+OTHERS_BUSY_S = 0.05
+"""A worker that was left a connection takes the other ones for idle only after this time [s]: to wait before each connection of a flood
+would leave the rest, those for health among them, in the kernel."""
 SWITCH_S = 0.0001
 """How long a thread computes before the interpreter lets another one run [s], 5 ms by default.
 
@@ -89,6 +92,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._arriving_of: Counter[str] = Counter()
         self._queue: FairQueue[Any] = FairQueue(self.cfg.threads, self.cfg.threads * QUEUED_PER_THREAD)
         self._own_waiting: Counter[bytes] = Counter()
+        self._others_busy_until_s = 0.0
 
     def init_process(self) -> None:
         """Create the threads that paths have of their own, and run."""
@@ -107,9 +111,13 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def accept(self, listener: Any) -> None:
         """Accept a connection, unless a worker with an idle thread is there first."""
-        if self._queue.is_busy and self.cfg.workers > 1:
+        leaves = self._queue.is_busy and self.cfg.workers > 1 and time.monotonic() > self._others_busy_until_s
+        if leaves:
             time.sleep(LEAVE_TO_OTHERS_S)
+        before = self.nr_conns
         super().accept(listener)
+        if leaves and self.nr_conns > before:
+            self._others_busy_until_s = time.monotonic() + OTHERS_BUSY_S
 
     def enqueue_req(self, conn: Any) -> None:
         """Begin to collect the connection's next request; gunicorn calls it where it would give the connection to a thread."""
