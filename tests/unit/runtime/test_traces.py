@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -80,14 +81,22 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing on standard error."""
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A receiver that ends with the test."""
-    with closing(Receiver()) as made:
-        yield made
+@dataclass(frozen=True)
+class Traced:
+    """What was received of a process that served some requests, and the headers of its message to the worker."""
+
+    receiver: Receiver
+    headers: dict[str, Any]
 
 
-def traced(folder: Path, receiver: Receiver) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
+    """One process for all tests: its start takes seconds."""
+    with closing(Receiver()) as receiver:
+        yield Traced(receiver, serve_some(tmp_path_factory.mktemp("traced"), receiver))
+
+
+def serve_some(folder: Path, receiver: Receiver) -> dict[str, Any]:
     """Headers of the message to the worker, after a process has served some requests."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "OUTLAY_"))}
     env |= {"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
@@ -98,19 +107,19 @@ def traced(folder: Path, receiver: Receiver) -> dict[str, Any]:
     return headers
 
 
-def test_a_request_its_statements_and_its_job_are_one_trace(tmp_path: Path, receiver: Receiver) -> None:
+def test_a_request_its_statements_and_its_job_are_one_trace(traced: Traced) -> None:
     """Statements are below their request, the message to the worker has its trace, and health is not traced."""
-    headers = traced(tmp_path, receiver)
+    receiver = traced.receiver
     request = receiver.named("POST /v1/scenarios")
     below = [span for span in receiver.spans if span.trace_id == request.trace_id and span.name == "INSERT"]
     assert below
-    assert headers["traceparent"].split("-")[1] == request.trace_id.hex()
+    assert traced.headers["traceparent"].split("-")[1] == request.trace_id.hex()
     assert not [span for span in receiver.spans if "healthz" in span.name]
 
 
-def test_spans_hold_no_values_and_no_queries(tmp_path: Path, receiver: Receiver) -> None:
+def test_spans_hold_no_values_and_no_queries(traced: Traced) -> None:
     """Neither tokens in addresses nor what is written to the database."""
-    traced(tmp_path, receiver)
+    receiver = traced.receiver
     assert receiver.named("GET /r/<result_id>")
     sent = b"".join(span.SerializeToString() for span in receiver.spans)
     assert b"token-of-a-link" not in sent
