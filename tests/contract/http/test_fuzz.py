@@ -47,8 +47,8 @@ def described_operations() -> Iterator[str]:
 
 
 COVERED_AT_ONCE = 10
-FEWER = {"POST /v1/portfolio": 5, "POST /v1/estimate/program/difference": 2}
-"""Divisors of the examples of operations whose body holds whole programs, which are tried alone: to make one up takes a second."""
+FEWER = {"POST /v1/portfolio": 5, "POST /v1/estimate/program/difference": 5, "POST /v1/estimate/batch": 2, "POST /v1/scenarios": 2}
+"""Divisors of the examples of operations whose body holds whole requests of others, which are tried alone: to make one takes a second."""
 OPERATIONS = tuple(described_operations())
 VALID: dict[str, Any] = {
     "model": {"params": "7B"},
