@@ -23,7 +23,7 @@ from service.usecases.results.keep import Question, keep
 from service.web.forms import Fields, field_errors, filled, refusal_errors
 from service.web.rendering import page, query_string
 
-PAGE_FIELDS = ("format", "theme", "sort", "pin", "quotes", "fleets", "without")
+PAGE_FIELDS = ("format", "before", "theme", "sort", "pin", "quotes", "fleets", "without")
 """Fields of an address that say how the page looks, and nothing of the request."""
 KEPT_S = 60.0
 """How long an answer is at hand for the parts of its page [s]: pictures, other orders, files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flask import Response
+from flask import Response, request
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -28,8 +28,9 @@ from service.web.estimate_form import (
 )
 from service.web.forms import fields_of
 from service.web.levers import lever_content
-from service.web.rendering import page
+from service.web.rendering import page, query_string
 from service.web.verdicts import chance_verdict
+from service.web.what_if import BEFORE, change_content
 
 CHARTS = ("cost", "memory", "time")
 LEVERS = "levers"
@@ -117,6 +118,8 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "layout": _layout(answer["throughput"]["parallelism"]),
         "other_layouts": [(_layout(other["parallelism"]), other) for other in answer["throughput"]["alternatives"] or ()],
         "charts": _charts(answer),
+        "before": request.args.get(BEFORE) or query_string(asked.fields),
+        "change": change_content(asked, request.args.get(BEFORE, "")),
         **_time_content(answer["throughput"]["split"]),
         "copies": copies("estimate", asked.request),
     }
