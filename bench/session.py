@@ -165,7 +165,7 @@ class Session:
 def _shortened(printed: str) -> str:
     """Output of `outlay` up to the names of prices and engine, which differ with each release."""
     lines = printed.splitlines()
-    kept = list(itertools.takewhile(lambda line: not line.startswith("prices"), lines))
+    kept = list(itertools.takewhile(lambda line: not line.startswith(("prices", "engine ")), lines))
     return "".join(f"{line.rstrip()}\n" for line in kept) + ("…\n" if len(kept) < len(lines) else "")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench import notebooks
 from bench.readme import (
     FOLLOWED,
     REINFORCEMENT,
@@ -71,6 +72,15 @@ def test_pages_show_what_their_reader_sees(page: Path) -> None:
 def test_every_tutorial_is_followed() -> None:
     """None is left out because its commands are written in another form."""
     assert {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {page.stem for page in FOLLOWED} == {"index"}
+
+
+@pytest.mark.parametrize("page", notebooks.pages(), ids=lambda page: page.stem)
+def test_a_notebook_has_the_same_cells_for_jupyter(page: Path) -> None:
+    """`make clients` runs them and compares what they show."""
+    cells = json.loads(page.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = [found["code"].rstrip("\n") for found in notebooks.CELL.finditer(page.read_text(encoding="utf-8"))]
+    assert [cell["source"] for cell in cells if cell["cell_type"] == "code"] == shown
+    assert all((notebooks.FOLDER / found["name"]).is_file() for found in notebooks.PICTURE.finditer(page.read_text(encoding="utf-8")))
 
 
 def test_every_tutorial_has_a_picture_that_says_its_finding() -> None:
