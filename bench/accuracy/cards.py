@@ -16,7 +16,7 @@ FILE = Path(__file__).parent / "cards.toml"
 HEAD = """\
 # Model cards of the speed model
 
-`make accuracy` writes this page from the fitted parameters and the score beside them. One card a family of causes: what it models, its
+`make accuracy` writes this page from the fitted parameters and their score. One card a family of causes: what it models, its
 formula (symbols in [the formulas](../formulas.md)), its parameters, and the data sets that test it most, documents left out of the fit.
 
 "Expected" is what was known before any measurement, with how far off it may be as a factor; "moved" is the fitted value over that. A

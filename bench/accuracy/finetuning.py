@@ -182,7 +182,7 @@ def page() -> str:
     groups = [(name, _group(name, some)) for name, some in [*_grouped(rows(), _method), *_grouped(rows(), _document)]]
     speed, memory, fits = _questions()
     in_short = table(
-        ["what is asked", "rows", "median error", "90 % below", "documents alike", "in range or right"],
+        ["what is asked", "rows", "median error", "90 % below", "mean of documents", "in range or right"],
         [
             ["tokens a second", str(speed["rows"]), *_shares(speed), percent(float(str(speed["coverage_80"])), 0)],
             ["peak memory", str(memory["rows"]), *_shares(memory), NO_FIGURE],

@@ -198,7 +198,7 @@ def in_short(rows: Sequence[ScoredRow]) -> str:
         found, tables = figures(members), [figures(part).coverage for _, part in grouped(members, lambda row: row.table)]
         if found.tables > 1:
             shares = [percent(alike(members, predictor)) for predictor in PREDICTORS]
-            table_rows.append([question, f"{found.tables} data sets, each alike", *shares, percent(float(np.mean(tables)), 0)])
+            table_rows.append([question, f"{found.tables} data sets, averaged", *shares, percent(float(np.mean(tables)), 0)])
         shares = [percent(float(np.median(errors(members, predictor)))) for predictor in PREDICTORS]
         table_rows.append([question, f"{found.rows:,} rows", *shares, percent(found.coverage, 0)])
     head = ["what is asked", "median over", "document out", "publication out", "in sample", "6 N D", "constant rate", "in range"]
@@ -237,7 +237,7 @@ def _summary_cells(line: Line) -> list[str]:
 
 
 def group_table(title: str, groups: Sequence[Group]) -> str:
-    head = [title.lower(), "rows", "data sets", "median", "90 % below", "data sets alike", "bias", "in sample"]
+    head = [title.lower(), "rows", "data sets", "median", "90 % below", "mean of data sets", "bias", "in sample"]
     return table([*head, "6 N D", "constant rate", "in range"], [[name, *_figure_cells(figures(rows))] for name, rows in groups])
 
 

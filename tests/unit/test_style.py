@@ -21,10 +21,17 @@ INSTEAD = {
     r"simply|just|obviously|of course|easily|effortless(?:ly)?|seamless(?:ly)?": "nothing: who is stuck does not find it simple",
     r"powerful|blazing(?:ly)?|cutting-edge|state-of-the-art|awesome|magic(?:al)?": "a figure",
     r"utili[sz]e[sd]?|leverage[sd]?|in order to": "use, to",
+    r"(?<!-)alike": "equally, in the same way",
+    r"beside|besides(?=\s*(?:[.,;:)|]|$))": "next to, with, during, in addition to: which of them",
+    r"doors?": "interface",
+    r"for want of|in vain|at hand|not any more": "because there is none, without success, installed, no longer",
     r"click here|see here|this link": "the title of what is linked",
 }
 """By words that a reader from the field would have to guess, or that say nothing: what to write."""
-CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|<!--.*?-->", flags=re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|<!--.*?-->|^> [^\n]*$", flags=re.DOTALL | re.MULTILINE)
+"""With what is quoted of the product's answers."""
+OF_DATA = (ROOT / "docs" / "explanation" / "accuracy" / "model-cards.md", ROOT / "docs" / "reference" / "data.md")
+"""Pages with texts of data files, whose words are part of the engine's version."""
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -40,7 +47,8 @@ def complaints(text: str) -> Iterator[str]:
 def test_a_page_has_plain_words(page: Path) -> None:
     """And begins with its title and what a reader can do with it."""
     text = page.read_text(encoding="utf-8")
-    assert list(complaints(text)) == []
+    if page not in OF_DATA:
+        assert list(complaints(text)) == []
     assert re.match(r"# \S.*\n\n+(?!#)\S", text)
 
 

@@ -14,13 +14,13 @@ from tools.reference.tables import table
 ROOT = Path(__file__).parents[2]
 HEAD = """# Data files
 
-Every figure that is no formula stands in one of these files, with its source beside it. A field that you state takes precedence; what is
+Every figure that is no formula stands in one of these files, with its source. A field that you state takes precedence; what is
 taken for the rest stands in `assumptions` of each answer, with its source.
 
 """
 PRESETS = """## Models, machines and defaults
 
-In `service/presets/data`. *Sources*: how many different ones a file names. *Dates*: the oldest and the newest that stand beside them, of
+In `service/presets/data`. *Sources*: how many different ones a file names. *Dates*: the oldest and the newest that stand with them, of
 publication or of reading.
 
 """

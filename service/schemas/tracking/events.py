@@ -93,7 +93,7 @@ class EventSchema(Schema):
     usd = Number(
         minimum=-MAX_USD,
         maximum=MAX_USD,
-        description="cost: amount beside the running total, credits are negative; note: what a risk that occurred costs [USD]",
+        description="cost: amount in addition to the running total, credits are negative; note: what a risk that occurred costs [USD]",
     )
     line = Text(description="cost: cost line, such as storage, network, personnel, or compute for an invoice")
     billed_until = Moment(description="cost: end of the invoiced period; until then the invoice replaces the running total")
