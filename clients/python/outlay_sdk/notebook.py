@@ -38,7 +38,8 @@ class Picture:
         self.svg = svg
 
     def _repr_svg_(self) -> str:
-        return self.svg
+        """On white, as the chart has dark letters and a notebook may be dark."""
+        return self.svg.replace("<svg ", '<svg style="background: #fff" ', 1)
 
 
 def install() -> None:
