@@ -104,8 +104,16 @@ def spend(runs: Sequence[CostedRun], budget_usd: float | None) -> Spend:
         lines=tuple(SpendLine(line, amount) for line, amount in sorted(lines.items())),
         complete=all(run.unknown_reason is None for run in runs),
         remaining_usd=None if budget_usd is None or usd is None else budget_usd - usd,
-        share_of_budget=usd / budget_usd if budget_usd and usd is not None else None,
+        share_of_budget=_share(usd, budget_usd),
     )
+
+
+def _share(usd: float | None, budget_usd: float | None) -> float | None:
+    """Spend over budget; None without a budget, and for one so small that no number holds the share."""
+    if usd is None or not budget_usd:
+        return None
+    share = usd / budget_usd
+    return share if math.isfinite(share) else None
 
 
 def burn_rate(runs: Sequence[CostedRun], now: datetime) -> BurnRate:

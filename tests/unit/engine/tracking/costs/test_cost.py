@@ -90,6 +90,11 @@ def test_tokens_without_cost_or_hours_are_no_zero() -> None:
     assert "no price" in unpriced.unknown_reason
 
 
+def test_a_budget_next_to_nothing_has_no_share() -> None:
+    """No number holds it, nor does JSON. Found by sequences of made-up requests."""
+    assert spend([run(cost(3, 20.0, "storage"))], 2e-311).share_of_budget is None
+
+
 def test_nothing_happened_costs_nothing() -> None:
     """That is known: 0, not None."""
     assert run().usd == 0.0
