@@ -25,6 +25,7 @@ from service.formats.imports.quotes.labels import AcceleratorLabel, read_label
 from service.formats.imports.quotes.layout import Table, TableColumn, letter_of, tier_minimum
 from service.formats.imports.quotes.money import committed_usd, price_usd, unit_of
 from service.formats.imports.quotes.reading import PriceDraft, Reading, cell_of, mark_of, number_of, row_text
+from service.formats.imports.quotes.settings import noted_upfront
 from service.formats.imports.quotes.sheets import Cell
 from service.formats.imports.quotes.vocabulary import ALL_UPFRONT, NO, NO_UPFRONT, ON_DEMAND, PERIOD_HOURS, RESERVED, SPOT, YES, Field
 
@@ -51,7 +52,7 @@ def read_draft(reading: Reading, at: RowText, column: TableColumn) -> PriceDraft
     pricing = draft.attempt(lambda: _pricing(reading, at, column))
     draft.values["pricing"], draft.values["term_hours"] = pricing or (None, 0.0)
     by_hour = pricing is not None and not pricing[1]
-    draft.values["upfront"] = draft.attempt(lambda: _upfront(reading, at, column, by_hour=by_hour))
+    draft.values["upfront"] = draft.attempt(lambda: _upfront(reading, at, column, draft, by_hour=by_hour))
     for name in ("valid_until", "observed_at"):
         draft.values[name] = draft.attempt(lambda name=name: _date(reading, at.row, name))  # type: ignore[misc]
     draft.values["minimum"] = draft.attempt(lambda: _minimum(reading, at.row, column))
@@ -173,7 +174,7 @@ def _term_cell(reading: Reading, cell: Cell) -> float | None:
     return float(number) * TERM_UNIT_HOURS[unit] or None
 
 
-def _upfront(reading: Reading, at: RowText, column: TableColumn, *, by_hour: bool) -> float | None:
+def _upfront(reading: Reading, at: RowText, column: TableColumn, draft: PriceDraft, *, by_hour: bool) -> float | None:
     """Share of the term's price paid at its start [1]. Raises CellError."""
     cell, where = cell_of(reading, at.row, "upfront"), reading.table.of("upfront")
     raw = None if where is None else reading.table.sheet.cell(at.row, where.index)
@@ -184,8 +185,10 @@ def _upfront(reading: Reading, at: RowText, column: TableColumn, *, by_hour: boo
         share = next(
             (1.0 if ALL_UPFRONT.search(text) else 0.0 for text in texts if ALL_UPFRONT.search(text) or NO_UPFRONT.search(text)), None
         )
-        stated = reading.settings.stated("upfront_share")
-        return None if by_hour else share if share is not None else stated
+        if by_hour or share is not None:
+            return None if by_hour else share
+        remarked = _remarked_upfront(reading, at.row, draft)
+        return remarked if remarked is not None else reading.settings.stated("upfront_share")
     text = text_of(cell).strip()
     if ALL_UPFRONT.search(text):
         share = 1.0
@@ -198,6 +201,17 @@ def _upfront(reading: Reading, at: RowText, column: TableColumn, *, by_hour: boo
     if by_hour and share:
         raise CellError("a price by the hour has no prepayment")
     return None if by_hour else share
+
+
+def _remarked_upfront(reading: Reading, row: int, draft: PriceDraft) -> float | None:
+    """What a remark in one of the row's other columns says is paid at the start [1]; None where none does."""
+    for column in reading.table.columns:
+        text = text_of(reading.table.sheet.cell(row, column.index)) if column.field is None else ""
+        share = noted_upfront(text)
+        if share is not None:
+            draft.notes.append(f"{share:.0%} is paid at the start, as {text[:60]!r} says")
+            return share
+    return None
 
 
 def _date(reading: Reading, row: int, name: Field) -> date | None:

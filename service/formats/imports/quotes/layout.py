@@ -38,12 +38,13 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a sheet. `header` are the rows that name the columns, from 0; `notes` the texts above and beside it."""
+    """The table of a sheet. `header` are the rows that name the columns, from 0; `notes` the texts above it, `footers` those below."""
 
     sheet: VendorSheet
     header: tuple[int, ...]
     columns: tuple[TableColumn, ...]
     notes: tuple[str, ...]
+    footers: tuple[str, ...] = ()
 
     @property
     def first_row(self) -> int:
@@ -114,12 +115,37 @@ def find_table(sheet: VendorSheet, reference: QuoteReference, header_row: int | 
     width = sheet.width
     headers = [_joined([_group(sheet, at, header, index), *(sheet.cell(row, index) for row in header)]) for index in range(width)]
     notes = tuple(dict.fromkeys(text for row in sheet.rows[: header[0]] for text in _texts(row)))
+    footers = _footers(sheet, header[-1] + 1)
     bare = Table(sheet, header, tuple(TableColumn(index, text, None, "") for index, text in enumerate(headers)), notes)
-    return Table(sheet, header, _mapped(bare, reference, stated), notes)
+    return Table(sheet, header, _mapped(bare, reference, stated), notes, footers)
 
 
 def _texts(row: Sequence[Cell]) -> list[str]:
-    return list(dict.fromkeys(text_of(cell) for cell in row if not is_empty(cell)))
+    """Texts of a row of notes; a label such as "Valid until:" with the cell beside it."""
+    texts = list(dict.fromkeys(text_of(cell) for cell in row if not is_empty(cell)))
+    found = []
+    while texts:
+        text = texts.pop(0)
+        found.append(f"{text} {texts.pop(0)}" if texts and _is_label(text) else text)
+    return found
+
+
+def _is_label(text: str) -> bool:
+    """Whether a note says what the cell beside it is, and has no value of its own."""
+    if re.search(r"\d", text) or len(text) > MAX_HEADER_CHARACTERS:
+        return False
+    return text.rstrip().endswith(":") or any(HEADERS[name].search(text.casefold()) for name in ("valid_until", "observed_at"))
+
+
+def _footers(sheet: VendorSheet, first: int) -> tuple[str, ...]:
+    """Texts at the sheet's end that are no rows of the table: each alone in its row, or a label with its value."""
+    found: list[str] = []
+    for number in range(len(sheet.rows) - 1, first - 1, -1):
+        texts = [] if number in sheet.hidden_rows else _texts(sheet.rows[number])
+        if len(texts) > 1 or (texts and is_amount(texts[0])):
+            break
+        found = [*texts, *found]
+    return tuple(dict.fromkeys(found))
 
 
 def _joined(cells: Iterable[Cell]) -> str:

@@ -84,7 +84,7 @@ def propose(content: bytes, file_name: str, corrections: QuoteCorrections, refer
             questions=questions,
             counts=counts,
             rows=rows,
-            warnings=[*file.notes, *others, *_empty_prices(table), *_warnings(rows)][:MAX_WARNINGS],
+            warnings=[*file.notes, *others, *_unread(settings.unread), *_empty_prices(table), *_warnings(rows)][:MAX_WARNINGS],
         )
     )
 
@@ -110,6 +110,11 @@ def _choose_table(file: VendorFile, corrections: QuoteCorrections, reference: Qu
     warnings = [f"{len(names)} other sheets hold prices ({', '.join(names)[:300]}): import each with mapping.sheet"] if names else []
     mapped = find_table(best.sheet, reference, corrections.header_row, corrections.columns) or best
     return mapped, [*warnings, *([f"hidden sheets are not read: {', '.join(hidden)[:300]}"] if hidden and not corrections.sheet else [])]
+
+
+def _unread(notes: Sequence[str]) -> list[str]:
+    """What stands around the table and told nothing."""
+    return [f"not read: {note[:200]!r}" for note in notes]
 
 
 def _priced_cells(table: Table) -> int:

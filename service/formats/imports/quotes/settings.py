@@ -24,7 +24,7 @@ from service.formats.imports.quotes.cells import (
 from service.formats.imports.quotes.labels import QuoteReference
 from service.formats.imports.quotes.layout import Table, TableColumn, letter_of
 from service.formats.imports.quotes.units import basis_of, period_of
-from service.formats.imports.quotes.vocabulary import HEADERS, ON_DEMAND, RESERVED, SPOT, Field
+from service.formats.imports.quotes.vocabulary import HEADERS, NO_NAME, ON_DEMAND, RESERVED, SPOT, TITLE, UPFRONT_SHARE, Field
 
 AMOUNTS: tuple[Field, ...] = ("price", "upfront", "committed", "memory_gb", "accelerator_count", "minimum", "term")
 DATES: tuple[Field, ...] = ("valid_until", "observed_at")
@@ -34,12 +34,16 @@ YOU = "as you say"
 
 @dataclass(frozen=True, slots=True)
 class SheetSettings:
-    """Settings of a sheet. `marks` and `orders` are by column index; `shown` are the settings as an answer lists them."""
+    """Settings of a sheet. `marks` and `orders` are by column index; `shown` are the settings as an answer lists them.
+
+    `unread` are the notes around the table that told none of them.
+    """
 
     values: Mapping[str, Any]
     marks: Mapping[int, Writing]
     orders: Mapping[int, Writing]
     shown: tuple[QuoteSetting, ...]
+    unread: tuple[str, ...] = ()
 
     def stated(self, name: str) -> Any:
         """The value of a setting, None where nothing states it."""
@@ -53,11 +57,16 @@ def resolve_settings(table: Table, corrections: QuoteCorrections, reference: Quo
     orders = {column.index: _order(table, column, given) for column in table.columns if column.field in DATES}
     marks, orders = _shared(marks), _shared(orders)
     shown += _written(table, marks, "decimal_mark", given) + _written(table, orders, "date_order", given)
-    for name, value, reason in _noted(table, reference, file_name):
-        if name not in given and value is not None:
+    told = set()
+    for name, value, note, reason in _noted(table, reference, file_name):
+        if value is None:
+            continue
+        told.add(note)
+        if name not in given:
             given[name] = value
             shown.append(QuoteSetting(name, str(value), reason))
-    return SheetSettings(given, marks, orders, tuple(shown))
+    unread = tuple(note for note in dict.fromkeys((*table.notes, *table.footers)) if note not in told and not _titled(note))
+    return SheetSettings(given, marks, orders, tuple(shown), unread)
 
 
 def _mark(table: Table, column: TableColumn, given: Mapping[str, Any]) -> Writing:
@@ -91,24 +100,47 @@ def _written(table: Table, found: Mapping[int, Writing], name: str, given: Mappi
     ]
 
 
-def _noted(table: Table, reference: QuoteReference, file_name: str) -> Iterable[tuple[str, Any, str]]:
-    """Settings that notes above the table, the sheet's name and the file's name tell."""
+def _noted(table: Table, reference: QuoteReference, file_name: str) -> Iterable[tuple[str, Any, str, str]]:
+    """Settings that notes around the table, the sheet's name and the file's name tell: each with its note and the reason."""
     texts = [text for text in (*table.notes, table.sheet.name) if text]
     for text in texts:
+        for name, value in _of_note(table, reference, text):
+            yield name, value, text, SAYS.format(note=text[:80])
+    for text in (*table.footers, *texts):
         said = SAYS.format(note=text[:80])
-        yield "currency", find_currency(text), said
-        if period_of(text) is not None or re.search(r"\bprices?\b|\brates?\b|\bpreise\b", text, re.IGNORECASE):
-            yield "price_basis", basis_of(text), said
-            yield "price_period", period_of(text), said
-        yield "valid_until", _noted_date(text, "valid_until"), said
-        yield "observed_at", _noted_date(text, "observed_at"), said
-        if table.of("pricing") is None and table.of("term") is None and (term_hours(text) or ON_DEMAND.search(text) or SPOT.search(text)):
-            named = SPOT.search(text) or ON_DEMAND.search(text) or RESERVED.search(text)
-            yield "pricing_text", text if named else None, said
-        yield "provider", _provider(text, reference) if table.of("provider") is None else None, said
-    name = re.sub(r"\.[A-Za-z]{2,4}$", "", file_name)
+        yield "valid_until", _noted_date(text, "valid_until"), text, said
+        yield "upfront_share", noted_upfront(text), text, said
     if table.of("provider") is None:
-        yield "provider", _provider(name, reference), f"the file's name {name[:80]!r}"
+        name = re.sub(r"\.[A-Za-z]{2,4}$", "", file_name)
+        yield "provider", _provider(name, reference), "", f"the file's name {name[:80]!r}"
+        for text in table.notes:
+            yield "provider", _titled(text), text, f"the title {text[:80]!r}"
+
+
+def _of_note(table: Table, reference: QuoteReference, text: str) -> Iterable[tuple[str, Any]]:
+    """Settings that one note above the table tells."""
+    yield "currency", find_currency(text)
+    if period_of(text) is not None or re.search(r"\bprices?\b|\brates?\b|\bpreise\b", text, re.IGNORECASE):
+        yield "price_basis", basis_of(text)
+        yield "price_period", period_of(text)
+    yield "observed_at", _noted_date(text, "observed_at")
+    if table.of("pricing") is None and table.of("term") is None and (term_hours(text) or ON_DEMAND.search(text) or SPOT.search(text)):
+        named = SPOT.search(text) or ON_DEMAND.search(text) or RESERVED.search(text)
+        yield "pricing_text", text if named else None
+    yield "provider", _provider(text, reference) if table.of("provider") is None else None
+
+
+def noted_upfront(text: str) -> float | None:
+    """The share of the price that a remark such as "25% upfront" says is paid at the start [1]; None without one, or with several."""
+    shares = {float((found["before"] or found["after"]).replace(",", ".")) / 100 for found in UPFRONT_SHARE.finditer(text)}
+    return shares.pop() if len(shares) == 1 and max(shares) <= 1 else None
+
+
+def _titled(text: str) -> str | None:
+    """The vendor whom a title such as "Nimbus Compute - quotation 2026-117" names; None where it names none."""
+    found = TITLE.search(text.strip()[:200])
+    name = (found["first"] or found["last"]).strip(" ,.") if found is not None else ""
+    return name if name and not NO_NAME.search(name) and find_currency(name) is None else None
 
 
 def _noted_date(text: str, field: Field) -> date | None:

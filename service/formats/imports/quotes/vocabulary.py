@@ -146,6 +146,25 @@ ALL_UPFRONT = re.compile(r"\b(all|full(y)?|100 ?%|paid)[ -]?(up ?front|pre ?pa(i
 NO_UPFRONT = re.compile(
     r"\b(no|zero|without)[ -]?(up ?front|pre ?pay\w*|deposit)\b|^(no|none|nil|n/?a|-|–|0|keine?|ohne|aucune?)$", re.IGNORECASE
 )
+UPFRONT_SHARE = re.compile(
+    r"(?<![\d.,])(?P<before>\d{1,3}(?:[.,]\d{1,2})?) ?%(?: \w+){0,2}? ?-?(?:up ?-?front|pre ?pa(?:id|y\w*)|in advance|deposit|down ?payment"
+    r"|anzahlung|vorauszahlung|im voraus|acompte)"
+    r"|\b(?:deposit|pre ?payment|down ?payment|up ?-?front(?: payment)?|anzahlung|vorauszahlung|acompte)(?: of|:| =| von| de)? ?"
+    r"(?P<after>\d{1,3}(?:[.,]\d{1,2})?) ?%",
+    re.IGNORECASE,
+)
+"""What a remark says is paid at the start."""
+_TITLES = r"(?:quot\w*|offer|proposal|price ?list|pricing|rate card|angebot|preisliste|devis)"
+TITLE = re.compile(
+    rf"^(?P<first>[^-–—:|0-9]{{2,40}}?) *(?:[-–—:|]|, )+ *.*\b{_TITLES}\b|\b{_TITLES} (?:from|by|von|de) (?P<last>[^-–—:|0-9]{{2,40}})$",
+    re.IGNORECASE,
+)
+"""A title with the vendor's name: "Nimbus Compute - quotation 2026-117"."""
+NO_NAME = re.compile(
+    rf"\b(?:{_TITLES}|gpus?|accelerators?|prices?|rates?|confidential|draft|valid|all|customer|your|our|the|for|to|date|currency)\b",
+    re.IGNORECASE,
+)
+"""Words that are in no vendor's name."""
 YES = re.compile(r"^(yes|y|true|guaranteed|reserved|dedicated|committed capacity|capacity|ja|oui|x|✓)$", re.IGNORECASE)
 NO = re.compile(r"^(no|n|false|discount( only)?|best effort|none|nein|non|-)$", re.IGNORECASE)
 NOTHING = re.compile(
