@@ -23,8 +23,8 @@ from service.usecases.results.keep import Question, keep
 from service.web.forms import Fields, field_errors, filled, refusal_errors
 from service.web.rendering import page, query_string
 
-PAGE_FIELDS = ("format", "before", "theme", "sort", "pin", "quotes", "fleets", "without")
-"""Fields of an address that say how the page looks, and nothing of the request."""
+PAGE_FIELDS = ("format", "before", "theme", "sort", "pin", "quotes", "fleets", "without", "with")
+"""Fields of an address that are none of the request: how the page looks, and changes of an estimate that are on."""
 KEPT_S = 60.0
 """How long an answer is at hand for the parts of its page [s]: pictures, other orders, files."""
 Body = dict[str, Any]

@@ -173,13 +173,31 @@ def test_the_answer_follows_what_is_typed(service: str, browser: Browser) -> Non
             assert other.page.locator(".sentence").inner_text() == page.locator(".sentence").inner_text()
 
 
-def test_changes_worth_making_come_when_they_are_looked_at(service: str, browser: Browser) -> None:
-    """And lead to the estimate with them."""
+def test_changes_worth_making_are_switched(service: str, browser: Browser) -> None:
+    """They come when they are looked at; several are on at once, in place, by keyboard too, and what is typed leaves them on."""
     with view(browser) as seen:
         seen.open(f"{service}/estimate?{RUN}")
-        seen.page.locator("[data-fragment]").scroll_into_view_if_needed()
-        seen.page.get_by_role("link", name="with it").first.click()
-        assert seen.page.locator(".sentence").inner_text().startswith("About $")
+        page, before = seen.page, seen.page.locator(".sentence").inner_text()
+        page.evaluate("window.same = true")
+        page.locator("[data-fragment]").scroll_into_view_if_needed()
+        page.get_by_role("link", name="off: try train in 8 bits").focus()
+        page.keyboard.press("Enter")
+        page.get_by_text("With 1 change").wait_for()
+        page.get_by_role("link", name="on: leave out train in 8 bits").wait_for()
+        assert page.locator(".sentence").inner_text() != before
+        page.get_by_role("link", name="off: try run on spot capacity").click()
+        page.get_by_text("With 2 changes").wait_for()
+        page.locator('[name="personnel.usd_per_hour"]').first.evaluate("field => field.closest('details').open = true")
+        page.locator('[name="personnel.usd_per_hour"]').first.fill("95")
+        page.wait_for_url("**personnel.usd_per_hour=95**")
+        assert page.get_by_text("With 2 changes").count() == 1
+        page.locator("#lever-1").wait_for()
+        page.locator("[aria-busy=true]").wait_for(state="detached")
+        assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
+        page.get_by_role("link", name="on: leave out price: pricing spot").click()
+        page.get_by_text("With 1 change").wait_for()
+        assert page.evaluate("window.same")
+        assert seen.said == []
 
 
 def test_charts_answer(service: str, browser: Browser) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from flask import Response, request
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
@@ -26,9 +24,11 @@ from service.web.estimate_form import (
     estimate_request,
     form_fields,
 )
-from service.web.forms import fields_of
-from service.web.levers import lever_content
+from service.web.forms import TRUTHS, Fields
+from service.web.levers import lever_content, standing_switches
 from service.web.rendering import page, query_string
+from service.web.switches import FIELD as SWITCH
+from service.web.switches import Switches, read_switches, switch_query, switch_values
 from service.web.verdicts import chance_verdict
 from service.web.what_if import BEFORE, change_content
 
@@ -49,17 +49,18 @@ def show_estimate() -> Response:
 @uses("estimates", costly=True)
 def show_levers() -> Response:
     """Single changes worth making, as a part of the page"""
-    asked = _asked(levers=True)
+    switches = _switches()
+    asked = _ask(switches.own, levers=True)
     if asked.answer is None:
         raise NotFound
-    return page("estimate/levers.html", **lever_content(asked, asked.answer, _changed))
+    return page("estimate/levers.html", **lever_content(asked, asked.answer, switches))
 
 
 @blueprint.get("/estimate/<chart>.svg")
 @uses("estimates")
 def show_estimate_chart(chart: str) -> Response:
     """A chart of the estimate"""
-    asked = _asked()
+    asked = _ask(_switches().fields)
     if asked.answer is None or chart not in _charts(asked.answer):
         raise NotFound
     from service.formats.documents.results.estimate_charts import CHARTS as DRAWN
@@ -73,48 +74,62 @@ def show_estimate_chart(chart: str) -> Response:
 @uses("estimates")
 def keep_estimate() -> BaseResponse:
     """Keep the estimate, and open the page that can be shared"""
-    return keep_asked("estimate", _read(levers=False), REQUEST, answered, "web.show_estimate")
+    fields = _switches().fields
+    return keep_asked("estimate", _read(fields), REQUEST, answered, "web.show_estimate")
 
 
 def estimate_page(trials_budget: str = "", trials_error: str = "") -> Response:
     """The page of the present request's fields; with the budget that was typed for its trials, and what is wrong with them."""
     trials = {"trials": TRIALS, "trials_field": TRIALS_BUDGET, "trials_budget": trials_budget, "trials_error": trials_error}
-    return form_page("estimate/page.html", _asked(), lambda asked: _content(asked) | trials, is_wrong=bool(trials_error))
+    switches = _switches()
+    asked = _ask(switches.fields, levers=_shows_levers() and not switches.on)
+    return form_page("estimate/page.html", asked, lambda asked: _content(asked, switches) | trials, is_wrong=bool(trials_error))
 
 
-def _asked(*, levers: bool = False) -> Asked:
-    """The present request's fields and their answer."""
-    return ask(_read(levers=levers), REQUEST, answered)
+def _switches() -> Switches:
+    """The present request's fields, and what is on."""
+    own = {name: value for name, value in present_fields().items() if name != LEVERS}
+    return read_switches(own, request.args.getlist(SWITCH))
 
 
-def _read(*, levers: bool) -> Asked:
-    fields = present_fields()
-    return read_fields(fields, estimate_request(fields) | ({LEVERS: True} if levers else {}), REQUEST)
+def _ask(fields: Fields, *, levers: bool = False) -> Asked:
+    """Fields and their answer."""
+    return ask(_read(fields, levers=levers), REQUEST, answered)
 
 
-def _content(asked: Asked) -> Body:
-    fields = form_fields(asked.fields)
+def _read(fields: Fields, *, levers: bool = False) -> Asked:
+    return read_fields(fields, estimate_request(fields) | ({LEVERS: True} if levers and fields else {}), REQUEST)
+
+
+def _content(asked: Asked, switches: Switches) -> Body:
+    fields = form_fields(switches.own)
     errors = {_shown_name(name): message for name, message in asked.errors.items()}
     named = {field.name for field in (*MAIN_FIELDS, *MORE_FIELDS)}
-    content = asked_content(asked, fields, named | {LEVERS}, errors) | {
+    content = asked_content(asked, fields, named, errors) | {
         "main_fields": MAIN_FIELDS,
         "more_fields": MORE_FIELDS,
         "more_open": any(field.name in fields or field.name in errors for field in MORE_FIELDS),
         "models": [preset.name for preset in find_models({})],
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],
+        "switch_field": SWITCH,
+        "switch_values": switch_values(switches),
+        "switch_query": switch_query(switches),
+        "switched": None,
     }
-    return content if asked.answer is None else content | _answer_content(asked, asked.answer)
+    return content if asked.answer is None else content | _answer_content(asked, asked.answer, switches)
 
 
-def _answer_content(asked: Asked, answer: Body) -> Body:
+def _answer_content(asked: Asked, answer: Body, switches: Switches) -> Body:
     assumptions = list(assumptions_of(answer["assumptions"], REQUEST))
     chance = answer["time"]["deadline_probability"]
+    without = _ask(switches.own).answer if switches.on else None
     return {
         "deadline": None if chance is None else chance_verdict(chance),
         "assumptions": assumptions,
         "changeable": changeable_by_section(assumptions),
         "open_sections": OPEN_SECTIONS,
-        **({"levers": None} if answer.get("levers") is None else lever_content(asked, answer, _changed)),
+        "switched": standing_switches(switches, without, answer),
+        **_levers(asked, switches),
         "layout": _layout(answer["throughput"]["parallelism"]),
         "other_layouts": [(_layout(other["parallelism"]), other) for other in answer["throughput"]["alternatives"] or ()],
         "charts": _charts(answer),
@@ -123,6 +138,20 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         **_time_content(answer["throughput"]["split"]),
         "copies": copies("estimate", asked.request),
     }
+
+
+def _shows_levers() -> bool:
+    return TRUTHS.get(present_fields().get(LEVERS, ""), False)
+
+
+def _levers(asked: Asked, switches: Switches) -> Body:
+    """The question's levers where the address asks for them on the page itself."""
+    if not _shows_levers():
+        return {"levers": None}
+    base = _ask(switches.own, levers=True) if switches.on else asked
+    if base.answer is None or base.answer.get("levers") is None:
+        return {"levers": None}
+    return lever_content(base, base.answer, switches, (LEVERS, "true"))
 
 
 def _charts(answer: Body) -> list[str]:
@@ -145,15 +174,6 @@ def _time_content(split: list[Body] | None) -> Body:
 def _shown_name(name: str) -> str:
     """The form's field of an error's."""
     return "model" if name in ("model", "model.preset", "model.params") else "data.tokens" if name == "data" else name
-
-
-def _changed(fields: Mapping[str, str], change: Body) -> dict[str, str]:
-    """The form's fields with a lever's change, whose own model takes the place of the form's."""
-    stated = fields_of(change)
-    kept = dict(fields)
-    if any(name.startswith("model.") for name in stated):
-        kept = {name: value for name, value in kept.items() if name != "model" and not name.startswith("model.")}
-    return {name: value for name, value in (kept | stated).items() if name != LEVERS}
 
 
 def _layout(parallelism: Body) -> str:

@@ -37,7 +37,18 @@ function showErrors(form, answered) {
   }
 }
 
-/** A form whose answer follows what is typed. */
+/** What gives the focus back to what has it now, found again by its id or name, once a part of the page is another. */
+function focusIn(part) {
+  const { id, name } = part.contains(document.activeElement) ? document.activeElement : {};
+  return () => (id ? document.getElementById(id) : name ? part.querySelector(`[name="${CSS.escape(name)}"]`) : null)?.focus({ preventScroll: true });
+}
+
+/** Show what a part had until it is asked for again. */
+function keep(before, part) {
+  if (before?.dataset.filled) part.replaceChildren(...before.childNodes);
+}
+
+/** A form whose answer follows what is typed, and links of the same kind, which change what is asked. */
 function follow(form) {
   const result = document.getElementById(form.dataset.live);
   let timer = 0;
@@ -48,20 +59,22 @@ function follow(form) {
     timer = setTimeout(answer, TYPING_MS);
   }
 
-  async function answer() {
+  async function answer(link = "") {
     clearTimeout(timer);
     running.abort();
     running = new AbortController();
-    const address = addressOf(form);
+    const typed = addressOf(form);
+    const address = link || typed;
     result.setAttribute("aria-busy", "true");
     try {
       const answered = await fetchPage(address, running.signal);
-      if (addressOf(form) !== address) return again(); // what was typed meanwhile would be lost with the fields of this answer
+      if (addressOf(form) !== typed) return again(); // what was typed meanwhile would be lost with the fields of this answer
       const found = answered.getElementById(result.id);
       if (!found) return location.assign(address);
-      const focused = document.activeElement?.form === form && result.contains(document.activeElement) ? document.activeElement.name : "";
+      const focused = focusIn(result);
+      if (link) for (const part of found.querySelectorAll("[data-fragment][id]")) keep(document.getElementById(part.id), part);
       result.replaceChildren(...found.childNodes);
-      if (focused) result.querySelector(`[name="${CSS.escape(focused)}"]`)?.focus();
+      focused();
       showErrors(form, answered);
       document.title = answered.title;
       history.replaceState(null, "", address);
@@ -76,6 +89,12 @@ function follow(form) {
   document.addEventListener("change", (event) => { if (event.target.form === form) answer(); });
   document.addEventListener("input", (event) => {
     if (event.target.form === form) again();
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-live]");
+    if (link?.dataset.live !== form.id || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    answer(link.href);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -93,7 +112,10 @@ function fill(part) {
     part.setAttribute("aria-busy", "true");
     try {
       const found = await fetchPage(part.dataset.fragment);
+      const focused = focusIn(part);
       part.replaceChildren(...found.body.childNodes);
+      part.dataset.filled = "true";
+      focused();
     } finally {
       part.removeAttribute("aria-busy");
     }

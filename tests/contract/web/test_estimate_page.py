@@ -25,6 +25,11 @@ def shown(client: FlaskClient, fields: dict[str, str]) -> Any:
     return client.get("/estimate?" + urlencode(fields))
 
 
+def switches_in(text: str, state: str = "off") -> list[str]:
+    """The addresses of a page's levers that are on or off."""
+    return [unescape(link) for link in re.findall(rf'id="lever-\d+" class="switch[^"]*" href="(/estimate\?[^"]+)"[^>]*>{state}<', text)]
+
+
 def test_the_page_says_what_the_api_answers(client: FlaskClient) -> None:
     """Sentence, price with its source, snapshot and engine."""
     answer = client.post("/v1/estimate", json=REQUEST).get_json()
@@ -116,12 +121,12 @@ def test_levers_come_by_themselves_or_with_the_page(client: FlaskClient) -> None
     """Each leads to the page with its change, and that page says what the lever has promised."""
     part = text_of(client.get("/estimate/levers?" + urlencode(RUN)))
     whole = text_of(shown(client, RUN | {"levers": "true"}))
-    links = re.findall(r'href="(/estimate\?[^"]+)">with it', part)
+    links = switches_in(part)
     assert links
-    assert links == re.findall(r'href="(/estimate\?[^"]+)">with it', whole)
+    assert [link + "&levers=true" for link in links] == switches_in(whole)
     levers = client.post("/v1/estimate", json=REQUEST | {"levers": True}).get_json()["levers"]
     for link, lever in zip(links, levers, strict=True):
-        answer = client.get(unescape(link) + "&format=json").get_json()
+        answer = client.get(link + "&format=json").get_json()
         assert answer["cost"]["total_usd"]["p50"] == pytest.approx(lever["total_usd"], abs=0.01)
 
 
