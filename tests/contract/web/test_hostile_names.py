@@ -82,14 +82,15 @@ def test_names_of_a_program(client: FlaskClient, names: dict[str, str]) -> None:
 @example(fleet=HARMFUL[2], quote=HARMFUL[3])
 @given(fleet=NAMES, quote=NAMES)
 def test_names_of_fleets_and_quotes(client: FlaskClient, fleet: str, quote: str) -> None:
-    """On the page with its pictures, in the evidence pack, and kept: its page and its files."""
+    """On the page with its pictures, in the evidence pack, and kept: its page and its files. Slow ones with the stated names."""
     fields = FIELDS | {"own.0.name": fleet, "rent.quotes.0.name": f"{quote[:58]} 2"}
+    stated = fleet in HARMFUL
     check_shown(client, f"/buy-or-rent?{urlencode(fields)}")
-    for format_ in PACK_FORMATS:
+    for format_ in PACK_FORMATS if stated else set(PACK_FORMATS) - {"pdf"}:
         check_file(client, f"/buy-or-rent?{urlencode(fields)}&format={format_}", format_)
     kept = client.post(f"/buy-or-rent/keep?{urlencode(fields)}")
     assert kept.status_code == 303
-    for format_ in PACK_FORMATS:
+    for format_ in PACK_FORMATS if stated else ("md",):
         check_file(client, f"{kept.headers['Location']}?format={format_}", format_)
     check_shown(client, "/")
 
