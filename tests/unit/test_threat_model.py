@@ -26,3 +26,11 @@ def test_every_locked_version_has_hashes(file: str) -> None:
     assert len(entries) > 1
     bad = [entry.splitlines()[0] for entry in entries if not re.match(r"[\w.\[\]-]+==\S+", entry) or "--hash=sha256:" not in entry]
     assert bad == []
+
+
+def test_the_record_of_advisories_is_of_the_locked_versions() -> None:
+    """A package that is locked anew is asked about anew."""
+    asked = re.findall(r"^\| ([\w.-]+) \| ([\d.]+) \| [^|]+ \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), re.MULTILINE)
+    locked = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(asked) > 5
+    assert [(name, version, locked.get(name)) for name, version in asked if locked.get(name) != version] == []
