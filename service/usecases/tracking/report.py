@@ -141,7 +141,7 @@ def target_of(result: StatusResult) -> MetricTarget | None:
 
 
 def _gate_date(result: StatusResult) -> date | None:
-    """Between now and the forecast's finish spending is taken to be even."""
+    """Between now, or a start to come, and the forecast's finish spending is taken to be even."""
     gate, forecast, now = result.status.gate, result.status.forecast, result.status.as_of
     if gate.decided_at or gate.due:
         return (gate.decided_at or now).date()
@@ -151,8 +151,10 @@ def _gate_date(result: StatusResult) -> date | None:
     left = forecast.cost_usd.p50 - spent
     if left <= 0 or gate.due_usd > forecast.cost_usd.p50:
         return None
-    lasts = midnight(forecast.finish.p50) - now
-    return (now + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
+    start = result.baseline.start
+    begin = max(now, midnight(start)) if start and not spent else now
+    lasts = midnight(forecast.finish.p50) - begin
+    return (begin + max(lasts, timedelta()) * ((gate.due_usd - spent) / left)).date()
 
 
 def interruptions_of(run: PlannedRunHistory) -> Iterator[InterruptionEntry]:

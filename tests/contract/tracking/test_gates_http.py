@@ -174,3 +174,11 @@ def test_reports_of_a_pivoted_program_are_made(client: FlaskClient) -> None:
     assert changed(client, program, pivot_at="validation", pivot_from="2025-08-21").status_code == 200
     for form in ("json", "md", "html", "csv", "xlsx", "ics"):
         assert client.get(f"{TRACK}/{program['id']}/report?format={form}&as_of=2025-08-22T00:00:00Z").status_code == 200
+
+
+def test_half_of_the_budget_is_not_spent_before_the_start(client: FlaskClient) -> None:
+    """Of a program that is to begin in months, spending is spread from its start on."""
+    program = made(client, TRACK, {"name": "to come", "plan": PLANNED})
+    address = f"{TRACK}/{program['id']}/report?format=json&as_of="
+    winter, summer = (client.get(f"{address}{day}T00:00:00Z").get_json()["gate_date"] for day in ("2025-01-01", "2025-06-01"))
+    assert PLANNED["start"] < winter == summer
