@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import altair as alt
@@ -40,6 +41,8 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH, HEIGHT = 420, 260
 POINTED = "pointed"
 """Name of a layer that only answers to a pointer; in a picture it is left out."""
+RENDERED_KEPT = 64
+"""Pictures that a process keeps, some 20 kB each: a page and a document in several formats show the same ones."""
 FADED = 0.08
 """Opacity of a series that is not chosen in the legend."""
 TIP = "tip:N"
@@ -69,7 +72,12 @@ def _on_paper(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 def draw_svg(specification: dict[str, Any]) -> str:
     """A specification as SVG, without what is there for a pointer alone."""
-    return str(vl_convert.vegalite_to_svg(_still(specification), allowed_base_urls=[])) + "\n"
+    return _rendered(json.dumps(_still(specification)))
+
+
+@lru_cache(maxsize=RENDERED_KEPT)
+def _rendered(specification: str) -> str:
+    return str(vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])) + "\n"
 
 
 def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:

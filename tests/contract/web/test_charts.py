@@ -90,7 +90,7 @@ def test_an_option_leads_to_its_row(client: FlaskClient) -> None:
     specification = client.get(ADDRESSES[2] + "&format=vega").text
     rows = {unquote(row) for row in re.findall(r'"row":"#([^"]+)"', specification)}
     assert rows
-    assert rows <= {unescape(row) for row in re.findall(r'<tr id="([^"]+)"', page)}
+    assert rows <= {unescape(row) for row in re.findall(r'<tr [^>]*id="([^"]+)"', page)}
 
 
 def test_buy_or_rent_says_all_options_by_the_month(client: FlaskClient) -> None:

@@ -1,0 +1,28 @@
+"""What draws pictures: a picture that was drawn is kept for the next page or document that shows it."""
+
+from __future__ import annotations
+
+import pytest
+import vl_convert
+
+from service.formats.documents import charts
+
+
+def test_the_same_picture_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And another one is another, however little differs."""
+    rendered = []
+
+    def render(specification: str, allowed_base_urls: list[str]) -> str:
+        rendered.append(specification)
+        return str(len(rendered))
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", render)
+    charts._rendered.cache_clear()
+    rows = [charts.data([{"x": x}]).mark_point().encode(x="x:Q") for x in (1, 1, 2)]
+    assert [charts.svg(chart) for chart in rows] == ["1\n", "1\n", "2\n"]
+    charts._rendered.cache_clear()
+
+
+def test_pictures_that_are_kept_are_few() -> None:
+    """They take a megabyte, not all that there is."""
+    assert charts._rendered.cache_info().maxsize == charts.RENDERED_KEPT
