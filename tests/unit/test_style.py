@@ -33,6 +33,12 @@ CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|<!--.*?-->|^> [^\n]*$", flags=
 OF_DATA = (ROOT / "docs" / "explanation" / "accuracy" / "model-cards.md", ROOT / "docs" / "reference" / "data.md")
 """Pages with texts of data files, whose words are part of the engine's version."""
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")])
+NOT_SENTENCES = re.compile(r"```.*?```|<!--.*?-->|^(?:\||> |#|<|    )[^\n]*$", flags=re.DOTALL | re.MULTILINE)
+"""Code, tables, quotes, headings, markup and formulas."""
+ADDRESS = re.compile(r"\]\([^)]*\)")
+PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:- |\d+\. ))")
+SENTENCE = re.compile(r"(?<=[.:?;])[*)\"]*\s+(?=[\w`*\[(])")
+MOST_WORDS = 50
 
 
 def complaints(text: str) -> Iterator[str]:
@@ -50,6 +56,25 @@ def test_a_page_has_plain_words(page: Path) -> None:
     if page not in OF_DATA:
         assert list(complaints(text)) == []
     assert re.match(r"# \S.*\n\n+(?!#)\S", text)
+
+
+def long_sentences(text: str) -> Iterator[str]:
+    """Sentences, or parts between semicolons, with more than MOST_WORDS words."""
+    for paragraph in PARAGRAPH.split(NOT_SENTENCES.sub("\n\n", ADDRESS.sub("]", text))):
+        yield from (sentence for sentence in SENTENCE.split(" ".join(paragraph.split())) if len(sentence.split()) > MOST_WORDS)
+
+
+@for_each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_has_sentences_that_can_be_followed(page: Path) -> None:
+    """What has more parts is a list."""
+    assert list(long_sentences(page.read_text(encoding="utf-8"))) == []
+
+
+def test_a_long_sentence_is_found_in_a_list_but_not_in_code() -> None:
+    """By its words, across lines."""
+    words = "word " * MOST_WORDS
+    assert list(long_sentences(f"# A\n\n```\n{words}more\n```\n\n- short\n- {words}\n  more\n")) == [f"- {words}more"]
+    assert list(long_sentences(f"{words.strip()}. {words.strip()}.")) == []
 
 
 def test_a_metaphor_is_named_with_its_line() -> None:

@@ -135,7 +135,7 @@ def taken(import_: Entry) -> str:
     """Result of an import, with the rows that were not imported."""
     counts = ", ".join(f"{import_[name]:,} {name}" for name in ("accepted", "duplicates", "corrected"))
     refused = [f"rejected {each['id']}: {clip(each['reason'])}" for each in import_["rejected"]]
-    unmatched = [f"row {each['row']} unmatched: {clip(each['reason'])}" for each in import_["unmatched"]]
+    unmatched = list(dict.fromkeys(f"row {each['row']} unmatched: {clip(each['reason'])}" for each in import_["unmatched"]))
     return "\n".join([f"events: {counts}", *_first(refused), *_first(unmatched), *import_["notes"]])
 
 
