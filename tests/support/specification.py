@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import yaml
+
 Document = dict[str, Any]
+
+
+def read_yaml(text: str) -> Document:
+    """A specification in YAML, by the quick reader where it was compiled: the file has a megabyte."""
+    found: Document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return found
 
 
 def operations(document: Document) -> Iterator[tuple[str, str, Document]]:

@@ -134,4 +134,5 @@ def to_yaml(app: Flask) -> str:
     """The specification as YAML; the same application gives the same bytes."""
     import yaml
 
-    return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=100)
+    quick = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # where it was compiled: a megabyte is written
+    return str(yaml.dump(document(app), Dumper=quick, sort_keys=False, allow_unicode=True, width=100))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from marshmallow import RAISE, fields
@@ -20,7 +19,7 @@ from service.config import Settings
 from service.schemas.base import ProblemSchema, SentRequestSchema
 from service.schemas.fields import OrNumber, OrWord
 from tests.support.probe_app import ERRORS, SECRET, build
-from tests.support.specification import operations
+from tests.support.specification import operations, read_yaml
 
 ROOT = Path(__file__).parents[3]
 ECHO = "/v1/probe/echo"
@@ -276,7 +275,7 @@ def test_every_route_stands_in_the_specification_and_the_other_way_round(service
 def test_the_committed_specification_is_the_services(service_app: Flask) -> None:
     """openapi.yaml is what the schemas say, to the byte, so neither can move alone."""
     committed = (ROOT / "openapi.yaml").read_text(encoding="utf-8")
-    assert yaml.safe_load(committed) == openapi.document(service_app)
+    assert read_yaml(committed) == openapi.document(service_app)
     assert committed == openapi.to_yaml(service_app)
 
 

@@ -17,6 +17,7 @@ from flask.testing import FlaskClient
 from service.cli import main
 from service.config import Settings
 from service.schemas.strict_json import dumps
+from tests.support.specification import read_yaml
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("at_noon")
@@ -318,7 +319,7 @@ def test_openapi_prints_what_is_served(client: FlaskClient, environment: dict[st
     """The same description as at /openapi.json, in YAML and nothing beside it."""
     result = outlay(environment, "openapi")
     assert result.exit_code == 0
-    assert yaml.safe_load(result.stdout) == client.get("/openapi.json").json
+    assert read_yaml(result.stdout) == client.get("/openapi.json").json
 
 
 def test_the_version_is_the_packages(environment: dict[str, str]) -> None:
