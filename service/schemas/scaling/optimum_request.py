@@ -29,7 +29,10 @@ def _exponent(description: str) -> Number:
 
 
 class OptimalBudgetSchema(Schema):
-    """What may be spent on training: exactly one of these. All but FLOPs need hardware; hours and dollars are the estimate's medians."""
+    """What may be spent on training: one of these, or several, of which the tightest counts.
+
+    All but FLOPs need hardware; hours and dollars are the estimate's medians.
+    """
 
     flops = Number(minimum=LEAST_FLOPS, maximum=MOST_FLOPS, description="6 x parameters x tokens")
     usd = Number(minimum=1.0, maximum=MOST_SPENT, description="The whole bill of an estimate, storage and people too where stated")

@@ -7,7 +7,7 @@ the budget: smaller, and trained for longer. Beside it stands the one that is as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from service.context import AppContext
@@ -37,7 +37,7 @@ from service.usecases.resolution.feedback import note_lessons
 from service.usecases.scaling import neighbourhood
 from service.usecases.scaling.neighbourhood import OptimumServing
 from service.usecases.scaling.optimum_layout import PlannedLayout, estimate_suggestion, plan_layout, suggest_layout
-from service.usecases.scaling.optimum_request import OptimumRequest, resolve_optimum_request
+from service.usecases.scaling.optimum_request import OptimumRequest, resolve_optimum_request, stated_limits
 from service.usecases.scaling.optimum_search import (
     ModelCosts,
     OptimumResult,
@@ -90,7 +90,22 @@ class OptimalAnswer:
 
 
 def optimal(context: AppContext, request: Request) -> OptimalAnswer:
-    """The answer to a validated request. Raises DomainErrors with pointers into the request."""
+    """The answer to a validated request. Raises DomainErrors with pointers into the request.
+
+    Each of several limits is answered by itself; the answer is that of the least arithmetic, which keeps to the others too.
+    """
+    budget, limits = request["budget"], stated_limits(request)
+    answers = {name: _optimal_within(context, {**request, "budget": {name: budget[name]}}) for name in limits}
+    tightest = min(limits, key=lambda name: answers[name].flops)
+    if len(limits) == 1:
+        return answers[tightest]
+    shown = ", ".join(f"{name} leaves {answers[name].flops:.3g}" for name in limits)
+    limit = Assumption("budget", tightest, f"the tightest of the stated limits, in FLOPs: {shown}")
+    return replace(answers[tightest], assumptions=(limit, *answers[tightest].assumptions))
+
+
+def _optimal_within(context: AppContext, request: Request) -> OptimalAnswer:
+    """The answer for one limit."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
     resolved = resolve_optimum_request(context, request, book, notes)

@@ -111,13 +111,18 @@ def _own_law(section: Request) -> tuple[PublishedLaw, ScalingLaw | None]:
     return PublishedLaw(OWN, "the caller's own", law, "all", "caller", "", {}, None, None, *largest), law_draws
 
 
+def stated_limits(request: Request) -> list[str]:
+    """The members of the budget. Raises InvalidRequest where there is none."""
+    stated = [name for name in BUDGETS if name in request["budget"]]
+    if not stated:
+        raise InvalidRequest(f"state one of {', '.join(BUDGETS)}, or several: the tightest counts", "/budget")
+    return stated
+
+
 def _budget(request: Request, today: date, notes: AssumptionLog) -> Budget:
-    """The stated budget. Raises InvalidRequest unless exactly one is stated, with hardware where it needs it."""
+    """The one stated budget. Raises InvalidRequest without hardware where it needs that."""
     section = request["budget"]
-    stated = [name for name in BUDGETS if name in section]
-    if len(stated) != 1:
-        raise InvalidRequest(f"state exactly one of {', '.join(BUDGETS)}", "/budget")
-    kind = stated[0]
+    kind = stated_limits(request)[0]
     if kind == "flops":
         return Budget("flops", section["flops"])
     if "hardware" not in request:

@@ -295,10 +295,23 @@ def test_no_request_gets_an_error_of_ours_or_a_figure_that_is_none(client: Flask
     assert (OptimalAnswerSchema if answer.status_code == 200 else ProblemSchema)().validate(body) == {}
 
 
+@pytest.mark.parametrize(
+    "limits", [{"usd": 5e5, "days": 91}, {"usd": 5e6, "days": 20}, {"flops": 1e21, "usd": 1e6, "accelerator_hours": 1e5}]
+)
+def test_the_tightest_of_several_limits_counts_and_is_named(client: FlaskClient, limits: dict[str, float]) -> None:
+    alone = {name: answered(client, {"budget": {name: limit}, **MACHINE}) for name, limit in limits.items()}
+    tightest = min(alone, key=lambda name: alone[name]["flops"])
+    both = answered(client, {"budget": limits, **MACHINE})
+    assert (both["flops"], both["params"], both["tokens"]) == tuple(alone[tightest][name] for name in ("flops", "params", "tokens"))
+    said = next(entry for entry in both["assumptions"] if entry["field"] == "budget")
+    assert said["value"] == tightest
+    assert all(name in said["source"] for name in limits)
+
+
 MISTAKES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, ["/budget"]),
     ({"budget": {}}, ["/budget"]),
-    ({"budget": {"flops": 1e22, "usd": 1e6}}, ["/budget"]),
+    ({"budget": {"flops": 1e22, "usd": 1e6}}, ["/hardware"]),
     ({"budget": {"flops": -1}}, ["/budget/flops"]),
     ({"budget": {"flops": 1e40}}, ["/budget/flops"]),
     ({"budget": {"flops": True}}, ["/budget/flops"]),

@@ -17,7 +17,7 @@ SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", 
 USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
 QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
-TIMES = frozenset({QUEUE, MTBF, "restart_minutes", "checkpoint_interval_minutes"})
+TIMES = frozenset({QUEUE, MTBF, MTTF, "restart_minutes", "checkpoint_interval_minutes"})
 """Attributes whose figure is a time."""
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
@@ -108,8 +108,8 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
 
 
 def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:
-    """MTBF of 50000 hours per GPU: the time to a failure of one accelerator."""
-    if pieces[0].value == MTBF and isinstance(pieces[1].value, Duration):
+    """MTBF of 50000 hours per GPU: the time to a failure of one accelerator, which MTTF says without it."""
+    if pieces[0].value in (MTBF, MTTF) and isinstance(pieces[1].value, Duration):
         yield Slot(MTTF, pieces[1].value, pieces[0].first, pieces[-1].last)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import LEVERS, MONEY
 from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.lexing.dates import Duration
-from service.formats.ask.requests.choices import machine_choices
+from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.failures import failures_section
 from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_request
@@ -143,16 +142,13 @@ def optimal_request(draft: Draft) -> Request:
         days=days,
         deadline=deadline and deadline.isoformat(),
     )
-    if len(budget) > 1:
-        words = tuple(_budget_words(name, value) for name, value in budget.items())
-        draft.doubts.append(Doubt(", ".join(words), words, "which of these is the budget?"))
-    elif not budget and not draft.slots.has(*BUDGETS):
+    if not budget and not draft.slots.has(*BUDGETS):
         draft.missing("with what: dollars ($1M), accelerator-hours, days, or FLOPs (1e24 flops)?")
     machine = draft.slots.has("accelerator", "count", "nodes")
     start = draft.one("start", "schedule.start")
     return stated(
         budget=budget,
-        hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget)),
+        hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget), choices=TRAINING_MACHINES),
         training=training_section(draft),
         efficiency=stated(mfu=draft.one("mfu", "efficiency.mfu")),
         price=price_section(draft),
@@ -161,13 +157,6 @@ def optimal_request(draft: Draft) -> Request:
         lifetime_inference_tokens=draft.one("lifetime_inference_tokens", "lifetime_inference_tokens"),
         max_unique_tokens=draft.one("max_unique_tokens", "max_unique_tokens"),
     )
-
-
-def _budget_words(name: str, value: Any) -> str:
-    """A budget as people write it."""
-    if name in ("usd", "deadline"):
-        return f"${value:,}" if name == "usd" else f"by {value}"
-    return f"{value:,.12g} {name.replace('accelerator_', 'GPU-')}"
 
 
 def _days(draft: Draft) -> float | None:

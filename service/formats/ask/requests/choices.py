@@ -11,6 +11,10 @@ TOKENS_PER_PARAMETER = 20
 TUNING_TOKENS = ("10M tokens", "100M tokens")
 TUNING_MACHINES = ("1 H100", "8 H100")
 TRAINING_MACHINES = ("256 H100", "1024 H100")
+BOUGHT_MACHINES = ("64 H100", "256 H100")
+NUMBERS = (64, 256, 1024)
+"""How many accelerators to offer where their name is said."""
+TERM_CHOICES = ("3 years", "5 years")
 EVERY_MACHINE = "compare"
 """Makes a comparison of the sentence: of all accelerators that are on offer."""
 PRETRAINING = ("pretrain", "continued_pretrain")
@@ -32,6 +36,11 @@ def token_choices(draft: Draft) -> tuple[tuple[str, ...], str]:
 def machine_choices(draft: Draft) -> tuple[str, ...]:
     """Numbers of accelerators to offer for a run, and a comparison of all."""
     return (*(TUNING_MACHINES if _is_tuning(draft) else TRAINING_MACHINES), EVERY_MACHINE)
+
+
+def number_choices(draft: Draft, name: str) -> tuple[str, ...]:
+    """Numbers of a named accelerator to offer."""
+    return tuple(f"{number} {name}" for number in ((1, 8, *NUMBERS[:1]) if _is_tuning(draft) else NUMBERS))
 
 
 def _is_tuning(draft: Draft) -> bool:

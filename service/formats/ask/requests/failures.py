@@ -14,6 +14,8 @@ MINUTES_PER_DAY = 1440
 def failures_section(draft: Draft, count: int | None) -> Request:
     """Failures of the job as the time of one accelerator, and the times around them."""
     own: Duration | None = draft.one(MTTF, PATH)
+    if own is not None:
+        draft.note(PATH, _hours(own), "of one accelerator; MTBF is of the whole job")
     return stated(
         mttf_hours_per_accelerator=_of_job(draft, count) if own is None else _hours(own),
         restart_minutes=_minutes(draft, "restart_minutes"),

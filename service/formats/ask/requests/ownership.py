@@ -10,6 +10,7 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
 
@@ -37,7 +38,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
     years = years or _reserved_years(draft)
     start = draft.one("start", "demand.start")
-    hardware = hardware_section(draft)
+    hardware = hardware_section(draft, choices=BOUGHT_MACHINES)
     demand = hardware | stated(
         start=start and start.isoformat(),
         years=None if years is None else _plain(years.years),
@@ -45,7 +46,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
         growth_per_year=draft.one("growth_per_year", "demand.growth_per_year"),
     )
     if years is None and not draft.slots.has("span", "limit"):
-        draft.missing("for how many years?")
+        draft.missing("for how many years?", TERM_CHOICES)
     if _is_owned(draft) and not draft.slots.has("capex", "capex_of_all", "capex_of_machine", *MONEY):
         draft.missing("what does one accelerator cost to buy, such as $32k each?")
     own = stated(

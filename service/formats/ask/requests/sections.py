@@ -13,7 +13,7 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
-from service.formats.ask.requests.choices import token_choices
+from service.formats.ask.requests.choices import number_choices, token_choices
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 
@@ -164,7 +164,7 @@ def hardware_section(draft: Draft, *, required: bool = True, choices: Sequence[s
     if required and not names:
         draft.missing(WHICH_MACHINE.format((*choices, EXAMPLE_MACHINES)[0]), choices)
     elif required and not counts and not any("how many" in doubt.question for doubt in draft.doubts):
-        draft.missing(f"on how many {names[0]}?" if names else "on how many accelerators?")
+        draft.missing(f"on how many {names[0]}?", number_choices(draft, names[0]))
     return stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)
 
 
