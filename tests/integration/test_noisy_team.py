@@ -27,7 +27,7 @@ BATCH = {"requests": [{**RUN, "levers": True}] * 20}
 NOISY_CLIENTS = 8
 MEASURED_S = 20.0
 ESTIMATE_P99_S, HEALTH_P99_S = 1.0, 0.25
-"""What issue 21 and docs/explanation/reliability.md promise."""
+"""What docs/explanation/reliability.md promises."""
 
 
 def ask(port: int, method: str, path: str, token: str = "", body: Any = None) -> tuple[int, Any, float, Mapping[str, str]]:
