@@ -39,8 +39,10 @@ PAGES: tuple[str, ...] = (
 
 def register(app: Flask) -> None:
     """Register the pages on `app`, after the HTTP interface."""
+    from service.web import problem_pages
     from service.web.blueprint import blueprint
 
     for name in PAGES:
         import_module(name)
     app.register_blueprint(blueprint)
+    problem_pages.register(app)

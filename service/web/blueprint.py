@@ -33,7 +33,8 @@ def _admit() -> BaseResponse | None:
 
 
 @blueprint.after_request
-def _add_headers(response: Response) -> Response:
+def add_page_headers(response: Response) -> Response:
+    """The response with the policy of pages."""
     response.headers.setdefault("Content-Security-Policy", POLICY)
     response.headers.setdefault("Cache-Control", "private, no-cache")
     response.headers["Referrer-Policy"] = "same-origin"
@@ -58,10 +59,17 @@ def _werkzeug_error(error: HTTPException) -> Response | HTTPException:
     return error if error.code is None or error.code < HTTPStatus.BAD_REQUEST else error_page(error.code, "")
 
 
-def error_page(status: int, detail: str, title: str = "") -> Response:
-    """A page that says what went wrong and what to do."""
+def error_page(status: int, detail: str, title: str = "", *, request_id: str = "") -> Response:
+    """A page that says what went wrong and what to do. `request_id`: of an error of the service, to quote."""
     known_title, known_detail = KNOWN.get(status, ("Error", ""))
-    return page("error.html", status, title=title or known_title, detail=detail or known_detail)
+    said = sentence_case(detail or known_detail)
+    quoted = request_id if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+    return page("error.html", status, title=title or known_title, detail=said, request_id=quoted)
+
+
+def sentence_case(text: str) -> str:
+    """A message as a sentence of its own."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _to_sign_in() -> BaseResponse:
