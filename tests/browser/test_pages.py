@@ -139,6 +139,23 @@ def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: s
             assert seen.page.locator("main").is_visible(), path
 
 
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_kept_result_is_read_anywhere(service: str, browser: Browser, width: int, scheme: str) -> None:
+    """On a phone its tables are as wide as the screen, and no column is squeezed; it leads back to the form."""
+    asked = {"model": {"preset": "llama-3-8b"}, "data": {"tokens": "1T"}, "hardware": {"accelerator": "H100", "count": 256}}
+    kept = requests.post(f"{service}/v1/results", json={"kind": "estimate", "request": asked}, timeout=DEADLINE_S).json()
+    with view(browser, width=width, scheme=scheme) as seen:
+        seen.open(f"{service}/r/{kept['id']}")
+        page = seen.page
+        assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        sources = page.locator(".assumptions td:last-child").all()
+        assert min(box["width"] for box in (each.bounding_box() for each in sources) if box) > 100
+        page.get_by_role("link", name="Ask again with changes").click()
+        assert page.locator('[name="hardware.count"]').input_value() == "256"
+        assert seen.said == []
+
+
 def test_a_question_leads_to_its_estimate(service: str, browser: Browser) -> None:
     """By keyboard alone: `/`, the question, Enter; then the button."""
     with view(browser) as seen:

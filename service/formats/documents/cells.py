@@ -25,9 +25,12 @@ NUMBER_FORMATS = {
     "factor": "0.000000_)",
     "whole": "#,##0_)",
     "date": "yyyy-mm-dd",
+    "choice": "General",
+    "moment": "General",
 }
 """Shown formats by kind; `_)` keeps figures off the next column."""
-TEXT_KINDS = ("text", "wrapped")
+WRAPPED_KINDS = ("wrapped", "field")
+TEXT_KINDS = ("text", "choice", "moment", *WRAPPED_KINDS)
 LINE_HEIGHT = 15
 # Mean characters that fit a column over its width, which counts digits.
 LETTERS_OVER_WIDTH = 1.1
@@ -110,7 +113,7 @@ class Sheet:
         """Write cells from the first column on; None leaves a cell empty. `look` is "" or "total: "."""
         for at, cell in enumerate(cells):
             self.cell(row, at, cell, look + self.columns[at].kind)
-        texts = ((cell, column.width) for cell, column in zip(cells, self.columns, strict=False) if column.kind == "wrapped")
+        texts = ((cell, column.width) for cell, column in zip(cells, self.columns, strict=False) if column.kind in WRAPPED_KINDS)
         lines = max((_lines(cell, width * LETTERS_OVER_WIDTH) for cell, width in texts if isinstance(cell, str)), default=1)
         if lines > 1:
             self.worksheet.set_row(row, LINE_HEIGHT * lines)
@@ -160,6 +163,7 @@ def new_book() -> Book:
         "head": workbook.add_format(head),
         "head of figures": workbook.add_format(head | {"align": "right", "indent": 1}),
         "wrapped": workbook.add_format({"text_wrap": True, "valign": "top"}),
+        "field": workbook.add_format({"text_wrap": True, "valign": "top"}),
     }
     for kind, shown in NUMBER_FORMATS.items():
         plain: dict[str, object] = {"num_format": shown, "valign": "top"}

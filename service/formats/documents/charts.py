@@ -360,6 +360,7 @@ def _styled(chart: alt.TopLevelMixin) -> Any:
         padding=12,
         axis={**text, "gridColor": "#ececec", "domainColor": GREY, "tickColor": GREY},
         legend=text,
+        mark={"aria": False},
         text={"color": INK},
         title={"font": FONT, "subtitleFont": FONT, "anchor": "start", "color": INK},
         view={"stroke": "#cccccc"},

@@ -19,14 +19,12 @@ from service.usecases.results.keep import list_results
 from service.usecases.tracking.programs import list_programs
 from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
-from service.web.forms import fields_of
+from service.web.form_address import form_address
 from service.web.program_standing import standings
 from service.web.rendering import page, query_string
 from service.web.verdicts import chance_verdict
 
 MOST_LISTED = 8
-PAGES = {"estimate": "/estimate", "compare": "/compare", "buy_or_rent": "/buy-or-rent"}
-"""Pages that take the request of a question, by its kind."""
 OPENS = {
     "estimate": "Open the whole estimate",
     "compare": "Open the whole comparison",
@@ -86,7 +84,7 @@ def _address(kind: str, asked: dict[str, Any]) -> str | None:
     """The page that takes a question's request, None where there is none."""
     if kind == "status":
         return f"/programs/{asked['id']}" if "id" in asked else None
-    return f"{PAGES[kind]}?{query_string(fields_of(asked))}" if kind in PAGES else None
+    return form_address(kind, asked)
 
 
 def _usd(answer: dict[str, Any] | None) -> dict[str, float] | None:

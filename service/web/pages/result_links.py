@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from flask import Response, redirect, url_for
 from marshmallow import ValidationError
+from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import app_context, needs, principal
@@ -16,6 +17,7 @@ from service.schemas.results.results import LinkRequestSchema
 from service.usecases.results import links as usecase
 from service.usecases.results.keep import find_result
 from service.web.blueprint import blueprint
+from service.web.form_address import form_address
 from service.web.forms import Fields, FormField, field_errors, filled, request_of
 from service.web.rendering import page
 
@@ -27,6 +29,16 @@ SCHEMA = LinkRequestSchema()
 def show_result_links(result_id: str) -> Response:
     """The links of a result, and the form that makes one"""
     return _links_page(result_id, {}, {})
+
+
+@blueprint.get("/results/<result_id>/again")
+def ask_again(result_id: str) -> BaseResponse:
+    """The form that takes the result's request, filled in: at today's prices, and to be changed"""
+    found = find_result(app_context(), principal(), result_id)
+    address = form_address(found.row.kind, found.request)
+    if address is None:
+        raise NotFound
+    return redirect(address, HTTPStatus.SEE_OTHER)
 
 
 @blueprint.post("/results/<result_id>/links")

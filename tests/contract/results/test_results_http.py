@@ -49,6 +49,11 @@ REQUESTS: dict[str, tuple[str, Body]] = {
     "optimal": ("/v1/optimal", OPTIMUM),
     "serving": ("/v1/serving", SERVING),
 }
+UNSOLD: Body = {
+    "model": {"params": "7B"},
+    "data": {"tokens": "1T"},
+    "hardware": {"accelerator": "NVIDIA-H800-80GB-SXM", "count": 64},
+}
 MARKS = {"html": b"<!doctype html>", "md": b"# ", "xlsx": b"PK", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
@@ -195,7 +200,7 @@ class TestListing:
 class TestFormats:
     @pytest.mark.parametrize("kind", KIND_NAMES)
     def test_every_kind_has_its_formats(self, client: FlaskClient, kind: str) -> None:
-        """Each is what it says it is; one that is not there is refused with those that are."""
+        """Each is what it says it is."""
         found = kept(client, {"kind": kind, "request": REQUESTS[kind][1], "title": "<b>A & B</b>"})
         address = f"{URL}/{found['id']}"
         for name in WRITERS[kind]:
@@ -205,8 +210,12 @@ class TestFormats:
         page = client.get(f"{address}?format=html").text
         assert "<b>A" not in page
         assert "&lt;b&gt;A &amp; B&lt;/b&gt;" in page
-        if "pdf" not in WRITERS[kind]:
-            assert "json, html" in is_problem(client.get(f"{address}?format=pdf"), 406)["detail"]
+
+    def test_a_picture_needs_a_price(self, client: FlaskClient) -> None:
+        """Where nobody sells the accelerator, no range of costs is known; the other formats are there, the PDF without a picture too."""
+        found = kept(client, {"kind": "estimate", "request": UNSOLD})
+        assert "no chart of this result" in is_problem(client.get(f"{URL}/{found['id']}?format=png"), 406)["detail"]
+        assert client.get(f"{URL}/{found['id']}?format=pdf").data.startswith(MARKS["pdf"])
 
     def test_a_plan_kept_before_fields_were_there_has_its_documents(self, client: FlaskClient, tracking_app: Flask) -> None:
         """In every format and on its page; its JSON stays as it was kept."""

@@ -55,6 +55,33 @@ def test_a_kept_result_leads_its_team_there(visitor: Visitor, result: str) -> No
     assert "/links" not in text_of(visitor.open(shared(visitor, result)))
 
 
+def test_a_kept_result_is_asked_again_with_changes(visitor: Visitor, result: str) -> None:
+    """Its request stands in the form; the page leads there, and a page of a link does not."""
+    assert f'href="/results/{result}/again"' in text_of(visitor.open(f"/r/{result}"))
+    assert "/again" not in text_of(visitor.open(shared(visitor, result)))
+    leads = visitor.open(f"/results/{result}/again")
+    assert leads.status_code == 303
+    form = text_of(visitor.open(leads.headers["Location"]))
+    assert 'name="hardware.count" type="text" value="256"' in form
+    assert "About $" in form
+
+
+def test_what_no_page_asks_is_not_asked_again(doors: House, visitor: Visitor) -> None:
+    asked = {"kind": "optimal", "request": {"budget": {"flops": 1e21}, "hardware": {"accelerator": "H100", "count": 64}}}
+    kept = str(doors.ask("ours", "POST", "/v1/results", json=asked).get_json()["id"])
+    assert "/again" not in text_of(visitor.open(f"/r/{kept}"))
+    assert visitor.open(f"/results/{kept}/again").status_code == 404
+
+
+def test_a_kept_result_speaks_to_people(visitor: Visitor, result: str) -> None:
+    """Fields in words, days without their hours, choices without underscores."""
+    page = words_of(visitor.open(f"/r/{result}"))
+    assert "hardware: accelerators a node" in page
+    assert "hardware.accelerators_per_node" not in page
+    assert " on demand " in page
+    assert "T00:00:00Z" not in page
+
+
 def test_a_link_opens_the_result_to_whoever_has_it(doors: House, visitor: Visitor, result: str) -> None:
     """Signed in elsewhere or not at all; its address is shown once, and it opens nothing once it is revoked."""
     link = shared(visitor, result, expires_in_days="30")

@@ -78,12 +78,9 @@ class TestResults:
         assert "no result of this id" in failed(settings, "results", "delete", kept["id"]).stderr
 
     def test_what_is_wrong_with_the_request_is_pointed_at(self, settings: Settings, file: Path) -> None:
-        """In the file, as everywhere; and a form that a kind does not have is named."""
+        """In the file, as everywhere."""
         file.write_text(json.dumps(REQUEST | {"colour": 1}))
         assert "request.json, colour: " in failed(settings, "results", "keep", "estimate", str(file)).stderr
-        file.write_text(json.dumps(REQUEST))
-        made = json.loads(output_of(settings, "results", "keep", "estimate", str(file), "--json"))
-        assert "not as pdf" in failed(settings, "results", "show", made["id"], "--format", "pdf").stderr
 
     def test_looking_makes_no_database(self, settings: Settings) -> None:
         """Where nothing was ever kept."""

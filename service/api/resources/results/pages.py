@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from flask import Response, request
@@ -22,10 +23,15 @@ from service.usecases.results.keep import find_result
 from service.usecases.results.links import open_link
 from service.usecases.results.signing_keys import public_keys
 
+if TYPE_CHECKING:
+    from service.formats.documents.results.html import Ways
+
 blueprint = Blueprint("result_pages", __name__, description="Pages of kept results, and the keys that sign records")
 
 PRIVATE_PAGE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
 """A link's token is in the address: it is neither stored by caches, nor sent to other sites, nor found by search engines."""
+ASKED_ON_PAGES = frozenset({"estimate", "compare", "buy_or_rent"})
+"""Kinds whose requests a page takes, where they are changed and asked again."""
 KEY_SET_AGE_S = 300
 DRAWN_AGAIN_S = 600.0
 
@@ -82,16 +88,24 @@ def _to_sign_in() -> Response:
 
 
 def _page(found: ResultDetail, token: str | None) -> Response:
-    from service.formats.documents.results.html import write_page
+    from service.formats.documents.results.html import Ways, write_page
 
     opened = {"token": token} if token else {}
     names = (name for name in formats_of(found.row.kind) if name != "html")
     downloads = {name: f"?{urlencode({'format': name, **opened})}" for name in names}
     result = completed(found)
-    share = "" if token else f"/results/{result.row.id}/links"
-    response = Response(write_page(result, downloads, _charts(result), share), content_type=MEDIA_TYPES["html"])
+    ways = Ways(downloads) if token else _team_ways(result, downloads)
+    response = Response(write_page(result, _charts(result), ways), content_type=MEDIA_TYPES["html"])
     response.headers["Content-Security-Policy"] = page_policy()
     return response
+
+
+def _team_ways(result: ResultDetail, downloads: Mapping[str, str]) -> Ways:
+    """Where the page leads members of the result's team."""
+    from service.formats.documents.results.html import Ways
+
+    at = f"/results/{result.row.id}"
+    return Ways(downloads, f"{at}/links", f"{at}/again" if result.row.kind in ASKED_ON_PAGES else "", "/")
 
 
 def _charts(result: ResultDetail) -> Mapping[str, Sequence[str]]:

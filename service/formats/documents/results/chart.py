@@ -1,4 +1,4 @@
-"""The chart of a result's ranges: p10 to p90 as a bar, p50 as a point."""
+"""The chart of a result's ranges: a thin line from p10 to p90 with a tick at p50."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _chart(ranges: RangeBars) -> Any:
     base = data(rows)
     up = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
     axis = alt.Axis(labelExpr=DOLLARS if ranges.unit.startswith("USD") else AMOUNTS, tickCount=6)
-    bars = base.mark_bar(color=COLOURS[0], opacity=0.45, height=12).encode(
-        y=up, x=alt.X("low:Q", title=f"{ranges.unit}, p10 to p90; the point is p50", axis=axis, scale=alt.Scale(zero=True)), x2="high:Q"
+    lines = base.mark_rule(color=COLOURS[0], strokeWidth=3).encode(
+        y=up, x=alt.X("low:Q", title=f"{ranges.unit}, p10 to p90; the tick is p50", axis=axis, scale=alt.Scale(zero=True)), x2="high:Q"
     )
-    points = base.mark_point(filled=True, opacity=1, size=50, color=INK).encode(y=up, x="middle:Q")
-    return (bars + points).properties(width=CHART_WIDTH, height=max(2, len(rows)) * ROW_HEIGHT)
+    ticks = base.mark_tick(color=INK, thickness=3, size=18, opacity=1).encode(y=up, x="middle:Q")
+    return (lines + ticks).properties(width=CHART_WIDTH, height=max(2, len(rows)) * ROW_HEIGHT)

@@ -18,7 +18,7 @@ MEDIA_TYPES = {
     "png": "image/png",
     "pdf": DOCUMENT_TYPES["pdf"],
 }
-_COMMON = {"html": "html:write", "md": "markdown:write", "xlsx": "workbook:write", "png": "chart:write"}
+_COMMON = {"html": "html:write", "md": "markdown:write", "xlsx": "workbook:write", "png": "chart:write", "pdf": "pdf:write"}
 WRITERS: Mapping[str, Mapping[str, str]] = {
     "estimate": _COMMON,
     "compare": _COMMON,

@@ -10,18 +10,25 @@ from service.domain.results import ResultDetail
 from service.formats.documents import text
 from service.formats.documents.cells import Column
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
+from service.formats.field_words import path_words
 
 Answer = Mapping[str, Any]
 Value = str | float | None
 NAME = Column("", 34)
 QUANTITY_COLUMNS = (NAME, Column("p10", 16, "number"), Column("p50", 16, "number"), Column("p90", 16, "number"), Column("unit", 22))
 PRICE_COLUMNS = (
-    *(Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 14)),
-    *(Column("USD per accelerator-hour", 14, "usd"), Column("observed", 22), Column("stale", 8), Column("source", 70)),
+    *(Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 14, "choice")),
+    *(Column("USD per accelerator-hour", 14, "usd"), Column("read on", 22, "moment"), Column("stale", 8), Column("source", 70)),
 )
-ASSUMPTION_COLUMNS = (Column("field", 34, "wrapped"), Column("value", 30, "wrapped"), Column("source", 90, "wrapped"))
+ASSUMPTION_COLUMNS = (Column("field", 34, "field"), Column("value", 30, "wrapped"), Column("source", 90, "wrapped"))
 POINTS = ("p10", "p50", "p90")
 _TEXTS: Mapping[str, Callable[[float], str]] = {"usd": text.usd, "share": text.share}
+_WORDS: Mapping[str, Callable[[str], str]] = {
+    "field": path_words,
+    "choice": lambda choice: choice.replace("_", " "),
+    "moment": lambda moment: moment[:10],
+}
+"""Names of the API and moments as people read them; a workbook has them as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +121,5 @@ def _cell(value: Value, kind: str) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return _WORDS.get(kind, str)(value)
     return _TEXTS.get(kind, text.number)(value)
