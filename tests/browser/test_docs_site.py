@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from tests.conftest import DEADLINE_S
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = ("start", "tutorials", "how-to", "reference", "explanation")
+SECTIONS = ("start", "tutorials", "notebooks", "how-to", "reference", "explanation")
 LISTED = re.compile(r"^- \[[^\]]*\]\(([^)#:]+\.md)\)", flags=re.MULTILINE)
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]*)"|"""
