@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 
@@ -56,6 +57,12 @@ ALONE = FIGURES | frozenset("tlovi=")
 """Kinds of pieces that a figure without a noun of its own is read with."""
 GOVERNING = frozenset("bwauqlti!")
 """Words that make what follows a date, a limit or a price."""
+OF_DEADLINES = frozenset("bwu")
+"""Those of them that make it the deadline; where that is said, the word beside it is its name: before NeurIPS (15 May)."""
+SIGNS = re.compile(r"\d|[+<>±]|(?<![^\W\d_])-|-(?![^\W\d_])")
+"""Figures and signs that may change one; a hyphen within a word is none."""
+TYING = frozenset({"of", "is", "are", "was", "be", "as", "to", "into", "about", "around", "approximately", "roughly", "~", "ca", "circa", "the", "also"})
+"""Words that may stand between a figure and the noun that it is of."""
 QUESTIONS: Mapping[str, str] = {
     "k": "which accelerators of this vendor?",
     "€": "amounts are in US dollars: how many of them?",
@@ -94,11 +101,13 @@ def piece_doubts(
     sentence: Sentence, pieces: Sequence[Piece], left: Sequence[Piece], slots: Sequence[Slot], vocabulary: Vocabulary
 ) -> Iterator[Doubt]:
     """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
-    governed = {after.first for before, after in pairwise(pieces) if before.kind in GOVERNING or _text(sentence, before) in ("per", "/")}
+    governing = GOVERNING - (OF_DEADLINES if any(slot.name in ("deadline", "date") for slot in slots) else frozenset())
+    governed = {after.first for before, after in pairwise(pieces) if before.kind in governing or _text(sentence, before) in ("per", "/")}
     said = [piece for piece in pieces if piece.kind != FILLER]
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED}
     governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
-    governed |= _beside_figures(said, slots)
+    governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
+    governed |= _beside_figures(sentence, said, slots)
     yield from _unmet_limits(sentence, said, slots)
     run: list[Piece] = []
     for piece in left:
@@ -119,19 +128,20 @@ def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
     return zip(pieces, pieces[1:], pieces[2:], strict=False)
 
 
-def _beside_figures(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
-    """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun. One function
-    word may stand between."""
+def _beside_figures(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
+    """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun. One word may stand
+    between that ties a noun to its figure: tax of 10%, but not our release with 12B."""
     nounless: set[int] = set()
     for slot in slots:
         made_of = [piece for piece in said if slot.first <= piece.first and piece.last <= slot.last]
         own_noun = slot.name in ("tokens", "params") and not slot.note
-        bare_time = len(made_of) == 1 and made_of[0].kind in "UD"  # 5 year old
+        bare_time = len(made_of) == 1 and made_of[0].kind == "U"  # 5 year old
         if bare_time or (made_of and not own_noun and all(piece.kind in ALONE for piece in made_of)):
             nounless |= {piece.first for piece in made_of if bare_time or piece.kind in FIGURES}
     found = set()
     for before, after in pairwise(said):
-        if after.first - before.last > 1:  # trying to ballpark a 3B
+        between = [token.text for token in sentence.tokens[before.last : after.first]]
+        if len(between) > 1 or not TYING.issuperset(between):  # trying to ballpark a 3B
             continue
         if before.first in nounless:
             found.add(after.first)
@@ -161,7 +171,7 @@ def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, g
     text = sentence.part(run[0].first, run[-1].last)
     near = process.extract(compact(text), vocabulary.labels, scorer=fuzz.ratio, score_cutoff=FITTING, limit=MOST_CANDIDATES)
     candidates = tuple(dict.fromkeys(vocabulary.names[label][0].value for label, _, _ in near))
-    signs = any(character.isdigit() or character in "-+<>" for character in text)
+    signs = SIGNS.search(text) is not None
     blocking = signs or bool(candidates) or any(piece.first in governed for piece in run)
     yield Doubt(text, candidates, "one of these?" if candidates else "not understood", blocking)
 

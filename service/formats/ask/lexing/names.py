@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
-from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon
+from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon, load_ordinary_words
 
 SAME_SIZE = 0.12
 """Relative difference of a size as people round it from the published count: Gemma 7B has 8.5 billion."""
@@ -333,7 +333,7 @@ def _written(tokens: Sequence[Token], first: int, last: int) -> str:
 
 def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Known words that a misspelt one may be: as few letters away as any, one in short words and two in long ones."""
-    if word in vocabulary.known_words or not word.isalpha() or len(word) < SHORTEST_CORRECTED - 1:
+    if word in vocabulary.known_words or word in load_ordinary_words() or not word.isalpha() or len(word) < SHORTEST_CORRECTED - 1:
         return ()
     most = 2 if len(word) >= LONG_WORD else 1
     found = process.extract(word, vocabulary.spellings, scorer=OSA.distance, score_cutoff=most, limit=8)

@@ -110,11 +110,20 @@ def _is_loose_letter(token: Token, tokens: Sequence[Token], at: int) -> bool:
 def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
     if tokens[at].text == "w" and at > 0 and tokens[at - 1].end == tokens[at].start and tokens[at - 1].text[0].isdigit():
         return None  # 700W are no `700 with`
+    if tokens[at].text == "+" and _is_sign(tokens, at):
+        return None
     for words, kind, value in load_lexicon().by_first.get(tokens[at].text, ()):
         end = at + len(words)
         if tuple(token.text for token in tokens[at:end]) == words and (kind == "K" or _ends_word(tokens, end)):
             return Piece(kind, value, at, end)
     return None
+
+
+def _is_sign(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a plus is part of a figure, and joins nothing: 64+ H100, +20%."""
+    before = at > 0 and tokens[at - 1].end == tokens[at].start
+    after = at + 1 < len(tokens) and tokens[at + 1].start == tokens[at].end
+    return (before and not after) or (after and not before and tokens[at + 1].text[0].isdigit())
 
 
 def _ends_word(tokens: Sequence[Token], end: int) -> bool:

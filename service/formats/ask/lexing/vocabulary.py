@@ -19,6 +19,8 @@ from service.formats.ask.lexing.tokens import normalise, tokenise
 
 Kind = Literal["M", "A", "C", "P", "R", "J", "G"]
 WORDS = Path(__file__).parent / "data" / "words.toml"
+ORDINARY = Path(__file__).parent / "data" / "ordinary.txt"
+"""Words of English that are a letter or two from a word of questions, and no slips of it: committee, layer, Virginia."""
 Phrase = tuple[str, ...]
 # Families of models that are words of their own: only with a figure after them.
 WORDS_TOO = frozenset(
@@ -163,6 +165,12 @@ def load_lexicon() -> Lexicon:
     words = frozenset(word for row in rows for word in row[0] if word.isalpha())
     ordered = {first: tuple(sorted(found.values(), key=_length, reverse=True)) for first, found in by_first.items()}
     return Lexicon(ordered, words)
+
+
+@cache
+def load_ordinary_words() -> frozenset[str]:
+    """The words of `data/ordinary.txt`."""
+    return frozenset(ORDINARY.read_text(encoding="utf-8").split())
 
 
 def _length(row: Sequence[Phrase | str]) -> int:
