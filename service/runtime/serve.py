@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import logging
 import os
 import signal
@@ -36,6 +37,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 OWNER_ONLY = 0o077
 """Permissions that files and directories of the service give to nobody but their owner."""
 _LOOK_S = 1.0
+_FIRST_LOOK_S = 0.2
+"""Time between two looks [s], and between those at a web server that has not answered yet."""
 
 
 class ServeError(Exception):
@@ -154,20 +157,29 @@ class _Children:
         self.worker_command = worker_command(settings)
         self._pause_s = FIRST_PAUSE_S
         self._stop_s = STOP_S + settings.drain_seconds
-        self._address = f"http://{settings.host}:{settings.port}"
+        self._place = (settings.host, settings.port)
+        self._is_ready = False
 
     def run(self) -> int:
         """Start both, watch them until a stop signal or the web server's exit, stop the rest."""
         self._web = self._start([sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"])
         self._start_worker()
-        sys.stderr.write(f"Outlay serves on {self._address}, its description on {self._address}/docs; Ctrl-C ends it\n")
         try:
             while not self._asked.stops and self._web.poll() is None:
-                self._asked.wait(_LOOK_S)
+                self._look_for_answers()
+                self._asked.wait(_LOOK_S if self._is_ready else _FIRST_LOOK_S)
                 self._look_after_worker()
             return self._verdict()
         finally:
             self._stop_all()
+
+    def _look_for_answers(self) -> None:
+        """Say once that the service is ready: not before the web server answers, since who reads it asks at once."""
+        if self._is_ready or not _answers(*self._place):
+            return
+        self._is_ready = True
+        host, port = self._place
+        sys.stderr.write(f"Outlay is ready: open http://{host}:{port}, or http://{host}:{port}/docs for its API. Ctrl-C stops it.\n")
 
     def _verdict(self) -> int:
         if self._asked.stops:
@@ -209,6 +221,19 @@ class _Children:
         for child in children:
             _kill_group(child)
             child.wait()
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether the web server answers a request."""
+    connection = http.client.HTTPConnection(host, port, timeout=_LOOK_S)
+    try:
+        connection.request("GET", "/healthz")
+        connection.getresponse()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
 
 
 def worker_command(settings: Settings) -> list[str]:

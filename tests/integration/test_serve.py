@@ -110,11 +110,14 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc 
 
 
 @linux
-def test_everything_starts_and_ends_together(spaced: Settings, start: Start) -> None:
-    """Web server and worker come up from a path with a space, SIGTERM ends both with status 0 and leaves no process."""
+def test_everything_starts_and_ends_together(spaced: Settings, start: Start, tmp_path: Path) -> None:
+    """Web server and worker come up from a path with a space, and answer once the service says that it is ready.
+
+    SIGTERM ends both with status 0 and leaves no process.
+    """
     supervisor = start(spaced)
-    wait_for(lambda: status(spaced, "/readyz") == 200, "/readyz to answer 200")
-    assert status(spaced, "/healthz") == 200
+    wait_for(lambda: "Outlay is ready" in (tmp_path / "serve.log").read_text(), "the service to say that it is ready")
+    assert (status(spaced, "/healthz"), status(spaced, "/readyz")) == (200, 200)
     assert "gunicorn" in processes(spaced).values()
     wait_for(lambda: b'"worker":"ok"' in ready(spaced), "the worker to be heard of")
     supervisor.terminate()

@@ -18,6 +18,8 @@ Cells = Mapping[str, str | Callable[[Entry], str]]
 UNLIMITED_WIDTH = 100_000
 GAP, LEAST_ROOM, FOLDED = 2, 8, 24
 """Characters between columns, the fewest of one whose cells are folded, and the fewest that read well."""
+ID_LENGTH = 36
+"""Characters of a UUID."""
 SCALES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
@@ -75,10 +77,10 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
 
 
-def grid(entries: Iterable[Entry], cells: Cells) -> str:
-    """A table with a row an entry."""
+def grid(entries: Iterable[Entry], cells: Cells, dispensable: Sequence[str] = ()) -> str:
+    """A table with a row an entry, without the dispensable columns for which the terminal has no room."""
     rows = [[cell.format_map(entry) if isinstance(cell, str) else cell(entry) for cell in cells.values()] for entry in entries]
-    return columns([list(cells), *rows])
+    return columns(narrowed([list(cells), *rows], dispensable))
 
 
 def columns(rows: Sequence[Sequence[str]], *, fit: bool = True) -> str:
@@ -87,11 +89,11 @@ def columns(rows: Sequence[Sequence[str]], *, fit: bool = True) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    room, widths = _terminal_width() if fit else UNLIMITED_WIDTH, _widths(rows)
-    whole = _longest_whole(widths, room)
+    room = _terminal_width() if fit else UNLIMITED_WIDTH
+    whole = _whole_columns(rows, room)
     table = Table.grid(padding=(0, GAP))
-    for width in widths:
-        table.add_column(overflow="fold", no_wrap=width <= whole)
+    for index in range(len(rows[0])):
+        table.add_column(overflow="fold", no_wrap=index in whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console(width=room, color_system=None)
@@ -119,11 +121,21 @@ def narrowed(rows: Sequence[Sequence[str]], dispensable: Sequence[str]) -> list[
     return found
 
 
-def _longest_whole(widths: Sequence[int], room: int) -> int:
-    """Characters up to which columns stay whole, so that figures, dates and names do, and longer texts are folded; 0: none can."""
-    limits = sorted(set(widths), reverse=True)
-    needed = ((limit, sum((width if width <= limit else LEAST_ROOM) + GAP for width in widths)) for limit in limits)
-    return next((limit for limit, characters in needed if characters - GAP <= room), 0)
+def _whole_columns(rows: Sequence[Sequence[str]], room: int) -> set[int]:
+    """Columns that are not folded: those of one word, such as ids, figures and dates, then the narrow ones, as many as have room."""
+    widths = _widths(rows)
+    order = sorted(range(len(widths)), key=lambda index: (not _is_of_words(rows, index, widths[index]), widths[index]))
+    for count in range(len(order), 0, -1):
+        whole = set(order[:count])
+        needed = sum((width if index in whole else min(width, LEAST_ROOM)) + GAP for index, width in enumerate(widths)) - GAP
+        if needed <= room:
+            return whole
+    return set()
+
+
+def _is_of_words(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
+    """Whether the cells of a column are single words, none longer than an id; its head may be more."""
+    return width <= ID_LENGTH and not any(" " in row[index] for row in rows[1:])
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:

@@ -24,7 +24,7 @@ def programs(entries: Sequence[Entry]) -> str:
         "start": lambda entry: entry["start"] or NONE,
         "deadline": lambda entry: entry["deadline"] or NONE,
     }
-    return grid(entries, cells)
+    return grid(entries, cells, ("tokens", "start"))
 
 
 def started(program: Entry) -> str:

@@ -26,7 +26,14 @@ Row = dict[str, Any]
 
 def write(report: Report) -> bytes:
     """The table in UTF-8."""
-    return write_csv(COLUMNS, (row for make in (_headline, _program, _months, _runs, _events, _notes) for row in make(report)))
+    return write_csv(COLUMNS, (_in_cents(row) for make in (_headline, _program, _months, _runs, _events, _notes) for row in make(report)))
+
+
+def _in_cents(row: Row) -> Row:
+    """The row with its dollars rounded to cents: digits beyond them are noise of sums, and differ from one time to the next."""
+    if not row.get("unit", "").startswith("USD"):
+        return row
+    return row | {name: round(row[name], 2) for name in ("value", "p10", "p90") if row.get(name) is not None}
 
 
 def _headline(report: Report) -> Iterable[Row]:

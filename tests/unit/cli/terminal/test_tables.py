@@ -41,6 +41,16 @@ def test_figures_and_dates_stay_whole_while_texts_are_folded(monkeypatch: pytest
     assert max(map(len, text.splitlines())) <= 44
 
 
+def test_ids_stay_whole_while_names_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id in pieces cannot be copied, though it is longer than the name."""
+    monkeypatch.setattr(tables, "_terminal_width", lambda: 70)
+    rows = [("id", "name", "budget USD"), ("cf464a31-1330-43dc-b0cc-c5bc98121001", "1B base model on 64 accelerators", "59,365")]
+    first, second = tables.columns(rows).splitlines()[1:]
+    assert first.startswith("cf464a31-1330-43dc-b0cc-c5bc98121001  1B base model on")
+    assert first.endswith("59,365")
+    assert second.strip() == "accelerators"
+
+
 def test_dispensable_columns_give_way_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as the width needs."""
     rows = [("USD", "tCO2e", "region", "read"), ("1,086,145", "3.01", "europe-north1", "2026-05-20")]
