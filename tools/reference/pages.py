@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 def settings_page() -> str:
     """All settings."""
     return (
-        "# Settings\n\nThe service reads these variables when it starts. None is required; `outlay doctor` says what is wrong.\n\n"
+        "# Settings\n\nThe service reads these variables when it starts. None is required. `outlay doctor` checks them.\n\n"
         + settings_table()
         + "\nWith `OUTLAY_REDIS_URL` and `OUTLAY_DATABASE_URL` set, the same code uses Redis and PostgreSQL"
         " ([running in production](../how-to/deployment.md)).\nTeams' budgets are explained under [limits](limits.md), price files under"
@@ -30,12 +30,12 @@ def settings_page() -> str:
 def metrics_page() -> str:
     """All metrics, by where they come from."""
     return (
-        "# Metrics\n\nWhat `GET /metrics` shows to Prometheus. Dashboards and alerts: [watching the service](observability.md).\n\n"
-        "## Counted by processes\n\nSummed over those of a machine; counters go on when a process is replaced.\n\n"
+        "# Metrics\n\nWhat `GET /metrics` shows to Prometheus. Dashboards and alerts are under [monitoring](observability.md).\n\n"
+        "## Counted by processes\n\nSummed over the processes of a machine. Counters go on when a process is replaced.\n\n"
         + metrics_table(COUNTED)
-        + "\n## Read of the machine, the database and the price sources\n\n"
+        + "\n## Read from the machine, the database and the price sources\n\n"
         + metrics_table(OPEN_READINGS)
-        + "\n## Of programs and teams\n\nWith the key of `OUTLAY_METRICS_KEY` alone.\n\n"
+        + "\n## Programs and teams\n\nOnly with the key in `OUTLAY_METRICS_KEY`.\n\n"
         + metrics_table(KEYED_READINGS)
     )
 
@@ -45,7 +45,7 @@ def events_page() -> str:
     types = ((f"`{name}`", _names(of.required) or _any(of.any_of), _names(of.takes)) for name, of in EVENT_FIELDS.items())
     fields = ((f"`{name}`", str(field.metadata.get("description", ""))) for name, field in EventSchema().fields.items())
     return (
-        "# Events\n\nWhat a tracked run may report to `POST /v1/track/runs/{run_id}/events`; examples: [tracking](tracking.md),"
+        "# Events\n\nWhat a tracked run can report to `POST /v1/track/runs/{run_id}/events`. For examples, see [tracking](tracking.md) and"
         " [the client for training scripts](tracking-client.md).\nEvery event has `id`, `type` and `at`.\n\n"
         + table(("type", "needs", "takes"), types)
         + "\n## Fields\n\n"
