@@ -25,7 +25,7 @@ class FineTuningRates(Generic[Rate]):
     update_passes : float
         Time of PyTorch's own optimizers over reading and writing weights, gradients and states once [1].
     step_overhead_s : float
-        Host time of an optimizer step beside its layers: data loader, norm of the gradients, logging [s].
+        Host time of an optimizer step outside its layers: data loader, norm of the gradients, logging [s].
     """
 
     unfused_passes: Rate

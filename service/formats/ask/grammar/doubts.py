@@ -61,7 +61,9 @@ OF_DEADLINES = frozenset("bwu")
 """Those of them that make it the deadline; where that is said, the word beside it is its name: before NeurIPS (15 May)."""
 SIGNS = re.compile(r"\d|[+<>±]|(?<![^\W\d_])-|-(?![^\W\d_])")
 """Figures and signs that may change one; a hyphen within a word is none."""
-TYING = frozenset({"of", "is", "are", "was", "be", "as", "to", "into", "about", "around", "approximately", "roughly", "~", "ca", "circa", "the", "also"})
+TYING = frozenset(
+    {"of", "is", "are", "was", "be", "as", "to", "into", "about", "around", "approximately", "roughly", "~", "ca", "circa", "the", "also"}
+)
 """Words that may stand between a figure and the noun that it is of."""
 QUESTIONS: Mapping[str, str] = {
     "k": "which accelerators of this vendor?",
