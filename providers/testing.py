@@ -68,8 +68,9 @@ class RecordedAnswer:
 
 @contextmanager
 def mock_answers(answers: tuple[RecordedAnswer, ...]) -> Iterator[responses.RequestsMock]:
-    """Context in which the source gives these answers and no other address answers."""
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+    """Context in which the source gives these answers and no other address answers, whatever proxies the machine has."""
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("requests.sessions.get_environ_proxies", lambda *_, **_options: {})
         for answer in answers:
             answer.register(mock)
         yield mock

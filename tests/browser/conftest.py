@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.conftest import DEADLINE_S, missing
+from tests.support.servers import DEADLINE_S, missing
 
 FLAGS = [
     "--no-sandbox",

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser
 
-from tests.conftest import DEADLINE_S
+from tests.support.servers import DEADLINE_S
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = ("start", "tutorials", "notebooks", "how-to", "reference", "explanation")

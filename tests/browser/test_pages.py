@@ -19,11 +19,11 @@ from service.config import Settings, to_env
 from service.container import build_context
 from service.formats.documents.charts import DARK_INK
 from service.web.program_tabs import TABS
-from tests.conftest import DEADLINE_S, wait_for
 from tests.contract.scenarios.test_scenario_ends import work
 from tests.contract.tracking.tracked_program import told
 from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.support.servers import DEADLINE_S, wait_for
 
 RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
 COMPARISON = "model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64,128&limit=10"

@@ -16,8 +16,8 @@ from service import create_app
 from service.config import load_settings
 from service.store import Store
 from service.store.secret_box import SecretKeys
-from tests.conftest import new_database
 from tests.support.patience import HTTP_WAITS, patient
+from tests.support.servers import new_database
 from tests.support.service import served
 
 if TYPE_CHECKING:

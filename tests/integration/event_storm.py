@@ -25,7 +25,7 @@ from service.domain.tracking.records import RunRecord
 from service.runtime.serve import worker_command
 from service.schemas.tracking.events import EventsSchema
 from service.usecases.tracking.projection import rebuild
-from tests.conftest import DEADLINE_S, listens, wait_for
+from tests.support.servers import DEADLINE_S, listens, wait_for
 
 ROOT = Path(__file__).parents[2]
 START = datetime(2026, 2, 1, tzinfo=UTC)

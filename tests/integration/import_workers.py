@@ -9,7 +9,7 @@ from service.domain.tracking.records import RunRecord
 from service.usecases.tracking import import_jobs
 from service.usecases.tracking.imports import ImportScope
 from service.usecases.tracking.programs import start_program, start_run
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 BILL_HEADER = "BillingCurrency,ChargePeriodStart,ChargePeriodEnd,EffectiveCost,BilledCost,ChargeCategory,ServiceCategory,ResourceId\n"
 

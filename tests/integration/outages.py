@@ -26,8 +26,8 @@ from service.context import AppContext
 from service.domain.jobs import ignore_progress
 from service.presets.hardware.accelerators import canonical_accelerator
 from service.usecases.prices.refresh import refresh_prices
-from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.support.patience import IMPATIENCE_S, REDIS_WAITS, patient
+from tests.support.servers import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.unit.providers.misbehaving_server import Handler, Server, redirect
 
 CLOUD = "lambda"

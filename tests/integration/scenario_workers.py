@@ -16,8 +16,8 @@ from service.context import AppContext
 from service.domain.scenarios import ScenarioRecord
 from service.runtime import serve
 from service.usecases.scenarios.scenarios import find_scenario
-from tests.conftest import DEADLINE_S, wait_for
 from tests.support.scenario_toy import EVERYBODY, MODULE, NAME
+from tests.support.servers import DEADLINE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
 APP = f'''

@@ -26,7 +26,7 @@ from service.runtime import serve
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.scenarios.scenarios import submit
 from service.usecases.tracking.alerts import create_rule
-from tests.conftest import DEADLINE_S, wait_for
+from tests.support.servers import DEADLINE_S, wait_for
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening
 from workers.tasks import JUDGE
 

@@ -22,9 +22,9 @@ from service.store import Store
 from service.usecases.audit import check_stored
 from service.usecases.backup import make_backup, read_contents, restore_backup
 from service.usecases.tracking.projection import rebuild
-from tests.conftest import new_database
 from tests.integration.event_storm import as_sent, log_of, make_runs, storm, web
 from tests.integration.test_track_soak import figure
+from tests.support.servers import new_database
 
 AS_OF = "?as_of=2026-03-01T00:00:00Z"
 EVENTS = 40_000

@@ -18,9 +18,9 @@ import pytest
 
 from service.config import Settings, to_env
 from service.container import build_context
-from tests.conftest import DEADLINE_S, missing, wait_for
 from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.support.servers import DEADLINE_S, missing, wait_for
 
 SECRET = "budget nobody else may see"
 PLANTED = "planted"

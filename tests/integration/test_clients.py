@@ -15,8 +15,8 @@ import pytest
 
 from service.container import build_context
 from service.usecases.keys import make_key
-from tests.conftest import missing, wait_for
 from tests.integration.test_serve import ROOT, spaced_in, starting, status
+from tests.support.servers import missing, wait_for
 
 pytestmark = pytest.mark.clients
 

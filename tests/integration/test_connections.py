@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from service.config import Settings
-from tests.conftest import wait_for
 from tests.integration.import_workers import BILL_HEADER
 from tests.integration.load import figure, outcome
 from tests.integration.test_noisy_team import RUN, ask, several
 from tests.integration.test_serve import processes, spaced_in, starting, status
 from tests.support.freezing_proxy import FreezingProxy
+from tests.support.servers import wait_for
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc to look for processes")]
 

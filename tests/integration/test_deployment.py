@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from service.usecases.secrets import make_key
-from tests.conftest import DEADLINE_S, find_free_port, wait_for
+from tests.support.servers import DEADLINE_S, find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(sys.executable).parent

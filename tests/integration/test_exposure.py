@@ -18,7 +18,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.runtime import bind_guard, serve
 from service.usecases.keys import make_key
-from tests.conftest import DEADLINE_S, listens, wait_for
+from tests.support.servers import DEADLINE_S, listens, wait_for
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = "0.0.0.0"

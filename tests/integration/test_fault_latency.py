@@ -26,11 +26,11 @@ import pytest
 from service.config import Settings
 from service.container import build_context
 from service.usecases.keys import make_key
-from tests.conftest import wait_for
 from tests.integration.load import figure, outcome, percentile_s, watching
 from tests.integration.outages import OwnRedis, own_redis
 from tests.integration.test_noisy_team import ESTIMATE_P99_S, HEALTH_P99_S, RUN, ask, several
 from tests.integration.test_serve import processes, spaced_in, starting, status
+from tests.support.servers import wait_for
 from tests.unit.formats.imports.test_growth import overlapping_jobs
 from tests.unit.providers.misbehaving_server import Server, listening
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from tests.conftest import DEADLINE_S, wait_for
 from tests.integration.load import Outcome, figure, outcome, percentile_s
 from tests.integration.test_noisy_team import ESTIMATE_P99_S, HEALTH_P99_S
 from tests.integration.test_serve import spaced_in, starting, status
+from tests.support.servers import DEADLINE_S, wait_for
 
 DISK_BYTES = 48 * 1024 * 1024
 ROUNDS = 100

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from service.api.http.web_worker.gunicorn_worker import QUEUED_PER_THREAD
-from tests.conftest import POLL_S
+from tests.support.servers import POLL_S
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120

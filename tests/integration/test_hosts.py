@@ -23,12 +23,12 @@ from service.context import AppContext
 from service.store.secret_keys import new_key
 from service.usecases.scenarios.registry import KINDS
 from service.usecases.scenarios.scenarios import find_scenario
-from tests.conftest import find_free_port, wait_for
 from tests.integration.event_storm import assert_exactly_once, make_runs, storm, web
 from tests.integration.outages import own_redis
 from tests.integration.scenario_workers import workers_on
 from tests.support.freezing_proxy import FreezingProxy
 from tests.support.scenario_toy import EVERYBODY, MODULE, NAME, start
+from tests.support.servers import find_free_port, wait_for
 
 PARTED_S = 6.0
 """How long a host is cut off [s]: longer than a request waits for the database, shorter than its connections live."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import DEADLINE_S, find_free_port, wait_for
+from tests.support.servers import DEADLINE_S, find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 DEBIAN, PACKAGES = "bookworm", "python3,python3-venv,ca-certificates"

@@ -15,7 +15,7 @@ import pytest
 
 from service.cli.tracking.pull import pull_mlflow
 from service.formats.imports.mlflow import read_mlflow
-from tests.conftest import DEADLINE_S, find_free_port, running, wait_for
+from tests.support.servers import DEADLINE_S, find_free_port, running, wait_for
 from tests.unit.formats.imports.track_data import assert_takable, of_run, reasons
 
 LOG = """

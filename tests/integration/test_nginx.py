@@ -21,8 +21,8 @@ import pytest
 from service.config import Settings, to_env
 from service.container import build_context
 from service.usecases.keys import make_key
-from tests.conftest import DEADLINE_S, find_free_port, missing, wait_for
 from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.support.servers import DEADLINE_S, find_free_port, missing, wait_for
 from tests.support.slack import SECRET, headers
 
 SHIPPED = ROOT / "deploy" / "nginx" / "outlay.conf"

@@ -19,8 +19,8 @@ import pytest
 from service.config import Settings
 from service.container import build_context
 from service.usecases.keys import make_key
-from tests.conftest import wait_for
 from tests.integration.test_serve import spaced_in, starting, status
+from tests.support.servers import wait_for
 
 RUN = {"model": {"preset": "llama-2-7b"}, "data": {"tokens": "2T"}, "hardware": {"accelerator": "A100-80GB", "count": 1024}}
 BATCH = {"requests": [{**RUN, "levers": True}] * 20}

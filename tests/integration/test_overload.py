@@ -17,7 +17,6 @@ import pytest
 
 from service.api.http.web_worker.gunicorn_worker import WAIT_S
 from service.config import Settings
-from tests.conftest import wait_for
 from tests.integration.load import (
     Act,
     Outcome,
@@ -34,6 +33,7 @@ from tests.integration.load import (
 from tests.integration.test_noisy_team import ESTIMATE_P99_S, HEALTH_P99_S, RUN, ask, several
 from tests.integration.test_serve import spaced_in, starting, status
 from tests.support.freezing_proxy import FreezingProxy
+from tests.support.servers import wait_for
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc to look for processes")]
 

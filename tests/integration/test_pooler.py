@@ -17,9 +17,9 @@ from service.config import Settings
 from service.container import build_context
 from service.store import Store
 from service.store.database import STATEMENT_TIMEOUT_S
-from tests.conftest import new_database
 from tests.integration.event_storm import assert_exactly_once, kill_a_worker, make_runs, storm, web
 from tests.support.pooler import pooled
+from tests.support.servers import new_database
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc to look for processes")
 

@@ -19,8 +19,8 @@ import pytest
 
 from service.store import Store
 from service.store.tables import HEAD
-from tests.conftest import DEADLINE_S, find_free_port, wait_for
 from tests.contract.store.test_migrations_expand import BEFORE_THE_RULE
+from tests.support.servers import DEADLINE_S, find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]

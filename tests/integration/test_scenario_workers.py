@@ -26,9 +26,9 @@ from service.domain.scenarios import ScenarioRecord
 from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.usecases.scenarios.registry import KINDS
 from service.usecases.scenarios.scenarios import cancel_scenario, find_scenario, submit
-from tests.conftest import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 from tests.integration.scenario_workers import Workers, workers_on
 from tests.support.scenario_toy import EVERYBODY, MERGE, MODULE, NAME, start
+from tests.support.servers import DEADLINE_S, find_free_port, listens, missing, redis_program, running, wait_for
 
 ON = ("embedded", "redis and postgresql")
 

@@ -18,7 +18,7 @@ import pytest
 
 from service.config import Settings, load_settings, to_env
 from service.runtime import serve
-from tests.conftest import DEADLINE_S, find_free_port, wait_for
+from tests.support.servers import DEADLINE_S, find_free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 IMPORTS = "import os, sys; from service.config import load_settings; from service.runtime.serve import serve"

@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 from service.config import Settings
 from service.container import build_context
 from service.usecases.slack.channels import map_channel
-from tests.conftest import DEADLINE_S, wait_for
 from tests.integration.test_serve import linux, spaced_in, starting, status, workers
+from tests.support.servers import DEADLINE_S, wait_for
 from tests.support.slack import CHANNEL, SECRET, WORKSPACE, checked, command_form, headers
 from tests.unit.providers.misbehaving_server import Server, listening
 

@@ -20,7 +20,6 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.usecases.tracking.projection import rebuild
-from tests.conftest import wait_for
 from tests.integration.event_storm import (
     PAGE,
     as_sent,
@@ -32,6 +31,7 @@ from tests.integration.event_storm import (
     storm,
     web,
 )
+from tests.support.servers import wait_for
 
 KILLS = 50
 PAUSE_S = (0.2, 2.2)

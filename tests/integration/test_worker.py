@@ -27,8 +27,8 @@ from service.usecases.jobs import LEASE_S, submit
 from service.usecases.prices.refresh import KIND, request_refresh
 from service.usecases.tracking import import_jobs
 from service.usecases.tracking.imports import CHUNK
-from tests.conftest import DEADLINE_S, wait_for
 from tests.integration.import_workers import begin_import, event_count, stored_parts, submit_bill
+from tests.support.servers import DEADLINE_S, wait_for
 from tests.support.snapshots import stored_snapshots
 
 ROOT = Path(__file__).parents[2]

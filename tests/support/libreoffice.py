@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openpyxl import Workbook, load_workbook
 
-from tests.conftest import DEADLINE_S, missing
+from tests.support.servers import DEADLINE_S, missing
 
 
 def recalculate(workbooks: Mapping[str, Workbook], folder: Path) -> dict[str, Workbook]:

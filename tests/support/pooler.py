@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import make_url
 
 from service.store.database import POOLER
-from tests.conftest import find_free_port, listens, running, wait_for
 from tests.support.freezing_proxy import FreezingProxy
+from tests.support.servers import find_free_port, listens, running, wait_for
 
 CONNECTIONS = 4
 """Of the server, fewer than the clients have."""

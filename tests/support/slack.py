@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 from tests.unit.providers.misbehaving_server import Server, listening
 
 Body = dict[str, Any]

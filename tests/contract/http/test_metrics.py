@@ -21,9 +21,9 @@ from service.domain.metrics import KEYED_READINGS, METRICS, PROGRAM_FIGURES, RED
 from service.usecases.keys import make_key
 from service.usecases.monitoring import program_figures
 from service.usecases.monitoring.program_figures import compute_due_figures
-from tests.conftest import wait_for
 from tests.contract.tracking import tracked_program
 from tests.support.freezing_proxy import FreezingProxy
+from tests.support.servers import wait_for
 
 KEY = "a-key-for-metrics-0123456789"
 BEARER = {"Authorization": f"Bearer {KEY}"}

@@ -16,8 +16,8 @@ from service.config import Settings
 from service.slack import signatures
 from service.store import hang_guard, watched_connection
 from service.usecases.slack.channels import map_channel
-from tests.conftest import wait_for
 from tests.contract.store.test_hung_database import FreezingProxy, proxy
+from tests.support.servers import wait_for
 from tests.support.slack import CHANNEL, SECRET, WORKSPACE, command_form, headers, installed, texts
 
 __all__ = ["proxy"]

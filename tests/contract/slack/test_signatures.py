@@ -22,7 +22,7 @@ from service import create_app
 from service.cache import MemoryCache, RedisCache
 from service.config import Settings
 from service.slack.signatures import BUCKET_S, BadSignature, SeenSignatures, verify
-from tests.conftest import find_free_port
+from tests.support.servers import find_free_port
 from tests.support.slack import SECRET, Slack, command_form, headers, press_payload, signature, texts
 
 HELP = {"text": "help", "team_id": "T0001"}

@@ -21,7 +21,7 @@ from service.context import AppContext
 from service.domain.errors import InvalidRequest
 from service.usecases.backup import decode_row, encode_row, make_backup, read_contents, restore_backup
 from service.usecases.keys import make_key
-from tests.conftest import new_database
+from tests.support.servers import new_database
 
 ESTIMATE = {"model": {"params": "1B"}, "data": {"tokens": "1B"}, "hardware": {"accelerator": "H100", "count": 8}}
 Install = Callable[[str], Flask]

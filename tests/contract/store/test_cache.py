@@ -9,7 +9,7 @@ import pytest
 from service import cache as caches
 from service.cache import BREAKER_S, MEMORY_BYTES, MEMORY_ENTRIES, Cache, MemoryCache, RedisCache, make_cache
 from service.config import load_settings
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 
 class Clock:

@@ -15,7 +15,7 @@ from service.container import build_context, utc_now
 from service.domain.errors import StoreUnavailable
 from service.store import Store
 from service.store.database_clock import ASK_EVERY_S, RETRY_S, DatabaseClock
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 DATABASE = datetime(2026, 2, 1, tzinfo=UTC)
 

@@ -22,8 +22,8 @@ from service.domain.tracking.archive import ProgramArchived
 from service.domain.tracking.events import Event
 from service.store.group_commit import GroupCommit, GroupRefusedError
 from service.store.tracking.tables import track_runs
-from tests.conftest import wait_for
 from tests.integration.event_storm import log_of, make_runs
+from tests.support.servers import wait_for
 
 THREADS = 6
 AT = datetime(2026, 2, 1, tzinfo=UTC)

@@ -16,8 +16,8 @@ from service.domain.errors import StoreUnavailable
 from service.store import Store, hang_guard, watched_connection
 from service.usecases import keys
 from service.usecases.keys import make_key
-from tests.conftest import wait_for
 from tests.support.freezing_proxy import FreezingProxy
+from tests.support.servers import wait_for
 
 
 @pytest.fixture

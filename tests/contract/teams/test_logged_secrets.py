@@ -18,7 +18,7 @@ from service import create_app
 from service.config import SETTING_SPECS, Settings, load_settings, secrets_of
 from service.runtime import logs
 from service.usecases.keys import make_key
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 SECRET = st.text("abcdefghijkmnpqrstuvwxyzABCDEFGH0123456789", min_size=32, max_size=32)
 HIDING_PLACES = {

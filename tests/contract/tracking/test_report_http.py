@@ -26,9 +26,9 @@ from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.render import MEDIA_TYPES, REPORT_FORMATS
 from service.formats.headline import day, money
 from service.schemas.tracking.report import TrackReportSchema
-from tests.conftest import DEADLINE_S, missing
 from tests.contract.tracking.tracked_program import AS_OF, PROGRAM, Body, made, told
 from tests.support.libreoffice import recalculate
+from tests.support.servers import DEADLINE_S, missing
 
 HOSTILE = '=HYPERLINK("http://evil") <script>alert(1)</script> | *x* \'é'
 STORY = Path(__file__).parents[3] / "examples" / "tracking" / "program-1b-64.json"

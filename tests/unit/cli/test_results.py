@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 from service import create_app
 from service.api.resources.results.results import EXAMPLE
 from service.config import Settings
-from tests.conftest import find_free_port
+from tests.support.servers import find_free_port
 from tests.unit.cli.invoke import output_of, run
 
 REQUEST: dict[str, Any] = EXAMPLE["request"]

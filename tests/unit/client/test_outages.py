@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from outlay_client import Tracker, sending
-from tests.conftest import find_free_port, wait_for
+from tests.support.servers import find_free_port, wait_for
 from tests.unit.client.conftest import PATIENCE_S, Open
 from tests.unit.client.service import (
     RUN,

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from service.config import Settings
-from tests.conftest import DEADLINE_S, wait_for
+from tests.support.servers import DEADLINE_S, wait_for
 from tests.unit.cli.invoke import output_of, run
 from tests.unit.served import guarded_service
 

@@ -23,7 +23,7 @@ from service.prices.catalog import IDLE_AFTER_S, REFRESH_INTERVAL_S, REFRESH_THR
 from service.prices.freshness import FreshnessPolicy
 from service.prices.snapshots import MANIFEST_KEY, SnapshotRepository
 from service.store import ProviderState, Store, TeamPriceChanges, TeamPrices
-from tests.conftest import DEADLINE_S, wait_for
+from tests.support.servers import DEADLINE_S, wait_for
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -6,7 +6,7 @@ import pytest
 
 from service.remote.problems import RemoteProblem
 from service.remote.transport import Server
-from tests.conftest import find_free_port
+from tests.support.servers import find_free_port
 from tests.unit.providers.misbehaving_server import Server as Fake
 from tests.unit.providers.misbehaving_server import listening
 

@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 
 from service.domain.metrics import RATE_LIMITED, THREADS
 from service.runtime import metrics
-from tests.conftest import DEADLINE_S
+from tests.support.servers import DEADLINE_S
 
 ROOT = Path(__file__).parents[3]
 COUNTS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from service.slack.pool import AnswerPool
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 
 def test_more_than_fits_is_refused_until_there_is_a_place() -> None:

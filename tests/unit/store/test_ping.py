@@ -10,7 +10,7 @@ import pytest
 
 from service.domain.errors import StoreUnavailable
 from service.store.ping import Ping
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 FOR_GOOD_S = 3600.0
 

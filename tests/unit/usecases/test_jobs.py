@@ -16,7 +16,7 @@ from service.context import AppContext
 from service.domain.jobs import Job, ReportProgress
 from service.usecases import jobs
 from service.usecases.jobs import JobFunction, Worker, run_job, submit, sweep
-from tests.conftest import wait_for
+from tests.support.servers import wait_for
 
 ME = Worker("this/1")
 

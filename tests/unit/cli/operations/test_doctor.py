@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from service.cli import main
 from service.config import Settings
 from service.store import Store
-from tests.conftest import find_free_port
+from tests.support.servers import find_free_port
 from tests.unit.cli.invoke import run
 
 

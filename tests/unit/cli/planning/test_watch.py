@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from service.config import Settings
-from tests.conftest import DEADLINE_S
+from tests.support.servers import DEADLINE_S
 from tests.unit.cli.invoke import run
 
 ROOT = Path(__file__).parents[4]

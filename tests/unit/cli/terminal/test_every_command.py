@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import COMMANDS, main
-from tests.conftest import find_free_port
+from tests.support.servers import find_free_port
 
 ROOT = Path(__file__).parents[4]
 RUN = "--model llama-2-7b --tokens 1T --accelerator H100 --count 64"

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from service.cli import main
 from service.config import Settings
 from service.remote.transport import Server
-from tests.conftest import find_free_port
+from tests.support.servers import find_free_port
 from tests.unit.cli.invoke import run
 from tests.unit.served import guarded_service, listening_at
 

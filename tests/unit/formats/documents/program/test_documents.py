@@ -21,7 +21,7 @@ from service.domain.programs.program import Program, Tier
 from service.formats.documents.csv_table import FORMULA_SIGNS
 from service.formats.documents.program.charts import gantt_chart
 from service.formats.documents.render import PROGRAM_FORMATS, render
-from tests.conftest import DEADLINE_S, missing
+from tests.support.servers import DEADLINE_S, missing
 from tests.unit.engine.program_builders import planned, program, programs
 from tests.unit.formats.documents.program.program_answers import HOSTILE, answer_of, complete
 
