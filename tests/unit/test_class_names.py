@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,14 +12,15 @@ LAYERS = (
     *(folder for folder in sorted(SERVICE.iterdir()) if folder.is_dir() and folder.name != "__pycache__"),
     *(ROOT / name for name in ("providers", "workers", "tools", "outlay_client", "bench")),
 )
+CLASS = re.compile(r"^class (\w+)[(:\[]", flags=re.MULTILINE)
+"""A class that stands alone in a module, not in another."""
 
 
 def shared_names(layer: Path) -> set[str]:
     places = defaultdict(set)
     for file in layer.rglob("*.py"):
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                places[node.name].add((file, node.lineno))
+        for found in CLASS.finditer(file.read_text(encoding="utf-8")):
+            places[found[1]].add((file, found.start()))
     return {name for name, where in places.items() if len(where) > 1}
 
 

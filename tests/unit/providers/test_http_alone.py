@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
 CLIENTS = ("requests", "urllib3", "urllib.request", "http.client", "httpx", "aiohttp")
+IMPORTS = re.compile(rf"\b(?:import|from)\b[^\n]*\b(?:{'|'.join({name.partition('.')[0] for name in CLIENTS})})\b")
 HARMLESS = ("requests.auth", "requests.PreparedRequest")
 
 
 def clients_used(source: str) -> list[str]:
-    """The names of HTTP clients that a module imports or reaches for."""
+    """The names of HTTP clients that a module imports or reaches for; one that has no such import need not be read further."""
+    if not IMPORTS.search(source):
+        return []
     names: list[str] = []
     nodes = list(ast.walk(ast.parse(source)))
     library = any(isinstance(node, ast.Import) and any(alias.name == "requests" for alias in node.names) for node in nodes)
