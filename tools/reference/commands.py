@@ -12,8 +12,8 @@ from tools.reference.tables import table
 
 HEAD = """# Commands
 
-What `outlay` does in a shell, with every option. `outlay COMMAND --help` says the same. With `--server URL`, or `OUTLAY_SERVER`, most
-commands ask a running service in place of this machine ([the terminal](../how-to/terminal.md)).
+Every command of `outlay` with its options. `outlay COMMAND --help` prints the same. With `--server URL`, or `OUTLAY_SERVER`, most
+commands ask a running service instead of this machine ([the terminal](../how-to/terminal.md)).
 
 """
 

@@ -15,14 +15,17 @@ from tools.reference.tables import table
 ROOT = Path(__file__).parents[2]
 HEAD = """# HTTP interface
 
-Every address with what it takes and an example. `openapi.yaml` has each field with its type, unit and bounds; a running service shows it at
-`/docs`, where requests can be tried. Python and TypeScript have typed clients ([clients](../how-to/clients.md)).
+Every address with its fields and an example. `openapi.yaml` has the type, unit and bounds of each field. A running service shows it at `/docs`, where you can
+try requests. There are typed [clients](../how-to/clients.md) for Python and TypeScript.
 
-Requests and answers are JSON. Once API keys exist, a request needs one: `Authorization: Bearer KEY`. Errors are `application/problem+json`
-with a JSON pointer to each field at fault. An `Idempotency-Key` makes a repeated `POST` count once. Lists have pages: `next_cursor` of an
-answer is the `cursor` of the next request. Numbers may be written `"7B"` or `"2T"`. Every answer with money in it names its
-`price_snapshot` and `engine_version`; `"price": {"snapshot": …}` repeats it against the same prices. Pages for people are on
-[a page of their own](pages.md).
+- **Format.** Requests and answers are JSON. You can write numbers as `"7B"` or `"2T"`.
+- **Keys.** Once API keys exist, send one: `Authorization: Bearer KEY`.
+- **Errors** are `application/problem+json`, with a JSON pointer to each wrong field.
+- **Retries.** With an `Idempotency-Key`, a repeated `POST` counts once.
+- **Lists** have pages: the `next_cursor` of an answer is the `cursor` of the next request.
+- **Same prices again.** Every answer with money names its `price_snapshot` and `engine_version`. Send `"price": {"snapshot": …}` to use the same prices.
+
+[Web pages](pages.md) are described separately.
 
 """
 MOST_CHARACTERS = 1_400
