@@ -14,14 +14,14 @@ from tools.reference.tables import table
 ROOT = Path(__file__).parents[2]
 HEAD = """# Data files
 
-Every figure that Outlay does not compute is in one of these files, with its source. A value that you state takes precedence. The values assumed for the
-rest are in `assumptions` of each answer, with their sources.
+Every figure that Outlay does not compute is in one of these files, with its source. A value that you state takes precedence. The values
+assumed for the rest are in `assumptions` of each answer, with their sources.
 
 """
 PRESETS = """## Models, machines and defaults
 
-In `service/presets/data`. *Sources* is the number of different sources that a file names. *Dates* are the oldest and newest date of publication or of
-reading among them.
+In `service/presets/data`. *Sources* is the number of different sources that a file names. *Dates* are the oldest and newest date of
+publication or of reading among them.
 
 """
 SNAPSHOT = """

@@ -15,15 +15,16 @@ from tools.reference.tables import table
 ROOT = Path(__file__).parents[2]
 HEAD = """# HTTP interface
 
-Every address with its fields and an example. `openapi.yaml` has the type, unit and bounds of each field. A running service shows it at `/docs`, where you can
-try requests. There are typed [clients](../how-to/clients.md) for Python and TypeScript.
+Every address with its fields and an example. `openapi.yaml` has the type, unit and bounds of each field. A running service shows it at
+`/docs`, where you can try requests. There are typed [clients](../how-to/clients.md) for Python and TypeScript.
 
 - **Format.** Requests and answers are JSON. You can write numbers as `"7B"` or `"2T"`.
 - **Keys.** Once API keys exist, send one: `Authorization: Bearer KEY`.
 - **Errors** are `application/problem+json`, with a JSON pointer to each wrong field.
 - **Retries.** With an `Idempotency-Key`, a repeated `POST` counts once.
 - **Lists** have pages: the `next_cursor` of an answer is the `cursor` of the next request.
-- **Same prices again.** Every answer with money names its `price_snapshot` and `engine_version`. Send `"price": {"snapshot": …}` to use the same prices.
+- **Same prices again.** Every answer with money names its `price_snapshot` and `engine_version`. Send `"price": {"snapshot": …}` to use the
+  same prices.
 
 [Web pages](pages.md) are described separately.
 
