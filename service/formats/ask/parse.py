@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
+from service.formats.ask.grammar.attributes import without_loose
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.distillation import split_teacher
@@ -46,7 +47,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     if not tokens:
         return None
     read = read_pieces(tokens, vocabulary, today)
-    pieces, ranges = join_ranges(sentence, read)
+    pieces, ranges = join_ranges(sentence, without_loose(read))
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(
         sentence, with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)

@@ -21,6 +21,7 @@ from service.usecases.prices.fleet import AUCTION_FLOOR, fleet_cost
 MOST_SHOWN = 50
 ON_DEMAND = "on_demand"
 LONGEST_SUMMARY = 1000
+HOURS_PER_YEAR = 8766
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,9 @@ def _of_hours(offer: Offer, fleet: FleetCost) -> float:
 
 
 def _held(fleet: FleetCost) -> str:
-    """How many accelerators are held, and how long."""
+    """How many accelerators are held, and how long; of one for more than a year its hours, which are those of any number."""
+    if fleet.count == 1 and fleet.hours > HOURS_PER_YEAR:
+        return f"{fleet.hours:,.10g} accelerator-hours"
     return f"{fleet.count:,} of them {'an hour' if fleet.hours == 1 else f'for {duration(fleet.hours)}'}"
 
 

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e\+?\d+)?")
 _PERCENT, _CENTS, _K = 0.01, 100.0, 1.024
 _FACTORS = (1.0, _PERCENT, _CENTS, _K, _K * _K)
 """What a figure is times in a request: a percentage is a share, a context of 8k is 8,192 and one of 1M 1,048,576."""
-_HOURS, _MINUTES = 24, 1440
+_HOURS, _MINUTES, _MONTHS = 24, 1440, 12
 _DAY = timedelta(days=1)
 WORDED = "XYZ"
 """Kinds of pieces whose value is a name of the request itself: precision, method, optimizer."""
@@ -114,7 +114,7 @@ def _numbers_of(value: object) -> tuple[float, ...]:
     if isinstance(value, Figure):
         return (float(value.value),)
     if isinstance(value, Duration):
-        return (float(value.value), value.days, value.years, value.days * _HOURS, value.days * _MINUTES)
+        return (float(value.value), value.days, value.years, value.years * _MONTHS, value.days * _HOURS, value.days * _MINUTES)
     return (float(value),) if isinstance(value, int | float | Fraction) and not isinstance(value, bool) else ()
 
 

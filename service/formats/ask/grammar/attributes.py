@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece
 
 OVERHEADS = ("overhead_evaluation", "overhead_debugging", "overhead_reruns")
 OVERHEAD = "overhead"
 """One of no kind."""
-SHARES = frozenset({"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability", OVERHEAD, *OVERHEADS})
+OF_OWNING = ("tax_rate", "opex_share_per_year", "upfront_share")
+"""Shares that an owner or a quote states."""
+SHARES = frozenset(
+    {"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability", OVERHEAD, *OVERHEADS, *OF_OWNING}
+)
 USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
 QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
-TIMES = frozenset({QUEUE, MTBF, MTTF, "restart_minutes", "checkpoint_interval_minutes"})
+LEAD_TIME, DEPRECIATION = "lead_time_months", "depreciation_years"
+TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, "restart_minutes", "checkpoint_interval_minutes"})
 """Attributes whose figure is a time."""
+NOUNS_OF_OWNING = frozenset({*OF_OWNING, LEAD_TIME, DEPRECIATION})
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
 COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
@@ -36,6 +44,21 @@ MOST_BATCH_TOKENS = 10**9
 """A figure from here on is of a size or of data."""
 LEAST_BATCH_TOKENS = 100_000
 """Fewer than this are sequences, or samples, in some sentences and tokens in others."""
+
+
+def without_loose(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with a noun of owning that has no figure beside it as a word of any sense: support-assistant."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    loose = {
+        piece.first for at, piece in enumerate(said) if piece.kind == "K" and piece.value in NOUNS_OF_OWNING and not _has_figure(said, at)
+    }
+    return [replace(piece, kind=UNKNOWN) if piece.first in loose else piece for piece in pieces]
+
+
+def _has_figure(said: Sequence[Piece], at: int) -> bool:
+    """Whether a figure stands before an attribute, or after it and a preposition."""
+    after = _after(said, at)
+    return (at > 0 and said[at - 1].kind in FIGURES) or (after > 0 and said[after].kind in FIGURES)
 
 
 def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
@@ -74,7 +97,7 @@ def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
 def _after(pieces: Sequence[Piece], key: int) -> int:
     """The figure after an attribute, a preposition between them or none; -1 where none follows."""
     at = key + 1
-    while at < len(pieces) and pieces[at].kind in "tb=":
+    while at < len(pieces) and pieces[at].kind in "tb=v":
         at += 1
     return at if at < len(pieces) else -1
 

@@ -63,7 +63,9 @@ def _without_repeated_size(slots: Sequence[Slot], most: int) -> list[Slot]:
     if len(bare) <= most or not sizes:
         return list(slots)
     again = [slot for slot in bare if abs(float(_number(slot)) / sizes[0] - 1) <= SAME_SIZE]
-    return [slot for slot in slots if slot not in again]
+    said = f"{', '.join(f'{plain(_number(slot)):,}' for slot in again)} parameters are said, which is its size"
+    noted = [replace(slot, note="; ".join(filter(None, (slot.note, said)))) if again and slot.name == "model" else slot for slot in slots]
+    return [slot for slot in noted if slot not in again]
 
 
 def _question(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str], *, model_known: bool) -> str:

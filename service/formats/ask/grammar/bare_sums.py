@@ -30,7 +30,7 @@ def _span(pieces: Pieces) -> tuple[int, int]:
 def keyed_price(pieces: Pieces) -> Iterator[Slot]:
     """price=2.5: dollars for an accelerator-hour."""
     figure = figures(pieces)[0]
-    if pieces[0].value == "price" and figure.scale == 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
+    if str(pieces[0].value).startswith("price") and figure.scale == 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD:
         yield Slot("price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
 
 

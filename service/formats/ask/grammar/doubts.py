@@ -11,6 +11,7 @@ from rapidfuzz import fuzz, process
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import POWER_WORDS
 from service.formats.ask.grammar.intents import LEVERS
+from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -43,7 +44,7 @@ WEAK = frozenset(
             "energy usage",
         ),
         *("energy consumption", "electricity use", "electricity consumption"),
-        *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "evals", "debugging", "reruns"),
+        *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "eval", "evals", "debugging", "reruns"),
     )
 )
 """Attributes that are words of other senses too: without a figure the question is answered without them."""
@@ -80,6 +81,8 @@ QUESTIONS: Mapping[str, str] = {
 """What to ask about pieces that no rule reads, by their kind."""
 OTHER_UNITS: Mapping[str, str] = {
     "runs": "a question is of one run: ask of one, or plan all of them as a program (POST /v1/estimate/program)",
+    "users": "a number of users is no part of a request: what they are served is stated in tokens (`2T tokens served`)",
+    "people": "a number of people is no part of a request",
     "prompts": "data of RL are counted in answers: how many to each prompt, such as 20k prompts, 16 samples each?",
 }
 """What to ask about a number of things that no request counts; of all others how many tokens they are."""
@@ -260,23 +263,27 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> D
 
 def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
     question = f"has no place in a request of kind {kind}"
-    if slot.name == "batch_size":
-        return Doubt(
-            text,
-            (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch"),
-            "a batch is stated in tokens: how many?",
-        )
     if slot.name in ("paid_time", "bare_sum"):
         return Doubt(text, (), QUESTIONS["n"] if slot.name == "bare_sum" else question, blocking=text.lower() not in ANNUAL)
     if slot.name == "other_unit":
-        return Doubt(
-            text, (), OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")
-        )
+        what = OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")
+        return Doubt(text, (), what, blocking=slot.value not in BYSTANDERS)
+    candidates, question = _meanings(text, slot, question)
+    return Doubt(text, candidates, question)
+
+
+def _meanings(text: str, slot: Slot, question: str) -> tuple[tuple[str, ...], str]:
+    """What a slot without a place may be meant as, and what to ask about it."""
+    if slot.name == "batch_size":
+        texts = (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch")
+        return texts, "a batch is stated in tokens: how many?"
+    if slot.name in (OF_ALL, EACH):
+        return (), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"
     if slot.name == "span":
-        return Doubt(text, (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?")
+        return (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?"
     if slot.name == "share":
-        return Doubt(text, (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?")
-    return Doubt(text, (), question)
+        return (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?"
+    return (), question
 
 
 def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> Iterator[Doubt]:

@@ -10,7 +10,7 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 OF_RUNS: Mapping[str, str] = {
     "p50": "the figure before each range is its p50",
-    "p80": "ranges are from p10 to p90: none ends at p80",
+    "p80": "the summary has the p80 of the cost; ranges are from p10 to p90",
     "p90": "the upper end of each range is its p90",
     "worst": "the upper end of each range is its p90, which one run in ten goes over",
     "best": "the lower end of each range is its p10, which one run in ten stays under",
@@ -22,12 +22,10 @@ OF_PRICES: Mapping[str, str] = {
     "p80": "prices are answered with the lowest, the median and the highest",
     "p90": "prices are answered with the lowest, the median and the highest",
 }
-DEPRECIATION = "depreciation"
 NOTES: Mapping[Kind, Mapping[str, str]] = {
     "estimate": OF_RUNS,
     "chance": OF_RUNS,
     "price": OF_PRICES,
-    "buy_or_rent": {DEPRECIATION: "the time of depreciation is read as that of use, and the accelerators as depreciated in it"},
 }
 
 

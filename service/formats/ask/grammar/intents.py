@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from service.domain.ask import Kind
 from service.formats.ask.grammar.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
+from service.formats.ask.lexing.dates import Duration
 
 LEVERS = "levers"
 """What asks for changes of one run that are worth making: its estimate has them."""
@@ -15,23 +19,17 @@ DATA = ("tokens", "samples", "tokens_per_parameter", "other_unit", "steps")
 
 
 def choose_kind(slots: Slots) -> Kind | None:
-    """The kind of question; None where nothing says one."""
+    """The kind of question: of a program, of words alone, else the one that most of what is said speaks for; None where nothing does."""
     asked = {slot.value for slot in slots.all if slot.name == "intent"}
     if slots.has("program"):
         return "chance" if "chance" in asked else "status"
     if not slots.has(*SUBJECTS):
         return _without_subject(asked)
-    has_model, has_data = slots.has(*MODEL), slots.has(*DATA)
-    bought = "buy_or_rent" in asked or slots.has("capex", "capex_of_all", "capex_of_machine")
-    weighed = "optimal" not in asked and not (has_model or has_data) and _is_owning(slots)
-    commitment = "price" not in asked and _is_commitment(slots)
-    if weighed or ((bought or commitment) and not (has_model and has_data)):
-        return "buy_or_rent"
-    if _is_optimal(slots, asked):
-        return "optimal"
-    if not (has_model or has_data):
-        return "price" if slots.has("accelerator", "provider", "region", "max_price_per_hour") else "estimate"
-    return _of_run(slots, asked)
+    weights: dict[Kind, int] = dict.fromkeys((cue.kind for cue in CUES), 0)
+    for cue in CUES:
+        weights[cue.kind] += cue.weight if cue.is_said(slots) else 0
+    kind = max(weights, key=lambda each: weights[each])
+    return _of_run(slots, asked) if kind == "estimate" and _is_trained(slots) else kind
 
 
 SUBJECTS = (
@@ -55,16 +53,47 @@ SUBJECTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """What speaks for a kind of question, and how much."""
+
+    kind: Kind
+    weight: int
+    is_said: Callable[[Slots], bool]
+
+
+def _asks(kind: Kind) -> Callable[[Slots], bool]:
+    """Whether words ask for a kind and for nothing else: tco, how big a model, list price."""
+    return lambda slots: any(slot.name == "intent" and slot.value == kind and not slot.implied for slot in slots.all)
+
+
+def _hints(kind: Kind) -> Callable[[Slots], bool]:
+    """Whether words of other senses too may ask for a kind, and no others do: buy, what can, price."""
+    return lambda slots: not _asks(kind)(slots) and any(slot.name == "intent" and slot.value == kind for slot in slots.all)
+
+
+def _is_trained(slots: Slots) -> bool:
+    return slots.has(*MODEL) or slots.has(*DATA)
+
+
+def _is_whole_run(slots: Slots) -> bool:
+    return slots.has(*MODEL) and slots.has(*DATA)
+
+
 def _is_commitment(slots: Slots) -> bool:
     """Whether a fleet is to be reserved for a time, or not: 512 H100 for a year, reserved or on demand."""
     pricings = {slot.value for slot in slots.all if slot.name == "pricing"}
+    if any(slot.name == "intent" and slot.value == "price" for slot in slots.all):
+        return False
     reserved = any(str(pricing).startswith("reserved") for pricing in pricings)
-    timed = slots.has("span") or any(slot.name == "pricing" and slot.note == RESERVED_FOR for slot in slots.all)
+    timed = slots.has("span", "utilisation") or any(slot.name == "pricing" and slot.note == RESERVED_FOR for slot in slots.all)
     return reserved and len(pricings) > 1 and slots.has("accelerator") and slots.has("count") and timed
 
 
 def _is_owning(slots: Slots) -> bool:
     """Whether a sum for accelerators stands against renting them, for some time: $11M for 384 B200, against $3.75 an hour."""
+    if _is_trained(slots) or any(slot.name == "intent" and slot.value == "optimal" for slot in slots.all):
+        return False
     if slots.has("bare_sum") and slots.has("price_per_hour") and slots.has("accelerator"):  # 300 H100 at 27k against 2.30 an hour
         return True
     return (
@@ -77,14 +106,65 @@ def _without_subject(asked: set[object]) -> Kind | None:
     return next((kind for kind in order if kind in asked), None)
 
 
-def _is_optimal(slots: Slots, asked: set[object]) -> bool:
-    """Whether a budget is given, of dollars, hours or arithmetic, and not both size and data."""
+def _may_be_optimal(slots: Slots) -> bool:
+    """Whether the size can be what is asked for: it is not said with its data, and where it is, there are means besides."""
     sized = slots.has("model", "doubtful_model", "params")
-    whole_run = sized and slots.has("tokens", "samples", "tokens_per_parameter")
-    means = slots.has(*MONEY, "accelerator_hours", "flops", "limit", "span", "deadline")
-    if whole_run or not means:
-        return "optimal" in asked and not whole_run and not sized and not slots.has("samples")
-    return "optimal" in asked or (not slots.has(*MODEL, "tokens", "samples") and slots.has(*MONEY, "accelerator_hours", "flops"))
+    if sized and slots.has("tokens", "samples", "tokens_per_parameter"):
+        return False
+    return slots.has(*MONEY, "accelerator_hours", "flops", "limit", "span", "deadline") or not (sized or slots.has("samples"))
+
+
+def _has_means_alone(slots: Slots) -> bool:
+    """Whether a budget is given, of dollars, hours or arithmetic, and nothing that is trained."""
+    return not slots.has(*MODEL, "tokens", "samples") and slots.has(*MONEY, "accelerator_hours", "flops")
+
+
+def _owns_for_years(slots: Slots) -> bool:
+    """Whether words of owning stand with a number of accelerators and years that they are used: whatever they train is their use."""
+    years = any(slot.name == "span" and isinstance(slot.value, Duration) and slot.value.years >= 1 for slot in slots.all)
+    return _asks("buy_or_rent")(slots) and years and slots.has("count", "nodes")
+
+
+def _is_bought(slots: Slots) -> bool:
+    words = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in slots.all)
+    return words or slots.has("capex", "capex_of_all", "capex_of_machine")
+
+
+def _are_offers(slots: Slots) -> bool:
+    return not _is_trained(slots) and slots.has("accelerator", "provider", "region", "max_price_per_hour")
+
+
+def _are_hours_at_price(slots: Slots) -> bool:
+    """Whether accelerator-hours are priced and no size is asked for: what would 500k H100 hours cost, at $1.75."""
+    priced = slots.has("price_per_hour") or any(slot.name == "intent" and slot.value in ("estimate", "price") for slot in slots.all)
+    hours = slots.has("accelerator_hours") and slots.has("accelerator")
+    return hours and priced and not slots.has("count", "nodes", *MODEL, *DATA)
+
+
+def _is_energy(slots: Slots) -> bool:
+    """Whether electricity has a price, which no offer has: the bill of 90 days on 256 H100 at $0.12 per kWh."""
+    return slots.has("usd_per_kwh", "pue") and not _is_bought(slots)
+
+
+CUES: tuple[Cue, ...] = (
+    # of several with the same weight the first
+    Cue("buy_or_rent", 4, _is_bought),
+    Cue("buy_or_rent", 1, _asks("buy_or_rent")),
+    Cue("buy_or_rent", 3, _owns_for_years),
+    Cue("buy_or_rent", 6, _is_owning),
+    Cue("buy_or_rent", 4, _is_commitment),
+    Cue("optimal", 5, lambda slots: _asks("optimal")(slots) and _may_be_optimal(slots)),
+    Cue("optimal", 3, lambda slots: _hints("optimal")(slots) and _may_be_optimal(slots)),
+    Cue("optimal", 3, _has_means_alone),
+    Cue("price", 2, _are_offers),
+    Cue("price", 5, _are_hours_at_price),
+    Cue("price", 5, lambda slots: _asks("price")(slots) and _are_offers(slots)),
+    Cue("estimate", 4, _is_whole_run),
+    Cue("estimate", 3, _is_trained),
+    Cue("estimate", 3, _is_energy),
+    Cue("estimate", 1, lambda slots: not _is_trained(slots)),
+)
+"""What speaks for each kind of question besides a program's, with its weight; an estimate stands for all questions of one run."""
 
 
 def _of_run(slots: Slots, asked: set[object]) -> Kind:

@@ -24,7 +24,7 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     while begin < end and pieces[begin].kind in (FILLER, "I", "o", "b", ",", "i"):
         begin += 1
     stop = next((here for here in range(begin, end) if pieces[here].kind == "D"), end)
-    while stop > begin and pieces[stop - 1].kind in (FILLER, "I", *"abiwut,"):
+    while stop > begin and pieces[stop - 1].kind in (FILLER, "I", "c", *"abiwut,"):
         stop -= 1
     if begin >= stop:
         return list(pieces), []

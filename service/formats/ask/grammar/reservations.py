@@ -39,3 +39,13 @@ def terms(pieces: Pieces) -> Iterator[Slot]:
     of_last = [last] if last in TERMS.values() else []
     if last.startswith("reserved") and all(term in TERMS for term in years) and len(years) + len(of_last) > 1:
         yield from (Slot("pricing", value, pieces[0].first, pieces[-1].last) for value in (*(TERMS[term] for term in years), *of_last))
+
+
+def contracts(pieces: Pieces) -> Iterator[Slot]:
+    """A 24-month contract, a term of 3 years: reserved for that time."""
+    length = next(piece.value for piece in pieces if isinstance(piece.value, Duration))
+    if length.years in TERMS:
+        yield Slot("pricing", TERMS[length.years], pieces[0].first, pieces[-1].last, note=RESERVED_FOR)
+    else:
+        yield Slot("pricing", "reserved", pieces[0].first, pieces[-1].last, note=RESERVED_FOR)
+        yield Slot("span", length, pieces[0].first, pieces[-1].last)

@@ -13,13 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, bare_sums, quantities, reinforcement, reservations, times
+from service.formats.ask.grammar import attributes, bare_sums, quantities, rates, reinforcement, reservations, times
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece
 
 Maker = Callable[[Sequence[Piece]], "Iterable[Slot] | None"]
 READ = " "
+WEAKLY = " weakly"
+"""How the value of words ends that may ask for a kind of question, and say other things too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,12 @@ def _single(name: str) -> Maker:
     return make
 
 
+def _intent(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """What is asked for; words of other senses too are weak."""
+    asked = str(pieces[-1].value)
+    yield Slot("intent", asked.removesuffix(WEAKLY), pieces[0].first, pieces[-1].last, implied=asked.endswith(WEAKLY))
+
+
 def _named(name: str) -> Maker:
     """A slot of the name in the last piece."""
 
@@ -55,7 +63,10 @@ def _named(name: str) -> Maker:
 
 
 RULES: tuple[Rule, ...] = (
+    # numbers of what no request counts, before attributes take them
+    _rule("nW", rates.bystanders),
     # hours, prices
+    _rule("l?t?[mn]E?[@U]E?l?", rates.money_per_time),
     _rule("nA?h", quantities.accelerator_hours),
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
     _rule("(?<![t=K])nE(?!H)", quantities.of_each),
@@ -64,7 +75,7 @@ RULES: tuple[Rule, ...] = (
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
     _rule("KUE", attributes.of_each_accelerator),
-    _rule("z?[npmUK](?:[tb,=]?[npmUK])*", attributes.attributes),
+    _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
     _rule("T=n", quantities.keyed("tokens")),
     _rule("Q=n", quantities.keyed("params")),
@@ -76,6 +87,7 @@ RULES: tuple[Rule, ...] = (
     _rule("S(?:,U)+", reservations.reservations),
     _rule("U(?:,U)*,U?S", reservations.terms),
     _rule("US|So?U", reservations.reserved_for),
+    _rule("[ov]?U§|§[ov]?U", reservations.contracts),
     # counts of things
     _rule("nx?TQ|n%", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
@@ -154,14 +166,14 @@ RULES: tuple[Rule, ...] = (
     _rule("#", attributes.settings),
     _rule("S", _single("pricing")),
     _rule("O", _single("objective")),
-    _rule("I", _single("intent")),
+    _rule("I", _intent),
     _rule("r", _single("rent")),
     _rule("(?<![mnpUDT])@(?![mnp])", times.paid_time),
     _rule("j", times.to_date),
     _rule("n", quantities.bare),
 )
 # Words that join others: alone they say nothing.
-JOINING = frozenset("biowatqulv,xHEgNhTQ=")
+JOINING = frozenset("biowatqulv,xHEgNhTQ=§")
 
 
 def apply_rules(pieces: Sequence[Piece]) -> tuple[list[Slot], list[Piece]]:

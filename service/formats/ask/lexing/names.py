@@ -119,7 +119,7 @@ def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator
         if names is None or "/" in (window[0].text, window[-1].text):
             continue
         last, plural = _past_plural(tokens, end)
-        if last < 0 or not _is_meant(tokens, at, end, names[0]):
+        if last < 0 or not _is_meant(tokens, at, end, names[0]) or (names[0].kind == "A" and _has_article(tokens, at, end)):
             continue
         written = _written(tokens, at, end)
         as_written = [name for name in names if name.value.casefold() == written.casefold()]
@@ -176,6 +176,17 @@ def _is_meant(tokens: Sequence[Token], at: int, end: int, name: Name) -> bool:
     if name.kind == "R" and word.text.isalpha():
         return len(word.text) > LONGEST_CODE
     return not (name.kind == "M" and word.text in load_lexicon().words)
+
+
+def _has_article(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """Whether an a before a number is no part of a name: a 10% discount, a 10-person team, a 100 GPUs; but 8 A 100."""
+    if tokens[at].text != "a" or end - at == 1 or tokens[at + 1].glued:
+        return False
+    after = tokens[end] if end < len(tokens) else None
+    goes_on = after is not None and (after.text == "%" or (after.glued and after.text.isalpha() and after.text != "s"))
+    counted = at > 0 and tokens[at - 1].text[0].isdigit()
+    lower = tokens[at].written == "a" or at == 0 or not any(token.written.islower() for token in tokens)
+    return goes_on or (lower and not counted)
 
 
 def _goes_on_in_digits(tokens: Sequence[Token], found: Piece) -> bool:

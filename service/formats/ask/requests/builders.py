@@ -8,6 +8,8 @@ from fractions import Fraction
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import LEVERS, MONEY
+from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
+from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.lexing.dates import Duration
@@ -46,6 +48,8 @@ ENDPOINTS: Mapping[Kind, str] = {
     "help": "POST /v1/ask",
 }
 
+MOST_HOURS_PRICED = 10**6
+"""More accelerator-hours than GET /v1/offers prices at once."""
 SEVERAL = ","
 """What parts several values of a filter of offers."""
 BUDGETS = (*MONEY, "flops", "accelerator_hours", "limit", "span", "deadline")
@@ -191,10 +195,28 @@ def price_request(draft: Draft) -> Request:
 def _price_held(draft: Draft, counts: Sequence[int]) -> float | None:
     """A stated price of an hour; one that may be that of all of them is asked back: 8 H100 for $20 an hour."""
     usd: float | None = draft.one("price_per_hour", "usd_per_accelerator_hour")
+    usd = _price_of_time(draft, counts) if usd is None else usd
     count = counts[0] if len(counts) == 1 else 1
     if usd is not None and count > 1 and usd > MOST_BESIDE_NODES_USD:
         texts = (f"${usd / count:,.4g} an hour", f"${usd:,} an hour")
         draft.doubts.append(Doubt(f"${usd:,}", texts, f"is it the price of one accelerator, or of {count:,}?"))
+    return usd
+
+
+def _price_of_time(draft: Draft, counts: Sequence[int]) -> float | None:
+    """The price of an accelerator-hour that a sum of a time is: $80k a month for 40 H100; None where it is none, or a limit."""
+    said = [slot for slot in draft.slots.all if slot.name in (OF_ALL, EACH)]
+    each = len(said) == 1 and said[0].name == EACH
+    if len(said) != 1 or said[0].implied or not (each or len(counts) == 1):
+        return None
+    rate, number = said[0].value, 1 if each else counts[0]
+    assert isinstance(rate, Rate)
+    usd = round(rate.usd / (rate.every.days * HOURS_PER_DAY * number), 4)
+    if not LEAST_PER_HOUR_USD <= usd < MOST_PER_HOUR_USD:
+        return None
+    draft.slots.taken.add(said[0].name)
+    of_what = "each" if each else f"for {number:,}"
+    draft.note("usd_per_accelerator_hour", usd, f"${rate.usd:,} in {float(rate.every.value):g} {rate.every.unit} {of_what}")
     return usd
 
 
@@ -211,6 +233,9 @@ def _counts_held(draft: Draft) -> list[int]:
 def _hours_held(draft: Draft, *, counted: bool) -> float | None:
     """How long accelerators are held: a time, per month, or from one day to another; of one reserved accelerator it is the term alone."""
     held: Duration | None = draft.one("paid_time", "hours") or draft.one("span", "hours")
+    stated_hours = draft.slots.peek("accelerator_hours")
+    if held is None and not counted and isinstance(stated_hours, int | float) and stated_hours <= MOST_HOURS_PRICED:
+        return _plain_hours(draft.one("accelerator_hours", "hours"))
     if held is not None and (counted or not _is_term(draft)):
         return _hours_paid(draft, held)
     terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)

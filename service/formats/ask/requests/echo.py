@@ -248,6 +248,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
         yield f"{own['kw_per_accelerator']:.10g} kW" if "kw_per_accelerator" in own else ""
         yield f"PUE {own['pue']:.10g}" if "pue" in own else ""
         yield f"electricity {_usd(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
+        yield from _upkeep(own)
     yield f"from {demand['start']}" if "start" in demand else ""
     yield f"for {demand['years']:.10g} years" if "years" in demand else ""
     yield f"utilisation {_percent(demand['utilisation'])}" if "utilisation" in demand else ""
@@ -257,10 +258,19 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
     said = (f"{PRICING_WORDS[quote['pricing']] if terms else ''} at {_usd(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes)
     yield ", ".join(text.strip() for text in said)
+    yield from (f"{_percent(quote['upfront_share'])} upfront" for quote in quotes if "upfront_share" in quote)
     yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
     yield f"cost of capital {_percent(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
+
+
+def _upkeep(own: Body) -> Iterator[str]:
+    """What owning costs by the year and in tax, and when it begins."""
+    yield f"{_percent(own['opex_share_per_year'])} support per year" if "opex_share_per_year" in own else ""
+    yield f"tax {_percent(own['tax_rate'])}" if "tax_rate" in own else ""
+    yield f"depreciation over {own['depreciation_years']:.10g} years" if "depreciation_years" in own else ""
+    yield f"lead time {own['lead_time_months']:.10g} months" if "lead_time_months" in own else ""
 
 
 def _offers(request: Body) -> Iterator[str]:

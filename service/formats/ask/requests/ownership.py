@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
@@ -22,6 +23,7 @@ OF_MACHINE = "capex_of_machine"
 MONTHS_PER_YEAR = 12
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
+DEPRECIATED_IN = "the time of depreciation is read as that of use, and the accelerators as depreciated in it"
 UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
 LEAST_UTILISATION = 0.5
 """A bare percentage below it may as well be growth, the cost of capital or a residual value."""
@@ -35,6 +37,8 @@ def buy_or_rent_request(draft: Draft) -> Request:
     draft.rename("bare_sum", "money_at", "read as dollars")
     draft.rename("span_after", "span", "")
     draft.rename("bare_rate", "price_per_hour", "read as dollars for an accelerator-hour")
+    if not draft.slots.has("span", "limit"):
+        draft.rename(DEPRECIATION, "span", DEPRECIATED_IN)
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
     years = years or _reserved_years(draft)
     start = draft.one("start", "demand.start")
@@ -55,6 +59,10 @@ def buy_or_rent_request(draft: Draft) -> Request:
         kw_per_accelerator=draft.one("kw_per_accelerator", "own.0.kw_per_accelerator"),
         pue=draft.one("pue", "own.0.pue"),
         usd_per_kwh=draft.one("usd_per_kwh", "own.0.usd_per_kwh"),
+        opex_share_per_year=draft.one("opex_share_per_year", "own.0.opex_share_per_year"),
+        tax_rate=draft.one("tax_rate", "own.0.tax_rate"),
+        depreciation_years=_years_of(draft, DEPRECIATION),
+        lead_time_months=_months_of(draft, LEAD_TIME),
     )
     quotes = _quotes(draft, years)
     rent = stated(
@@ -67,13 +75,30 @@ def buy_or_rent_request(draft: Draft) -> Request:
     return stated(demand=demand, own=[{"name": "own", **own}] if own else [], rent=rent, cost_of_capital=capital)
 
 
-def _reserved_years(draft: Draft) -> Duration | None:
-    """The one term that is to be reserved, where no other time is said."""
-    terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
-    if len(terms) != 1:
+def _years_of(draft: Draft, name: str) -> float | int | None:
+    """A time that an owner states [years]."""
+    time = draft.one(name, f"own.0.{name}")
+    return None if time is None else _plain(time.years)
+
+
+def _months_of(draft: Draft, name: str) -> float | int | None:
+    """A time that an owner states [months]."""
+    time = draft.one(name, f"own.0.{name}")
+    if time is None:
         return None
-    years = Duration(Fraction(YEARS_OF_TERM[str(*terms)]), "years")
-    draft.note("demand.years", years, "as long as is reserved")
+    months = _plain(time.years * MONTHS_PER_YEAR)
+    if time.unit != "months":
+        draft.note(f"own.0.{name}", months, f"{float(time.value):g} {time.unit}")
+    return months
+
+
+def _reserved_years(draft: Draft) -> Duration | None:
+    """The term that is to be reserved, where no other time is said; of several, the longest."""
+    terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
+    if not terms or (len(terms) > 1 and _is_owned(draft)):
+        return None
+    years = Duration(Fraction(max(YEARS_OF_TERM[str(term)] for term in terms)), "years")
+    draft.note("demand.years", years, "as long as is reserved" if len(terms) == 1 else "as long as the longest term that is weighed")
     return years
 
 
@@ -173,4 +198,16 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
         elif not pricings:
             draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
         quotes.append({"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": slot.value, **stated(term_months=months)})
+    if len(quotes) == 1 and draft.slots.has("upfront_share"):
+        return [_paid_upfront(draft, quotes[0], years)]
     return quotes
+
+
+def _paid_upfront(draft: Draft, quote: Request, years: Duration | None) -> Request:
+    """The quote with the part of its term's price that is paid at once; what has one is reserved, for the time that is said."""
+    share = draft.one("upfront_share", "rent.quotes.0.upfront_share")
+    if share and quote["pricing"] == "on_demand" and years is not None:
+        months = round(years.years * MONTHS_PER_YEAR)
+        draft.note("rent.quotes.0.term_months", months, "what is paid in part at its start is reserved, for the time that is said")
+        quote = quote | {"pricing": "reserved", "term_months": months}
+    return quote | stated(upfront_share=share)

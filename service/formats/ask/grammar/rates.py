@@ -1,0 +1,46 @@
+"""Money in each of a time ($80k a month), and numbers of what no request counts (10M users)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from service.formats.ask.grammar.quantities import figures
+from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.tokens import Piece
+
+Pieces = Sequence[Piece]
+OF_ALL, EACH = "money_per_time", "money_per_time_each"
+BYSTANDERS = ("users", "people")
+"""What is counted in a sentence, and in no request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A sum of money in each of a time [USD]."""
+
+    usd: int | float
+    every: Duration
+
+
+def _span(pieces: Pieces) -> tuple[int, int]:
+    return pieces[0].first, pieces[-1].last
+
+
+def bystanders(pieces: Pieces) -> Iterator[Slot]:
+    """10M users, a 10-person team: numbers that no request has."""
+    if pieces[-1].value in BYSTANDERS:
+        yield Slot("other_unit", pieces[-1].value, *_span(pieces))
+
+
+def money_per_time(pieces: Pieces) -> Iterator[Slot]:
+    """$80k a month, 100 dollars per day: a sum of a time, of one accelerator where it says each; `implied`: at most."""
+    figure = figures(pieces)[0]
+    every = next(piece for piece in pieces if piece.kind in "@U")
+    duration = every.value if isinstance(every.value, Duration) else Duration(Fraction(1), str(every.value), article=True)
+    if duration.article and (figure.unit or figure.scale == 10**3):
+        kinds = {piece.kind for piece in pieces}
+        name, note = EACH if "E" in kinds else OF_ALL, "" if figure.unit else "read as dollars"
+        yield Slot(name, Rate(plain(figure.value), duration), *_span(pieces), note=note, implied="l" in kinds)
