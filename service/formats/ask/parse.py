@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
+from service.formats.ask.grammar import batches, storage
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.attributes import without_loose
@@ -23,6 +24,7 @@ from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.regions import with_numbered
 from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
+from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration, add_months
@@ -59,7 +61,9 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
-    slots = _family_of_size(sentence, _counts_of_each(join_prompts(split_teacher(sentence, settle_sums(slots)))))
+    slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
+    left = without_named(sentence, left, slots)
+    slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(join_prompts(slots))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), pieces)

@@ -12,11 +12,12 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import PROVIDER_SYNONYMS
 from service.domain.teams import Principal
+from service.domain.training.model import GenericNetwork
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs, compact, make_vocabulary
 from service.presets.comparison.defaults import jurisdiction_groups
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import country_names
-from service.presets.training.models import load_models
+from service.presets.training.models import ModelPreset, load_models
 
 NODE_NAMES = ("dgx", "hgx")
 """Names of whole machines: a number before them counts machines."""
@@ -25,6 +26,7 @@ AZURE_PREFIX = "Standard_"
 """What Azure begins the names of its instance types with, and people leave out."""
 SHORTEST_INSTANCE = 6
 EUROPE = "EU"
+IMAGE = "image"
 EXPERTS = re.compile(r"\d+x\d+(?:\.\d+)?b$")
 """The shape of a mixture of experts at the end of its name: 8x22b."""
 MOST_PREPARED = 8
@@ -84,10 +86,20 @@ def _models() -> Iterator[Name]:
             params=preset.params,
             active_params=active,
             tokens=preset.training_tokens or 0,
+            seq_len=preset.seq_len or 0,
+            sample_unit=_sample_unit(preset),
         )
         yield named
         if shape and of_shape[shape] == 1:
             yield replace(named, labels=(shape,), why=f"the shape of {preset.name} alone")
+
+
+def _sample_unit(preset: ModelPreset) -> str:
+    """What the data of a model are counted in where it is not tokens."""
+    if preset.architecture == "vit":
+        return IMAGE
+    counted = preset.model.sample_unit if isinstance(preset.model, GenericNetwork) else ""
+    return "" if counted == "token" else counted
 
 
 def _shape(model: str) -> str:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.fields import Field, load_fields
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece
@@ -29,8 +30,15 @@ TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, "restart_minutes"
 NOUNS_OF_OWNING = frozenset({*OF_OWNING, LEAD_TIME, DEPRECIATION})
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
-COUNTS = frozenset({"lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+COUNTS = frozenset({"response_tokens", "lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
 LENGTHS = frozenset({"batch", "batch_tokens", "seq_len"})
+BATCH_SIZE, BATCH_SEQUENCES = "batch_size", "batch_sequences"
+"""A batch without a unit, and one in sequences or samples."""
+HYPERPARAMETER = "hyperparameter"
+EP = "ep"
+"""Expert-parallel ranks before their number, epochs after it."""
+USD_KEYS = frozenset({"budget_usd", "price_per_hour"})
+"""Attributes that are dollars, by a name that says so."""
 FIGURES = "npmU"
 POWER_WORDS = "usd_per_energy"
 """Words of electricity that have other senses: a sum beside them is the price of a kilowatt-hour, a number is not."""
@@ -66,8 +74,11 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
     free = {at for at, piece in enumerate(pieces) if piece.kind in FIGURES}
     keys = [at for at, piece in enumerate(pieces) if piece.kind == "K"]
     for key in keys:
-        choices = [at for at in (_after(pieces, key), key - 1) if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
-        if len(choices) == 2 and not any(other > choices[0] for other in keys[:0]):
+        places = (key - 1,) if _stands_after(pieces, key) else (_after(pieces, key), key - 1)[: 1 + (pieces[key].value != HYPERPARAMETER)]
+        choices = [at for at in places if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
+        if len(choices) == 2 and pieces[key].value == EP:  # 3ep 8 H100
+            choices = choices[::-1]
+        elif len(choices) == 2:
             swapped = _belongs_to_next(pieces, choices[0], keys) or _counts_what_follows(pieces[key], *(pieces[at] for at in choices))
             choices = choices[::-1] if swapped else choices
         if choices:
@@ -77,6 +88,8 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
             if slot is not None:
                 first, last = min(key, at), max(key, at)
                 name, value, note = slot
+                if name == EP:
+                    name, note = ("expert", "") if at > key else ("epochs", "ep after a number read as epochs")
                 first -= name == "probability" and first > 0 and pieces[first - 1].kind == "z"  # at least 90% sure
                 yield Slot(name, value, pieces[first].first, pieces[last].last, note)
 
@@ -100,6 +113,12 @@ def _after(pieces: Sequence[Piece], key: int) -> int:
     while at < len(pieces) and pieces[at].kind in "tb=v":
         at += 1
     return at if at < len(pieces) else -1
+
+
+def _stands_after(pieces: Sequence[Piece], key: int) -> bool:
+    """Whether an attribute is a unit, which stands after its figure: 8 g/kWh; per_tb=80 is none."""
+    field = load_fields().get(str(pieces[key].value))
+    return field is not None and field.before and not (key + 1 < len(pieces) and pieces[key + 1].kind == "=")
 
 
 def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> bool:
@@ -127,7 +146,12 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
         return (key, figure, "") if key in TIMES and not figure.of_calendar and not (figure.article and key in OWN_TIMES) else None
     assert isinstance(figure, Figure)
     too_many = key == "batch_tokens" and figure.value >= MOST_BATCH_TOKENS
-    return None if key in TIMES or too_many else _read_number(key, figure)
+    if key in TIMES or too_many:
+        return None
+    field = load_fields().get(key)
+    if key == HYPERPARAMETER or key in USD_KEYS:
+        return (key, plain(figure.value), "") if figure.unit in ("", "usd" if key in USD_KEYS else "percent") else None
+    return _read_number(key, figure) if field is None else _read_field(field, figure)
 
 
 def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:
@@ -151,10 +175,23 @@ def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:
     whole = figure.value.denominator == 1
     if key == "batch":
         enough = figure.value >= LEAST_BATCH_TOKENS and whole
-        key, fits, note = ("batch_tokens", True, "read as tokens") if enough else ("batch_size", True, "")
+        key, fits, note = ("batch_tokens", True, "read as tokens") if enough else (BATCH_SIZE, True, "")
     else:
         fits, note = (whole if key in COUNTS else figure.scale == 1 and (whole or key in DECIMALS)), ""
     return (key, plain(figure.value), note) if fits and figure.unit != "percent" else None
+
+
+def _read_field(field: Field, figure: Figure) -> tuple[str, object, str] | None:
+    """Of a field that is stated by its name."""
+    if field.unit == "share":
+        return _share(field.path, figure)
+    if figure.unit not in ("", "usd" if field.unit == "usd" else ""):
+        return None
+    if field.unit in ("usd", "number"):
+        return field.path, plain(figure.value), ""
+    binary = field.unit == "width" and figure.scale == 1000
+    value, note = (figure.value / 1000 * K, f"its k read as {K:,}") if binary else (figure.value, "")
+    return (field.path, plain(value), note) if value.denominator == 1 else None
 
 
 def _share(key: str, figure: Figure) -> tuple[str, object, str] | None:

@@ -19,6 +19,8 @@ LEAST_QUANTITY = 10**6
 """Fewer are no size of a model and no number of tokens."""
 FALLING = 10
 """A figure so many times the next one is no number of the same list."""
+LEAST_BUDGET_USD = 1000
+"""Fewer may be something else: hours, accelerators."""
 MOST_BARE_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
 
@@ -70,6 +72,13 @@ def bare_budget(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
     elif figure.scale == 1 and figure.value.denominator > 1 and figure.value < MOST_PER_HOUR_USD:
         yield Slot("max_price_per_hour", plain(figure.value), *_span(pieces), note="read as dollars for an accelerator-hour")
+
+
+def keyed_budget(pieces: Pieces) -> Iterator[Slot]:
+    """Budget=250000: dollars without a sign."""
+    figure = figures(pieces)[0]
+    if pieces[0].value == "budget" and figure.value >= LEAST_BUDGET_USD and figure.scale <= 10**6:
+        yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
 
 
 def sum_in_question(pieces: Pieces) -> Iterator[Slot]:

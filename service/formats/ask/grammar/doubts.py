@@ -9,10 +9,11 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.attributes import POWER_WORDS
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, HYPERPARAMETER, POWER_WORDS
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -33,6 +34,8 @@ WEAK = frozenset(
             "batch",
             "context",
             "seq",
+            "sequence",
+            "ep",
             "growing",
             "power",
             "energy",
@@ -43,7 +46,7 @@ WEAK = frozenset(
             "energy use",
             "energy usage",
         ),
-        *("energy consumption", "electricity use", "electricity consumption"),
+        *("storage", "egress", "energy consumption", "electricity use", "electricity consumption"),
         *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "eval", "evals", "debugging", "reruns"),
     )
 )
@@ -92,6 +95,7 @@ OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeti
 """What a day or quarter before it is that of, and not of the run."""
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
+NO_COST = "no cost depends on this"
 TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
 ANNUAL = frozenset({"annual", "annually", "yearly"})
 """What a plan or budget is too, where nothing is paid for a year."""
@@ -188,7 +192,7 @@ def _piece_doubt(text: str, piece: Piece) -> Doubt | None:
         what = f"which {value.what}: one of these?" if value.candidates else f"which {value.what}?"
         return Doubt(text, value.candidates, what)
     if piece.kind == "K":
-        return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=text.lower() not in WEAK)
+        return _attribute_doubt(text, str(piece.value))
     if piece.kind == "m":
         return Doubt(text, (f"{text} an hour", f"{text} each", f"under {text}", f"{text} per kWh"), "what are these dollars of?")
     if piece.kind == "c":
@@ -197,6 +201,14 @@ def _piece_doubt(text: str, piece: Piece) -> Doubt | None:
         return Doubt(text, (f"{text} utilisation", f"{text} MFU"), "a percentage of what?")
     question = QUESTIONS.get(piece.kind)
     return Doubt(text, (), "not understood", blocking=False) if question is None else Doubt(text, (), question)
+
+
+def _attribute_doubt(text: str, name: str) -> Doubt | None:
+    """What to ask about an attribute without a figure."""
+    if name == HYPERPARAMETER:
+        return Doubt(text, (), NO_COST, blocking=False)
+    weak = text.lower() in WEAK or name in load_fields()
+    return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=not weak)
 
 
 def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
@@ -241,7 +253,7 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
         else:
             dated = said.has("start", "deadline")
-            yield _unused_time(sentence, text, slot, dated=dated) or _unused(text, slot, kind)
+            yield _unused_time(sentence, text, slot, dated=dated) or _unused_setting(text, slot) or _unused(text, slot, kind)
     for slot in said.all:
         weighed = (slot.value, kind) in ANSWERED
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
@@ -258,6 +270,16 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> D
         return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")
     if slot.name == "date":
         return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
+    return None
+
+
+def _unused_setting(text: str, slot: Slot) -> Doubt | None:
+    """What to ask about a setting of the training; None of other slots."""
+    if slot.name == HYPERPARAMETER:
+        return Doubt(text, (), NO_COST, blocking=False)
+    if slot.name in (BATCH_SIZE, BATCH_SEQUENCES):
+        readings = (f"batch of {slot.value} sequences of 4096 tokens", f"{slot.value} tokens per batch")
+        return Doubt(text, readings[: 1 + (slot.name == BATCH_SIZE)], "a batch is stated in tokens: sequences of how many?")
     return None
 
 

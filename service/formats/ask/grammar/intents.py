@@ -12,6 +12,8 @@ from service.formats.ask.lexing.dates import Duration
 
 LEVERS = "levers"
 """What asks for changes of one run that are worth making: its estimate has them."""
+GRID = "energy.grid_gco2_per_kwh"
+"""Beside the carbon of a stated grid there is no place to look for."""
 MONEY = ("budget_usd", "money", "money_at")
 MODEL = ("model", "doubtful_model", "quantity", "params")
 """What names a model, or may."""
@@ -182,6 +184,8 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
         and slots.has("count", "nodes")
         and not slots.has("jurisdiction", "ways")
     ):
+        return "estimate"
+    if slots.has(GRID) and slots.has("objective") and not several and slots.has("accelerator") and slots.has("count", "nodes"):
         return "estimate"
     sure_by = slots.has("probability") and slots.has("deadline")
     if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):

@@ -17,8 +17,12 @@ MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
 APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
+TERABYTES = "terabytes"
+MOST_OF_NODE = 1000
+"""No node has more accelerators."""
 LEAST_LISTED, ALIKE = 3, 8
 """Figures of a list that commas part too, and the most that one is times another."""
+ANSWERS = "answers"
 TO_EACH = "answers to each"
 LEAST_PER_HOUR_USD = Fraction(1, 5)
 """Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
@@ -41,7 +45,8 @@ def figures(pieces: Pieces) -> list[Figure]:
     return [piece.value for piece in pieces if isinstance(piece.value, Figure)]
 
 
-def _span(pieces: Pieces) -> tuple[int, int]:
+def span_of(pieces: Pieces) -> tuple[int, int]:
+    """The tokens of pieces: the first, and the one after the last."""
     return pieces[0].first, pieces[-1].last
 
 
@@ -49,8 +54,8 @@ def accelerator_hours(pieces: Pieces) -> Iterator[Slot]:
     """100k GPU-hours, 100k H100 hours."""
     hours = figures(pieces)[0]
     if hours.value > 24 * 365 or len(pieces) == 3 or pieces[-1].last - pieces[-1].first > 1:
-        yield Slot("accelerator_hours", plain(hours.value), *_span(pieces))
-        yield from _accelerator_slots(pieces)
+        yield Slot("accelerator_hours", plain(hours.value), *span_of(pieces))
+        yield from accelerator_slots(pieces)
 
 
 def price_per_hour(pieces: Pieces) -> Iterator[Slot]:
@@ -60,8 +65,8 @@ def price_per_hour(pieces: Pieces) -> Iterator[Slot]:
         return
     limited = pieces[0].kind == "l"
     name = "max_price_per_hour" if limited else "price_per_hour"
-    yield Slot(name, plain(price.value), *_span(pieces), note="" if price.unit else "read as dollars")
-    yield from _accelerator_slots(pieces)
+    yield Slot(name, plain(price.value), *span_of(pieces), note="" if price.unit else "read as dollars")
+    yield from accelerator_slots(pieces)
 
 
 def capex(pieces: Pieces) -> Iterator[Slot]:
@@ -73,15 +78,15 @@ def capex(pieces: Pieces) -> Iterator[Slot]:
         return
     if money.value >= LEAST_CAPEX_USD:
         exact = pieces[-1].value == "each accelerator"
-        yield Slot("capex", plain(money.value), *_span(pieces), note="" if money.unit else "read as dollars", implied=exact)
+        yield Slot("capex", plain(money.value), *span_of(pieces), note="" if money.unit else "read as dollars", implied=exact)
     elif money.unit and pieces[0].kind != "K" and money.value >= LEAST_PER_HOUR_USD:
-        yield Slot("price_per_hour", plain(money.value), *_span(pieces), note="read as the price of an accelerator-hour")
+        yield Slot("price_per_hour", plain(money.value), *span_of(pieces), note="read as the price of an accelerator-hour")
 
 
 def capex_of_all(pieces: Pieces) -> Iterator[Slot]:
     """$4M for all of them: what the accelerators of a purchase cost together."""
     if pieces[-1].value == "all" and figures(pieces)[0].value >= LEAST_CAPEX_USD:
-        yield Slot("capex_of_all", plain(figures(pieces)[0].value), *_span(pieces))
+        yield Slot("capex_of_all", plain(figures(pieces)[0].value), *span_of(pieces))
 
 
 def capex_of_machine(pieces: Pieces) -> Iterator[Slot]:
@@ -89,7 +94,7 @@ def capex_of_machine(pieces: Pieces) -> Iterator[Slot]:
     figure = figures(pieces)[0]
     if pieces[-1].value == "per machine" and figure.value >= LEAST_CAPEX_USD and figure.scale <= 10**6:
         note = "" if figure.unit else "read as dollars"
-        yield Slot("capex_of_machine", plain(figure.value), *_span(pieces), note=note)
+        yield Slot("capex_of_machine", plain(figure.value), *span_of(pieces), note=note)
 
 
 def tokens(pieces: Pieces) -> Iterator[Slot]:
@@ -101,7 +106,7 @@ def tokens_per_parameter(pieces: Pieces) -> Iterator[Slot]:
     """20 tokens per parameter; 1T tokens, parameters … are no ratio."""
     figure = figures(pieces)[0]
     if figure.scale == 1 and figure.value <= MOST_TOKENS_PER_PARAMETER:
-        yield Slot("tokens_per_parameter", plain(figure.value), *_span(pieces))
+        yield Slot("tokens_per_parameter", plain(figure.value), *span_of(pieces))
 
 
 def params(pieces: Pieces) -> Iterator[Slot]:
@@ -118,7 +123,7 @@ def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
     for figure in figures(pieces[begin:]):
         if figure.value < LEAST_TOKENS:
             return
-        yield Slot(name, plain(figure.value), *_span(pieces[begin:]))
+        yield Slot(name, plain(figure.value), *span_of(pieces[begin:]))
 
 
 def _is_one_list(pieces: Pieces) -> bool:
@@ -132,17 +137,17 @@ def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
     """Chinchilla tokens: so many for each parameter; chinchilla optimal: of the size, or it is asked for."""
     words = str(pieces[0].value).split()
     name = "optimal_ratio" if words[0] == "optimal" else "tokens_per_parameter"
-    yield Slot(name, int(words[-1]), *_span(pieces), note="the rule of thumb of Hoffmann et al. 2022")
+    yield Slot(name, int(words[-1]), *span_of(pieces), note="the rule of thumb of Hoffmann et al. 2022")
 
 
 def samples_of(pieces: Pieces) -> Iterator[Slot]:
     """60k pairs of 1,000 tokens: all their tokens."""
     samples, length = figures(pieces)
-    if pieces[1].value not in ("samples", "documents", "help"):  # examples: alone they are a question for help
+    if pieces[1].value not in ("samples", ANSWERS, "documents", "help"):  # examples: alone they are a question for help
         return
     if length.value.denominator == 1 and length.value <= MOST_SAMPLE_TOKENS and length.scale <= 1000:
         note = f"{plain(samples.value):,} of {plain(length.value):,} tokens each"
-        yield Slot("tokens", plain(samples.value * length.value), *_span(pieces), note=note)
+        yield Slot("tokens", plain(samples.value * length.value), *span_of(pieces), note=note)
 
 
 def answers(pieces: Pieces) -> Iterator[Slot]:
@@ -152,13 +157,13 @@ def answers(pieces: Pieces) -> Iterator[Slot]:
         prompts, each = each, prompts
     if any(piece.value == "prompts" for piece in pieces):
         note = f"{plain(prompts.value):,} prompts, {plain(each.value):,} {TO_EACH}"
-        yield Slot("samples", plain(prompts.value * each.value), *_span(pieces), note=note)
+        yield Slot("samples", plain(prompts.value * each.value), *span_of(pieces), note=note)
 
 
 def examples(pieces: Pieces) -> Iterator[Slot]:
     """200k examples: samples, where alone they are a question for help."""
     if pieces[-1].value == "help":
-        yield Slot("samples", plain(figures(pieces)[0].value), *_span(pieces), note="examples read as samples")
+        yield Slot("samples", plain(figures(pieces)[0].value), *span_of(pieces), note="examples read as samples")
 
 
 def mixture(pieces: Pieces) -> Iterator[Slot]:
@@ -166,25 +171,15 @@ def mixture(pieces: Pieces) -> Iterator[Slot]:
     sizes = pieces[0].value
     assert isinstance(sizes, tuple)
     total, active = sizes
-    yield Slot("params", total, *_span(pieces))
-    yield Slot("active_params", active, *_span(pieces))
-
-
-def keyed(name: str) -> Callable[[Pieces], Iterator[Slot]]:
-    """A number after what it counts, of a size that the count may have."""
-
-    def make(pieces: Pieces) -> Iterator[Slot]:
-        if figures(pieces)[0].value >= 10**6:
-            yield Slot(name, plain(figures(pieces)[0].value), *_span(pieces))
-
-    return make
+    yield Slot("params", total, *span_of(pieces))
+    yield Slot("active_params", active, *span_of(pieces))
 
 
 def counted(name: str) -> Callable[[Pieces], Iterator[Slot]]:
     """A number of what its unit says."""
 
     def make(pieces: Pieces) -> Iterator[Slot]:
-        yield Slot(name, plain(figures(pieces)[0].value), *_span(pieces))
+        yield Slot(name, plain(figures(pieces)[0].value), *span_of(pieces))
 
     return make
 
@@ -194,7 +189,7 @@ def flops(pieces: Pieces) -> Iterator[Slot]:
     unit = str(pieces[-1].value)
     of_days = unit != "flops"
     value = figures(pieces)[0].value * (Fraction(unit) if of_days else 1)
-    yield Slot("flops", plain(value), *_span(pieces), note=f"{float(value):g} FLOPs" if of_days else "")
+    yield Slot("flops", plain(value), *span_of(pieces), note=f"{float(value):g} FLOPs" if of_days else "")
 
 
 def nodes(pieces: Pieces) -> Iterator[Slot]:
@@ -202,37 +197,41 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
     counts, chosen = figures(pieces), _chosen(pieces)
     if any(count.value.denominator != 1 for count in counts):
         return
+    if len(counts) == 2 and counts[1].value > MOST_OF_NODE:  # 16 nodes. 7B on 1T tokens
+        at = next(at for at, piece in enumerate(pieces) if piece.kind == "N")
+        yield Slot("nodes", int(counts[0].value), *span_of(pieces[: at + 1]))
+        return
     if len(counts) == 2:
         note = f"{int(counts[0].value):,} nodes of {int(counts[1].value)}"
-        yield Slot("count", int(counts[0].value * counts[1].value), *_span(pieces), note=note)
+        yield Slot("count", int(counts[0].value * counts[1].value), *span_of(pieces), note=note)
     elif chosen:
         per_node = chosen[0].name.per_node
         note = f"{int(counts[0].value):,} nodes of {per_node}, as is usual for {chosen[0].name.value}"
-        yield Slot("count", int(counts[0].value * per_node), *_span(pieces), note=note)
+        yield Slot("count", int(counts[0].value * per_node), *span_of(pieces), note=note)
     else:
-        yield Slot("nodes", int(counts[0].value), *_span(pieces))
-    yield from _accelerator_slots(pieces)
+        yield Slot("nodes", int(counts[0].value), *span_of(pieces))
+    yield from accelerator_slots(pieces)
 
 
 def product(pieces: Pieces) -> Iterator[Slot]:
     """64 x 8 H100."""
     first, second = figures(pieces)
     note = f"{plain(first.value):,} times {plain(second.value):,}"
-    yield Slot("count", int(first.value * second.value), *_span(pieces), note=note)
+    yield Slot("count", int(first.value * second.value), *span_of(pieces), note=note)
 
 
 def accelerators(pieces: Pieces) -> Iterator[Slot]:
     """2k H100s, 64 or 128 H100, H100 and H200 x 64,128."""
-    found = _counts(pieces)
+    found = count_slots(pieces)
     if found is None:
         return
     yield from found
-    yield from _accelerator_slots(pieces)
+    yield from accelerator_slots(pieces)
 
 
 def owned(pieces: Pieces) -> Iterator[Slot]:
     """512 on-prem H100, 64 spot H100: the number of them."""
-    yield from _counts(pieces) or ()
+    yield from count_slots(pieces) or ()
 
 
 def rising_counts(pieces: Pieces) -> Iterator[Slot]:
@@ -245,9 +244,9 @@ def rising_counts(pieces: Pieces) -> Iterator[Slot]:
 def listed_count(pieces: Pieces) -> Iterator[Slot]:
     """7B, 1T, 64, H100 or H100, 64: the number beside a comma."""
     number, named = sorted((pieces[0], pieces[-1]), key=lambda piece: piece.kind, reverse=True)
-    for slot in _counts([number]) or ():
+    for slot in count_slots([number]) or ():
         yield replace(slot, note="read as the number of accelerators")
-        yield from _accelerator_slots([named])
+        yield from accelerator_slots([named])
 
 
 def accelerators_and_list(pieces: Pieces) -> Iterator[Slot]:
@@ -275,37 +274,37 @@ def instances(pieces: Pieces) -> Iterator[Slot]:
         return
     count = int(number or 1) * name.per_node
     note = f"{int(number or 1):,} {name.value} of {name.per_node} each"
-    yield Slot("count", count, *_span(pieces), note=note, implied=number is None)
-    yield Slot("accelerator", replace(name, kind="A", value=name.accelerator), *_span(pieces), note=f"what {name.value} has")
-    yield Slot("provider", Name("P", name.provider, ()), *_span(pieces), note=f"{name.value} is an instance type of {name.provider}")
+    yield Slot("count", count, *span_of(pieces), note=note, implied=number is None)
+    yield Slot("accelerator", replace(name, kind="A", value=name.accelerator), *span_of(pieces), note=f"what {name.value} has")
+    yield Slot("provider", Name("P", name.provider, ()), *span_of(pieces), note=f"{name.value} is an instance type of {name.provider}")
 
 
 def of_each(pieces: Pieces) -> Iterator[Slot]:
     """512 of each: as many of every accelerator that is weighed."""
     figure = figures(pieces)[0]
     if pieces[-1].value == "each" and figure.scale == 1 and figure.value.denominator == 1 and figure.value >= 1:
-        yield Slot("count_of_each", int(figure.value), *_span(pieces))
+        yield Slot("count_of_each", int(figure.value), *span_of(pieces))
 
 
 def lower_bound(pieces: Pieces) -> Iterator[Slot]:
     """Over $1M: more than a sum, which no request can say."""
-    yield Slot("lower_bound", plain(figures(pieces)[0].value), *_span(pieces))
+    yield Slot("lower_bound", plain(figures(pieces)[0].value), *span_of(pieces))
 
 
 def other_units(pieces: Pieces) -> Iterator[Slot]:
     """3 billion words: how many tokens they are is asked back."""
-    if pieces[-1].value in ("prompts", "steps"):
-        yield Slot(str(pieces[-1].value), plain(figures(pieces)[0].value), *_span(pieces))
+    if pieces[-1].value in ("prompts", "steps", TERABYTES):
+        yield Slot(str(pieces[-1].value), plain(figures(pieces)[0].value), *span_of(pieces))
     else:
-        yield Slot("other_unit", pieces[-1].value, *_span(pieces))
+        yield Slot("other_unit", pieces[-1].value, *span_of(pieces))
 
 
 def counts(pieces: Pieces) -> Iterator[Slot]:
     """64 or 128 GPUs."""
-    yield from _counts(pieces) or ()
+    yield from count_slots(pieces) or ()
 
 
-def _counts(pieces: Pieces) -> list[Slot] | None:
+def count_slots(pieces: Pieces) -> list[Slot] | None:
     """Numbers of accelerators; None where a figure can be none."""
     found = []
     for piece in pieces:
@@ -317,7 +316,7 @@ def _counts(pieces: Pieces) -> list[Slot] | None:
         crossed = any(other.kind in "x=" or other.value == "counts" for other in pieces) or len([p for p in pieces if p.kind == "A"]) > 1
         listed = figure.several and (crossed or figure.value >= MOST_COUNT)
         note = _comma_note(figure) if figure.several and not listed else ""
-        found += [Slot("count", int(value), *_span(pieces), note=note) for value in (figure.several if listed else (figure.value,))]
+        found += [Slot("count", int(value), *span_of(pieces), note=note) for value in (figure.several if listed else (figure.value,))]
     return found
 
 
@@ -329,11 +328,12 @@ def _chosen(pieces: Pieces) -> list[Chosen]:
     return [piece.value for piece in pieces if isinstance(piece.value, Chosen)]
 
 
-def _accelerator_slots(pieces: Pieces) -> Iterator[Slot]:
+def accelerator_slots(pieces: Pieces) -> Iterator[Slot]:
+    """The accelerators among pieces."""
     for piece in pieces:
         if isinstance(piece.value, Chosen):
             chosen = piece.value
-            yield Slot("accelerator", chosen.name, *_span(pieces), note=chosen.name.why, others=chosen.others)
+            yield Slot("accelerator", chosen.name, *span_of(pieces), note=chosen.name.why, others=chosen.others)
 
 
 def budget(pieces: Pieces) -> Iterator[Slot]:
@@ -344,9 +344,9 @@ def budget(pieces: Pieces) -> Iterator[Slot]:
     if money.value < MOST_PER_HOUR_USD and money.scale == 1:
         limited = any(piece.kind == "l" for piece in pieces)
         note = "read as the price of an accelerator-hour"
-        yield Slot("max_price_per_hour" if limited else "price_per_hour", plain(money.value), *_span(pieces), note=note)
+        yield Slot("max_price_per_hour" if limited else "price_per_hour", plain(money.value), *span_of(pieces), note=note)
     else:
-        yield Slot("budget_usd", plain(money.value), *_span(pieces))
+        yield Slot("budget_usd", plain(money.value), *span_of(pieces))
 
 
 def money(pieces: Pieces) -> Iterator[Slot]:
@@ -355,17 +355,17 @@ def money(pieces: Pieces) -> Iterator[Slot]:
     if value < LEAST_PER_HOUR_USD:
         return
     if value < MOST_PER_HOUR_USD:
-        yield Slot("price_per_hour", plain(value), *_span(pieces), note="read as the price of an accelerator-hour")
+        yield Slot("price_per_hour", plain(value), *span_of(pieces), note="read as the price of an accelerator-hour")
     else:
-        yield Slot("money_at" if pieces[0].kind == "t" else "money", plain(value), *_span(pieces))
+        yield Slot("money_at" if pieces[0].kind == "t" else "money", plain(value), *span_of(pieces))
 
 
 def bare(pieces: Pieces) -> Iterator[Slot]:
     """7B, 1T: what it counts follows from the rest of the sentence."""
     figure = figures(pieces)[0]
     if figure.scale >= 10**6:
-        yield Slot("quantity", figure.value, *_span(pieces))
+        yield Slot("quantity", figure.value, *span_of(pieces))
     elif figure.value >= LEAST_FLOPS:
-        yield Slot("flops", plain(figure.value), *_span(pieces), note="read as FLOPs: so many can be nothing else")
+        yield Slot("flops", plain(figure.value), *span_of(pieces), note="read as FLOPs: so many can be nothing else")
     elif figure.value == 1 and figure.spoken:
-        yield Slot("one", 1, *_span(pieces))
+        yield Slot("one", 1, *span_of(pieces))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.quantities import TO_EACH
+from service.formats.ask.grammar.quantities import ANSWERS, TO_EACH
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
@@ -13,7 +14,10 @@ from service.formats.ask.lexing.tokens import Piece
 Pieces = Sequence[Piece]
 MOST_RESPONSE_TOKENS = 2**20
 """No answer is longer [tokens]."""
-PROMPTS, EACH = "prompts", "answers_to_each"
+PROMPTS, EACH, SAMPLE_TOKENS = "prompts", "answers_to_each", "sample_tokens"
+PER_STEP, PER_PROMPT, PROMPT_TOKENS = (f"training.rl.{name}" for name in ("prompts_per_step", "responses_per_prompt", "prompt_tokens"))
+OF_A_RUN = (PER_STEP, PER_PROMPT, "steps")
+"""What all the answers of a run follow from."""
 
 
 def _figures(pieces: Pieces) -> list[Figure]:
@@ -21,10 +25,30 @@ def _figures(pieces: Pieces) -> list[Figure]:
 
 
 def response_length(pieces: Pieces) -> Iterator[Slot]:
-    """4k token responses, answers of 2k tokens: the length of an answer."""
+    """4k token responses, answers of 2k tokens: the length of an answer; each pair 1,500 tokens: that of a sample."""
     figure = _figures(pieces)[-1]
     if figure.scale <= 1000 and figure.value.denominator == 1 and figure.value <= MOST_RESPONSE_TOKENS and len(_figures(pieces)) == 1:
-        yield Slot("response_tokens", plain(figure.value), pieces[0].first, pieces[-1].last)
+        of_answer = any(piece.kind == "s" and piece.value == ANSWERS for piece in pieces)
+        yield Slot("response_tokens" if of_answer else SAMPLE_TOKENS, plain(figure.value), pieces[0].first, pieces[-1].last)
+
+
+def prompt_length(pieces: Pieces) -> Iterator[Slot]:
+    """Prompts of 400 tokens, a prompt of 400 tokens, 40k prompts of 400 tokens each."""
+    *number, length = _figures(pieces)
+    noun = next(piece for piece in pieces if piece.kind == "W")
+    if noun.value != PROMPTS or length.value.denominator != 1 or length.value > MOST_RESPONSE_TOKENS:
+        return
+    if number:
+        yield Slot(PROMPTS, plain(number[0].value), pieces[0].first, noun.last)
+    first = noun.last if number else pieces[0].first
+    yield Slot(PROMPT_TOKENS, plain(length.value), first, pieces[-1].last)
+
+
+def batch_of_prompts(pieces: Pieces) -> Iterator[Slot]:
+    """Batch of 256 prompts: those of a step."""
+    batch = any(piece.kind == "K" and piece.value == "batch" for piece in pieces)
+    if batch and any(piece.value == PROMPTS for piece in pieces):
+        yield Slot(PER_STEP, plain(_figures(pieces)[0].value), pieces[0].first, pieces[-1].last)
 
 
 def answers_to_each(pieces: Pieces) -> Iterator[Slot]:
@@ -34,11 +58,12 @@ def answers_to_each(pieces: Pieces) -> Iterator[Slot]:
 
 def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
     """The slots with prompts and the answers to each as all the answers; answers to each without prompts are samples."""
-    prompts = [slot for slot in slots if slot.name == PROMPTS]
-    each = [slot for slot in slots if slot.name == EACH]
-    of_rl = any(slot.name == "method" and slot.value == "rl" for slot in slots)
-    found = [slot for slot in slots if slot not in (*prompts, *each)]
-    counted = bool(prompts) or any(slot.name == "samples" and slot.note.endswith(TO_EACH) for slot in found)
+    found = _of_steps(_with_lengths(slots))
+    prompts = [slot for slot in found if slot.name == PROMPTS]
+    each = [slot for slot in found if slot.name == EACH or (prompts and slot.name == PER_PROMPT)]
+    of_rl = any(slot.name == "method" and slot.value == "rl" for slot in found)
+    found = [slot for slot in found if slot not in (*prompts, *each)]
+    counted = bool(prompts) or any(_is_counted(slot) for slot in found)
     found = [_as_length(slot) if of_rl and counted and _is_length(slot) else slot for slot in found]
     plain_samples = [slot for slot in found if slot.name == "samples"]
     if of_rl and not each and len(plain_samples) == 1 and len(prompts) == 1 and isinstance(plain_samples[0].value, int):
@@ -48,6 +73,44 @@ def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
         return [*found, replace(prompts[0], name="samples", value=prompts[0].value * each[0].value, note=note)]
     found += [replace(slot, name="other_unit", value=PROMPTS) for slot in prompts]
     return [*found, *(replace(slot, name="samples") for slot in each)]
+
+
+def _is_counted(slot: Slot) -> bool:
+    return slot.name in (PER_STEP, PER_PROMPT) or (slot.name == "samples" and slot.note.endswith(TO_EACH))
+
+
+def _with_lengths(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with the length of a sample times their number as the tokens; in RL it is that of an answer."""
+    lengths = [slot for slot in slots if slot.name == SAMPLE_TOKENS]
+    samples = [slot for slot in slots if slot.name == "samples"]
+    of_rl = any(slot.name == PER_STEP or (slot.name == "method" and slot.value == "rl") for slot in slots)
+    if len(lengths) == len(samples) == 1 and not of_rl and isinstance(samples[0].value, int) and isinstance(lengths[0].value, int):
+        note = f"{samples[0].value:,} of {lengths[0].value:,} tokens each"
+        product = replace(samples[0], name="tokens", value=samples[0].value * lengths[0].value, note=note)
+        return [product if slot is samples[0] else slot for slot in slots if slot is not lengths[0]]
+    return [replace(slot, name="response_tokens") if slot.name == SAMPLE_TOKENS else slot for slot in slots]
+
+
+def _of_steps(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots of a step of RL, with all its answers as samples where its prompts, the answers to each and the steps are said."""
+    per_step = [slot for slot in slots if slot.name == PER_STEP]
+    if not per_step:
+        return list(slots)
+    found = [replace(slot, name=PER_PROMPT) if slot.name == EACH else slot for slot in slots]
+    if not any(slot.name == "method" for slot in found):
+        found.append(replace(per_step[0], name="method", value="rl", note="prompts of a step are those of RL"))
+    each, steps = ([slot for slot in found if slot.name == name] for name in (PER_PROMPT, "steps"))
+    numbers = [slot.value for slot in (*per_step, *each, *steps) if isinstance(slot.value, int)]
+    if not len(per_step) == len(each) == len(steps) == 1 or len(numbers) < len(OF_A_RUN):
+        return found
+    note = f"{numbers[2]:,} steps of {numbers[0]:,} prompts, {numbers[1]:,} {TO_EACH}"
+    found = [_as_length(replace(slot, name="tokens")) if _is_short_sample(slot) else slot for slot in found]
+    return [replace(slot, name="samples", value=math.prod(numbers), note=note) if slot is steps[0] else slot for slot in found]
+
+
+def _is_short_sample(slot: Slot) -> bool:
+    """Whether answers beside all of them are the tokens of one: 2k resp."""
+    return slot.name == "samples" and isinstance(slot.value, int) and slot.value <= MOST_RESPONSE_TOKENS
 
 
 def _is_length(slot: Slot) -> bool:

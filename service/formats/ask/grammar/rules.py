@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, bare_sums, quantities, rates, reinforcement, reservations, times
+from service.formats.ask.grammar import attributes, bare_sums, batches, keyed, quantities, rates, reinforcement, reservations, storage, times
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece
@@ -74,16 +74,26 @@ RULES: tuple[Rule, ...] = (
     _rule("t?[mn]L", quantities.capex_of_machine),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
+    _rule("K[=tb]?nW", storage.of_size),
+    _rule("K=?nW|nWK", reinforcement.batch_of_prompts),
+    _rule("K=?nsx?nTE?", batches.sequences_of),
+    _rule("K=?ns(?![n=])", batches.sequences),
+    _rule("K=?nE", batches.of_each_accelerator),
     _rule("KUE", attributes.of_each_accelerator),
     _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
-    _rule("T=n", quantities.keyed("tokens")),
-    _rule("Q=n", quantities.keyed("params")),
-    _rule("(?<!n)Qn(?=T=?n(?!T))|(?<=  )Qn(?!Q)", quantities.keyed("params")),
-    _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", quantities.keyed("tokens")),
-    _rule("(?<=,)Tn(?![TQ])", quantities.keyed("tokens")),
-    _rule("(?<=,)Qn(?![TQ])", quantities.keyed("params")),
-    _rule("g=n(?:,n)*", quantities.counts),
+    _rule("T=n", keyed.keyed("tokens")),
+    _rule("Q=n", keyed.keyed("params")),
+    _rule("V=n", keyed.keyed("active_params")),
+    _rule("N=n|(?<=,)Nn(?=,|$)|^Nn(?=,|$)", quantities.nodes),
+    _rule("e=n|(?<=,)en(?=,|$)", keyed.counted_after("epochs")),
+    _rule("W=n|(?<=,)Wn(?=,|$)", keyed.steps_after),
+    _rule("l=n(?![hTQ])", bare_sums.keyed_budget),
+    _rule("(?<!n)Qn(?=T=?n(?!T))|(?<=  )Qn(?!Q)", keyed.keyed("params")),
+    _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", keyed.keyed("tokens")),
+    _rule("(?<=,)Tn(?![TQ])", keyed.keyed("tokens")),
+    _rule("(?<=,)Qn(?![TQ])", keyed.keyed("params")),
+    _rule("(?<!n)g=n(?:,n)*", quantities.counts),
     _rule("S(?:,U)+", reservations.reservations),
     _rule("U(?:,U)*,U?S", reservations.terms),
     _rule("US|So?U", reservations.reserved_for),
@@ -92,10 +102,13 @@ RULES: tuple[Rule, ...] = (
     _rule("nx?TQ|n%", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
     _rule("n[sIW]x?nTE?|n[sIW],nTE", quantities.samples_of),
+    _rule("n[sI],?(?:Es|δ),?nTE?", keyed.samples_of_each),
+    _rule("n[sI][x,]?nTδ", quantities.samples_of),
     _rule("nI", quantities.examples),
     _rule("nW,?x?nsE?|ns(?:E|,)*nW", quantities.answers),
-    _rule("[lz]nTE?s", quantities.bounded(reinforcement.response_length)),
-    _rule("nTE?s|s,?t?nTE?", reinforcement.response_length),
+    _rule("nW,?nTE?|WnTE?|nTEW", reinforcement.prompt_length),
+    _rule("[lz]nTE?s|s[ul]+nTE?|unTs", quantities.bounded(reinforcement.response_length)),
+    _rule("nTE?s|s,?t?nTE?|δ,?t?nT|nT[tb]?δ", reinforcement.response_length),
     _rule("nsE", reinforcement.answers_to_each),
     _rule("[lz]n(?:,n)*T", quantities.bounded(quantities.tokens)),
     _rule("n(?:,n)*T(?:,n(?:,n)*T)*", quantities.tokens),
@@ -109,6 +122,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nf", quantities.flops),
     _rule("nx?NC", quantities.instances),
     _rule("nN,?Ex?nx?A", quantities.nodes),
+    _rule("nx?AL", keyed.of_each_node),
     _rule("nx?N(?:t?x?n?x?A?(?:g?N)?)", quantities.nodes),
     _rule("C[x=]n", quantities.instances),
     _rule("nx?C", quantities.instances),
@@ -122,12 +136,13 @@ RULES: tuple[Rule, ...] = (
     _rule("A(?:,A)*[x=]nn+(?![TQVsefhHEKNxA])", quantities.rising_counts),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A[x=]n(?![TQVsefhHEKNxA])", quantities.accelerators),
+    _rule("(?<!n)(?<!x)A(?:,A)*tn(?:,n)*(?![TQVsefhHEKNxALmpg])", keyed.counts_at),
     _rule("A(?:,A)*,n(?![TQVsefhHEKNxA])", quantities.accelerators_and_list),
     _rule("n,A(?![,gxn])", quantities.listed_count),
     _rule("A,n(?=$|,)", quantities.listed_count),
     _rule("A(?:,A)*g=?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),
-    _rule("n(?:,n)*x?g", quantities.counts),
+    _rule("n(?:,n)*x?g(?!=A)", quantities.counts),
     _rule("gn(?:,n)*", quantities.counts),
     # money
     _rule("nI", bare_sums.sum_in_question),

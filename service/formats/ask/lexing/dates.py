@@ -32,11 +32,11 @@ DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
 # "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
 _WORDS_TOO = frozenset({"may", "march", "mar", "sun", "sat", "sec", "dec"})
+_COUNTED = frozenset({"tokens", "token", "tok", "sequences", "samples", "images", "prompts", "steps", "gpus"})  # of 2048 tokens
 _BEFORE_MONTHS = frozenset(
     (
-        *("by", "before", "in", "until", "till", "from", "of", "mid", "since", "after", "during"),
-        *("between", "end", "early", "late", "start", "starting", "beginning", "next", "this", "to", "and"),
-        *("due", "deadline", "begin"),
+        *("by", "before", "in", "until", "till", "from", "of", "mid", "since", "after", "during", "between", "end", "early", "late"),
+        *("start", "starting", "beginning", "next", "this", "to", "and", "due", "deadline", "begin"),
     )
 )
 DATE_WORDS = frozenset(
@@ -363,7 +363,8 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
 
 def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
     """A year, where a word before it asks for a date; else it may as well be a count."""
-    asked = at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"}
+    counted = at + 1 < len(tokens) and tokens[at + 1].text in _COUNTED
+    asked = at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"} and not counted
     return read_year(tokens, at) if asked else None
 
 

@@ -119,7 +119,7 @@ def _read_unit(tokens: Sequence[Token], at: int) -> tuple[int, str]:
 
 def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     text = tokens[at].text if at < len(tokens) else ""
-    if not _DIGITS.match(text) or "-" in text or len(text) > MOST_DIGITS:
+    if not _DIGITS.match(text) or "-" in text.replace("e-", "") or len(text) > MOST_DIGITS:
         return None
     if _has_decimal_comma(tokens, at):
         text = f"{text}.{tokens[at + 2].text}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from service.formats.ask.lexing.dates import DATE_WORDS
+from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.numbers import NUMBER_WORDS, SMALL_NUMBERS
 from service.formats.ask.lexing.tokens import normalise, tokenise
 
@@ -54,9 +55,9 @@ _SIZED = re.compile(r"\d(?:\.\d+)?[bmt](?:-|$)")
 class Name:
     """What a name stands for, as requests have it.
 
-    `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, `active_params` and `tokens` (of the published
-    training, 0 where not known), of accelerators `per_node` (accelerators of a usual node), of regions `provider`, of programs `id`; of
-    instance types (C) the accelerator is `accelerator`.
+    `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, `active_params`, `tokens` (of the published
+    training) and `seq_len` (0 where not known) and `sample_unit` (empty: tokens), of accelerators `per_node` (accelerators of a usual
+    node), of regions `provider`, of programs `id`; of instance types (C) the accelerator is `accelerator`.
     """
 
     kind: Kind
@@ -67,6 +68,8 @@ class Name:
     params: float = 0.0
     active_params: float = 0.0
     tokens: int = 0
+    seq_len: int = 0
+    sample_unit: str = ""
     per_node: int = 0
     provider: str = ""
     accelerator: str = ""
@@ -155,9 +158,10 @@ def _family(model: str) -> str:
 
 @cache
 def load_lexicon() -> Lexicon:
-    """The words of `data/words.toml`."""
+    """The words of `data/words.toml`, and the names of `data/fields.toml`."""
     document = tomllib.loads(WORDS.read_text(encoding="utf-8"))
     rows: list[tuple[Phrase, str, str]] = [(_phrase(words), "_", "") for words in document["filler"]]
+    rows += [(_phrase(words), "K", field.path) for field in load_fields().values() for words in field.words]
     rows += [(_phrase(words), row["kind"], row["value"]) for row in document["phrase"] for words in row["words"]]
     by_first: dict[str, dict[Phrase, tuple[Phrase, str, str]]] = {}
     for row in rows:  # a word that means something comes after the fillers, and in their place

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.intents import LEVERS, MONEY
+from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.reservations import TERMS
@@ -16,10 +16,12 @@ from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.failures import failures_section
+from service.formats.ask.requests.fields import stated_fields
 from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_request
 from service.formats.ask.requests.sections import (
     HOURS_PER_DAY,
     MOST_BESIDE_NODES_USD,
+    PER_NODE,
     accelerator_counts,
     accelerator_names,
     check_future,
@@ -62,7 +64,7 @@ def estimate_request(draft: Draft) -> Request:
     mfu = draft.one("mfu", "efficiency.mfu")
     hardware = hardware_section(draft, choices=machine_choices(draft))
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
-    draft.slots.taken.update({"objective"} if levers else ())
+    draft.slots.taken.update({"objective"} if levers or draft.slots.has(GRID) else ())
     return stated(
         model=model_section(draft),
         data=data_section(draft),
@@ -71,7 +73,9 @@ def estimate_request(draft: Draft) -> Request:
         efficiency=stated(mfu=mfu),
         price=price_section(draft),
         failures=failures_section(draft, hardware.get("count")),
-        energy=stated(pue=draft.one("pue", "energy.pue"), usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh")),
+        energy=stated(pue=draft.one("pue", "energy.pue"), usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh"))
+        | stated_fields(draft, "energy"),
+        **_kept_data(draft),
         overhead=overhead_section(draft),
         schedule=schedule_section(draft),
         levers=levers or None,
@@ -107,6 +111,7 @@ def compare_request(draft: Draft) -> Request:
         regions=unique(name.value for name in draft.many("region", "candidates.regions")),
         pricing=many_pricings(draft, "candidates.pricing"),
     )
+    draft.slots.taken.update({PER_NODE} if draft.slots.has("nodes") else ())
     constraints = stated(
         start=start and start.isoformat(),
         deadline=deadline and deadline.isoformat(),
@@ -123,6 +128,11 @@ def compare_request(draft: Draft) -> Request:
     return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, objective=objective)
 
 
+def _kept_data(draft: Draft) -> Request:
+    """Storage and traffic around a run."""
+    return stated(storage=stated_fields(draft, "storage"), network=stated_fields(draft, "network"))
+
+
 def _workload(draft: Draft, mfu: float | None) -> Request:
     """The run that is compared."""
     return stated(
@@ -130,6 +140,9 @@ def _workload(draft: Draft, mfu: float | None) -> Request:
         data=data_section(draft),
         training=training_section(draft),
         efficiency=stated(mfu=mfu),
+        failures=stated_fields(draft, "failures"),
+        energy=stated_fields(draft, "energy"),
+        **_kept_data(draft),
         overhead=overhead_section(draft),
         schedule=stated(queue_hours=queue_hours(draft)),
     )
@@ -158,6 +171,8 @@ def optimal_request(draft: Draft) -> Request:
         price=price_section(draft),
         overhead=overhead_section(draft),
         schedule=stated(start=start and start.isoformat(), queue_hours=queue_hours(draft)),
+        law=draft.one("law", "law"),
+        **_kept_data(draft),
         lifetime_inference_tokens=draft.one("lifetime_inference_tokens", "lifetime_inference_tokens"),
         max_unique_tokens=draft.one("max_unique_tokens", "max_unique_tokens"),
     )

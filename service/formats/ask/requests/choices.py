@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import Draft
-from service.formats.ask.requests.echo import count_text
+from service.formats.ask.requests.texts import count_text
 
 TOKENS_PER_PARAMETER = 20
 """About the compute-optimal ratio of Hoffmann et al. 2022 (arXiv 2203.15556), table 3."""

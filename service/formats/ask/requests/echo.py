@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from service.domain.ask import Kind
+from service.formats.ask.requests.texts import count_text, field_texts, percent_text, usd_text
 
 Body = Mapping[str, Any]
 PREFIX = "I read: "
-_SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
-_MOST_DIGITS = 5
 METHOD_WORDS = {
     "pretrain": "pretraining",
     "continued_pretrain": "continued pretraining",
@@ -33,6 +31,7 @@ _SETTINGS = {"lora_rank": "LoRA rank", "zero_stage": "ZeRO stage", "micro_batch"
 _OBJECTIVES = {"cost": "ordered by cost", "time": "ordered by time", "carbon": "ordered by carbon"}
 
 
+AXES = ("tensor", "pipeline", "data", "context", "expert")
 PREPOSITIONS = ("on ", "at ", "by ", "from ", "in ", "for ", "under ")
 
 
@@ -43,32 +42,6 @@ def echo(kind: Kind, request: Body, program: str = "") -> str:
     if said.startswith(PREPOSITIONS):  # nothing is known that it is of: an estimate on 64 H100
         subject = subject.removesuffix(" of")
     return f"{PREFIX}{subject} {said}".rstrip(" ,") + "."
-
-
-def count_text(value: float) -> str:
-    """A count: 15 trillion, 2,000, 4,194,304. No comma where it could part a list."""
-    for scale, word in _SCALES:
-        if (
-            value >= scale
-            and len(f"{value / scale:.12g}".replace(".", "")) <= _MOST_DIGITS
-            and float(f"{value / scale:.12g}") * scale == value
-        ):
-            return f"{value / scale:.12g} {word}"
-    if value != int(value):
-        return f"{value:.12g}"
-    parts = f"{int(value):,}".split(",")
-    zeros = any(part.startswith("0") for part in parts)
-    numbers = [int(part) for part in parts]
-    listed = len(parts) > 1 and not zeros and all(low < high <= 8 * low for low, high in pairwise(numbers))
-    return str(int(value)) if listed else ",".join(parts)
-
-
-def _usd(value: float) -> str:
-    return f"${value:,.2f}" if value != int(value) and round(value, 2) == value else f"${value:,.12g}"
-
-
-def _percent(value: float) -> str:
-    return f"{value * 100:.10g}%"
 
 
 def _join(values: Any, text: Callable[[Any], str] = str) -> str:
@@ -87,11 +60,12 @@ def _run(request: Body) -> Iterator[str]:
     yield from _training(request.get("training", {}))
     yield _mfu(request)
     yield from _around(request)
+    yield from field_texts(request)
 
 
 def _mfu(request: Body) -> str:
     mfu = request.get("efficiency", {}).get("mfu")
-    return "" if mfu is None else f"MFU {_percent(mfu)}"
+    return "" if mfu is None else f"MFU {percent_text(mfu)}"
 
 
 def _counted(section: Body, name: str, unit: str) -> str:
@@ -102,7 +76,10 @@ def _counted(section: Body, name: str, unit: str) -> str:
 def _training(training: Body) -> Iterator[str]:
     yield METHOD_WORDS.get(training.get("method", ""), "")
     teacher = training.get("teacher", {})
-    yield f"teacher {teacher.get('preset') or _counted(teacher, 'params', 'parameters')}" if teacher else ""
+    yield f"teacher {_named(teacher)}" if teacher else ""
+    yield f"reward model {_named(training['reward_model'])}" if "reward_model" in training else ""
+    yield f"critic {_counted(training['rl'], 'critic_params', 'parameters')}" if "critic_params" in training.get("rl", {}) else ""
+    yield f"targets {training['adapter_targets'].replace('_', ' ')}" if "adapter_targets" in training else ""
     yield f"in {training['precision']}" if "precision" in training else ""
     yield RECOMPUTATIONS.get(training.get("activation_recompute", ""), "")
     yield f"answers of {count_text(training['response_tokens'])} tokens" if "response_tokens" in training else ""
@@ -114,8 +91,13 @@ def _training(training: Body) -> Iterator[str]:
         yield f"{text} {training[name]}" if name in training else ""
     flash = training.get("flash_attention")
     yield "" if flash is None else "flash attention" if flash else "without flash attention"
-    for axis, size in training.get("parallelism", {}).items():
-        yield f"{axis} parallel {size}"
+    for axis in AXES:
+        yield f"{axis} parallel {training['parallelism'][axis]}" if axis in training.get("parallelism", {}) else ""
+
+
+def _named(model: Body) -> str:
+    """A model by its name or size."""
+    return str(model.get("preset") or _counted(model, "params", "parameters"))
 
 
 def _machine(hardware: Body) -> str:
@@ -127,7 +109,7 @@ def _machine(hardware: Body) -> str:
 
 def _price(price: Body) -> Iterator[str]:
     usd = price.get("usd_per_accelerator_hour")
-    yield "" if usd is None else f"at {_usd(usd)} per hour"
+    yield "" if usd is None else f"at {usd_text(usd)} per hour"
     yield f"on {price['provider']}" if "provider" in price else ""
     yield f"in {price['region']}" if "region" in price else ""
     yield PRICING_WORDS.get(price.get("pricing", ""), "")
@@ -136,7 +118,7 @@ def _price(price: Body) -> Iterator[str]:
 def _around(request: Body) -> Iterator[str]:
     """Work around a run, and time before it."""
     for name, share in request.get("overhead", {}).items():
-        yield f"{name} overhead {_percent(share)}".replace("reruns", "rerun")
+        yield f"{name} overhead {percent_text(share)}".replace("reruns", "rerun")
     queue = request.get("schedule", {}).get("queue_hours")
     yield "" if queue is None else f"queue of {queue:.10g} hours"
 
@@ -154,7 +136,7 @@ def _estimate(request: Body) -> Iterator[str]:
     yield from _failures(request)
     energy = request.get("energy", {})
     yield f"PUE {energy['pue']:.10g}" if "pue" in energy else ""
-    yield f"electricity {_usd(energy['usd_per_kwh'])}" if "usd_per_kwh" in energy else ""
+    yield f"electricity {usd_text(energy['usd_per_kwh'])}" if "usd_per_kwh" in energy else ""
     yield from _dates(request.get("schedule", {}))
     yield "with levers" if request.get("levers") else ""
 
@@ -176,7 +158,7 @@ def _chance(request: Body) -> Iterator[str]:
     parts = list(_estimate(request.get("base", {})))
     yield from parts[1:]
     if request.get("budget_usd") is not None:
-        yield f"under {_usd(request['budget_usd'])}"
+        yield f"under {usd_text(request['budget_usd'])}"
 
 
 def _weighed(workload: Body, variants: Sequence[Body]) -> Iterator[str]:
@@ -213,8 +195,8 @@ def _compare(request: Body) -> Iterator[str]:
     yield _join(constraints.get("jurisdictions"))
     yield from _dates(constraints)
     yield f"within {constraints['max_wall_clock_days']:.10g} days" if "max_wall_clock_days" in constraints else ""
-    yield f"{_percent(constraints['min_deadline_probability'])} sure" if "min_deadline_probability" in constraints else ""
-    yield f"under {_usd(constraints['max_cost_usd'])}" if "max_cost_usd" in constraints else ""
+    yield f"{percent_text(constraints['min_deadline_probability'])} sure" if "min_deadline_probability" in constraints else ""
+    yield f"under {usd_text(constraints['max_cost_usd'])}" if "max_cost_usd" in constraints else ""
     yield f"{constraints['max_tco2e']:.10g} tCO2e" if "max_tco2e" in constraints else ""
     yield _OBJECTIVES.get(request.get("objective", ""), "")
 
@@ -222,7 +204,7 @@ def _compare(request: Body) -> Iterator[str]:
 def _optimal(request: Body) -> Iterator[str]:
     budget = request.get("budget", {})
     yield "the optimal model"
-    yield f"under {_usd(budget['usd'])}" if "usd" in budget else ""
+    yield f"under {usd_text(budget['usd'])}" if "usd" in budget else ""
     yield f"{budget['flops']:.12g} FLOPs".replace("+", "") if "flops" in budget else ""
     yield _counted(budget, "accelerator_hours", "GPU-hours")
     yield f"within {budget['days']:.10g} days" if "days" in budget else ""
@@ -235,6 +217,8 @@ def _optimal(request: Body) -> Iterator[str]:
     yield from _dates(request.get("schedule", {}))
     yield _counted(request, "lifetime_inference_tokens", "tokens served")
     yield _counted(request, "max_unique_tokens", "unique tokens")
+    yield f"{request['law']} law" if "law" in request else ""
+    yield from field_texts(request)
 
 
 def _buy_or_rent(request: Body) -> Iterator[str]:
@@ -243,32 +227,34 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     yield "whether to reserve" if reserved else "whether to buy or rent"
     yield _machine(demand).removeprefix("on ")
     for own in request.get("own", ()):
-        yield f"{_usd(own['capex_usd_per_accelerator'])} each" if "capex_usd_per_accelerator" in own else ""
-        yield f"residual value {_percent(own['residual_share'])}" if "residual_share" in own else ""
+        yield f"{usd_text(own['capex_usd_per_accelerator'])} each" if "capex_usd_per_accelerator" in own else ""
+        yield f"residual value {percent_text(own['residual_share'])}" if "residual_share" in own else ""
         yield f"{own['kw_per_accelerator']:.10g} kW" if "kw_per_accelerator" in own else ""
         yield f"PUE {own['pue']:.10g}" if "pue" in own else ""
-        yield f"electricity {_usd(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
+        yield f"electricity {usd_text(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
         yield from _upkeep(own)
     yield f"from {demand['start']}" if "start" in demand else ""
     yield f"for {demand['years']:.10g} years" if "years" in demand else ""
-    yield f"utilisation {_percent(demand['utilisation'])}" if "utilisation" in demand else ""
-    yield f"growth {_percent(demand['growth_per_year'])}" if "growth_per_year" in demand else ""
+    yield f"utilisation {percent_text(demand['utilisation'])}" if "utilisation" in demand else ""
+    yield f"growth {percent_text(demand['growth_per_year'])}" if "growth_per_year" in demand else ""
     quotes = rent.get("quotes", ())
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
-    said = (f"{PRICING_WORDS[quote['pricing']] if terms else ''} at {_usd(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes)
+    said = (
+        f"{PRICING_WORDS[quote['pricing']] if terms else ''} at {usd_text(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes
+    )
     yield ", ".join(text.strip() for text in said)
-    yield from (f"{_percent(quote['upfront_share'])} upfront" for quote in quotes if "upfront_share" in quote)
+    yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in quotes if "upfront_share" in quote)
     yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
-    yield f"cost of capital {_percent(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
+    yield f"cost of capital {percent_text(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
 
 
 def _upkeep(own: Body) -> Iterator[str]:
     """What owning costs by the year and in tax, and when it begins."""
-    yield f"{_percent(own['opex_share_per_year'])} support per year" if "opex_share_per_year" in own else ""
-    yield f"tax {_percent(own['tax_rate'])}" if "tax_rate" in own else ""
+    yield f"{percent_text(own['opex_share_per_year'])} support per year" if "opex_share_per_year" in own else ""
+    yield f"tax {percent_text(own['tax_rate'])}" if "tax_rate" in own else ""
     yield f"depreciation over {own['depreciation_years']:.10g} years" if "depreciation_years" in own else ""
     yield f"lead time {own['lead_time_months']:.10g} months" if "lead_time_months" in own else ""
 
@@ -278,12 +264,12 @@ def _offers(request: Body) -> Iterator[str]:
     request = {name: value.replace(",", " or ") if isinstance(value, str) else value for name, value in request.items()}
     yield f"the price of {_machine(request).removeprefix('on ') or 'accelerators'}"
     yield f"for {request['hours']:.10g} hours" if "hours" in request else ""
-    yield f"at {_usd(request['usd_per_accelerator_hour'])} per hour" if "usd_per_accelerator_hour" in request else ""
+    yield f"at {usd_text(request['usd_per_accelerator_hour'])} per hour" if "usd_per_accelerator_hour" in request else ""
     yield from _price({name: value for name, value in request.items() if name in ("provider", "region")})
     yield _join(pricings, lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield f"in {request['jurisdiction']}" if "jurisdiction" in request else ""
     limit = request.get("max_usd_per_accelerator_hour")
-    yield "" if limit is None else f"under {_usd(limit)} per hour"
+    yield "" if limit is None else f"under {usd_text(limit)} per hour"
 
 
 def _status(request: Body) -> Iterator[str]:

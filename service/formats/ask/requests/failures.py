@@ -5,6 +5,7 @@ from __future__ import annotations
 from service.formats.ask.grammar.attributes import MTBF, MTTF
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.fields import stated_fields
 
 PATH = "failures.mttf_hours_per_accelerator"
 HOURS_PER_DAY = 24
@@ -16,11 +17,12 @@ def failures_section(draft: Draft, count: int | None) -> Request:
     own: Duration | None = draft.one(MTTF, PATH)
     if own is not None:
         draft.note(PATH, _hours(own), "of one accelerator; MTBF is of the whole job")
-    return stated(
+    section = stated(
         mttf_hours_per_accelerator=_of_job(draft, count) if own is None else _hours(own),
         restart_minutes=_minutes(draft, "restart_minutes"),
         checkpoint_interval_minutes=_minutes(draft, "checkpoint_interval_minutes"),
     )
+    return section | stated_fields(draft, "failures")
 
 
 def _of_job(draft: Draft, count: int | None) -> float | None:

@@ -10,12 +10,14 @@ from typing import Any
 
 from service.formats.ask.grammar.attributes import OVERHEAD, OVERHEADS, QUEUE
 from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.reinforcement import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import number_choices, token_choices
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
+from service.formats.ask.requests.fields import merged, stated_fields
 
 HOURS_PER_DAY = 24
 NODES_OF = re.compile(r" nodes of (\d+)")
@@ -24,10 +26,14 @@ MOST_BESIDE_NODES_USD = 6
 """Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
 AXES = {"tensor": "tensor", "pipeline": "pipeline", "data_ranks": "data", "context_ranks": "context", "expert": "expert"}
 """Ranks of a layout, by the slots that say them."""
+PER_NODE = "hardware.accelerators_per_node"
 OF_ACCELERATORS = ("tensor", "pipeline", "data_ranks")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
 HOW_MANY_TOKENS = "on how many tokens, such as {}?"
+EXAMPLE_STEPS = "1000 steps"
+HOW_MANY_STEPS = f"of how many steps, such as {EXAMPLE_STEPS}?"
+HOW_MANY_ANSWERS = "how many answers to each prompt, such as 8 answers each?"
 EXAMPLE_TOKENS, EXAMPLE_MACHINES = "1T tokens", "256 H100"
 WHICH_MACHINE = "on which accelerators, such as {}? (`compare …` weighs all there are)"
 
@@ -44,9 +50,15 @@ def model_section(draft: Draft) -> Request:
     if preset is not None and active is not None and abs(active - preset.active_params) <= SAME_SIZE * active:
         draft.note("model.preset", preset.value, f"{active:,} active parameters are its own")
         active = None
-    if not draft.slots.has("model", "params") and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
+    shape = stated_fields(draft, "model")
+    if preset is not None and shape:
+        text = ", ".join(f"{name} {value}" for name, value in shape.items())
+        draft.doubts.append(Doubt(text, (), f"{preset.value} has a shape of its own: leave out the name, or the shape"))
+        return {}
+    named = draft.slots.has("model", "params") or "layers" in shape
+    if not named and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
         draft.missing(WHICH_MODEL)
-    return stated(preset=preset and preset.value, params=params, active_params=active)
+    return stated(preset=preset and preset.value, params=params, active_params=active, **shape)
 
 
 def data_section(draft: Draft) -> Request:
@@ -54,11 +66,23 @@ def data_section(draft: Draft) -> Request:
     tokens = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft) or _tokens_of_steps(draft)
     samples = draft.one("samples", "data.samples")
     if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter", "steps"):
-        choices, why = token_choices(draft)
-        draft.missing(HOW_MANY_TOKENS.format(", ".join(filter(None, ((*choices, EXAMPLE_TOKENS)[0], why)))), choices)
+        _ask_for_data(draft)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
     return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
+
+
+def _ask_for_data(draft: Draft) -> None:
+    """What is lacking of the data: tokens, of a network that is counted by samples those, of RL its steps."""
+    preset = draft.slots.peek("model")
+    unit = preset.sample_unit if isinstance(preset, Name) else ""
+    choices, why = token_choices(draft)
+    if draft.slots.has(PER_STEP):
+        draft.missing(HOW_MANY_STEPS, (EXAMPLE_STEPS,))
+    elif unit:
+        draft.missing(f"on how many {unit}s?", (f"1M {unit}s",))
+    else:
+        draft.missing(HOW_MANY_TOKENS.format(", ".join(filter(None, ((*choices, EXAMPLE_TOKENS)[0], why)))), choices)
 
 
 def _tokens_per_parameter(draft: Draft) -> int | None:
@@ -79,6 +103,9 @@ def _tokens_of_steps(draft: Draft) -> int | None:
     if not draft.slots.has("steps") or draft.slots.has("tokens", "samples", "tokens_per_parameter"):
         return None
     steps, batch = draft.one("steps", "data.tokens"), draft.slots.peek("batch_tokens")
+    if draft.slots.has(PER_STEP):
+        draft.missing(HOW_MANY_ANSWERS, ("8 answers each",))
+        return None
     if not isinstance(steps, int) or not isinstance(batch, int):
         draft.missing("how many tokens a step, such as a batch of 4M tokens?")
         return None
@@ -89,7 +116,8 @@ def _tokens_of_steps(draft: Draft) -> int | None:
 def training_section(draft: Draft) -> Request:
     """How it is trained."""
     batch = draft.one("batch_tokens", "training.global_batch_tokens")
-    return stated(
+    named = stated_fields(draft, "training")
+    section = stated(
         method=_method(draft),
         seq_len=draft.one("seq_len", "training.seq_len"),
         global_batch_tokens=batch,
@@ -98,12 +126,16 @@ def training_section(draft: Draft) -> Request:
         activation_recompute=draft.one("activation_recompute", "training.activation_recompute"),
         optimizer=draft.one("optimizer", "training.optimizer"),
         lora_rank=draft.one("lora_rank", "training.lora_rank"),
+        adapter_targets=draft.one("adapter_targets", "training.adapter_targets"),
         teacher=_teacher(draft),
+        reward_model=_reward_model(draft),
+        rl=stated(critic_params=_critic(draft)),
         zero_stage=draft.one("zero_stage", "training.zero_stage"),
         micro_batch=draft.one("micro_batch", "training.micro_batch"),
         parallelism=stated(**{axis: draft.one(slot, f"training.parallelism.{axis}") for slot, axis in AXES.items()}),
         flash_attention=draft.one("flash_attention", "training.flash_attention"),
     )
+    return merged(section, named)
 
 
 def _teacher(draft: Draft) -> Request:
@@ -112,14 +144,26 @@ def _teacher(draft: Draft) -> Request:
     return stated(preset=preset and preset.value, params=draft.one("teacher_params", "training.teacher.params"))
 
 
+def _reward_model(draft: Draft) -> Request:
+    """The model that scores answers."""
+    preset = draft.one("reward_preset", "training.reward_model.preset")
+    return stated(preset=preset and preset.value, params=draft.one("reward_params", "training.reward_model.params"))
+
+
+def _critic(draft: Draft) -> Any:
+    """Parameters of the critic, of a named model its own."""
+    preset, params = (draft.one(name, "training.rl.critic_params") for name in ("critic_preset", "critic_params"))
+    return params if preset is None else round(preset.params)
+
+
 def _method(draft: Draft) -> str | None:
     """The method; fine-tuning alone is of all weights, beside adapters, their rank or preferences it adds nothing."""
     method, tuned = draft.one("method", "training.method"), draft.slots.values("tuning")
-    if method is None and tuned and not draft.slots.has("method", "lora_rank"):
+    if method is None and tuned and not draft.slots.has("method", "lora_rank", "adapter_targets"):
         draft.note("training.method", "full_finetune", "fine-tuning read as of all weights; say lora or qlora for adapters")
         return str(tuned[0])
-    if method is None and draft.slots.has("lora_rank"):
-        draft.note("training.method", "lora", "a rank is that of LoRA's adapters; say qlora for quantised weights")
+    if method is None and draft.slots.has("lora_rank", "adapter_targets"):
+        draft.note("training.method", "lora", "a rank, or layers, are those of LoRA's adapters; say qlora for quantised weights")
         return "lora"
     return None if method is None else str(method)
 
@@ -142,8 +186,12 @@ def accelerator_counts(draft: Draft, path: str) -> list[int]:
     """Numbers of accelerators; nodes count as many as the one accelerator's usual node has."""
     counts = [int(value) for value in draft.many("count", path)]
     nodes, machines = draft.many("nodes", path), [slot.value for slot in draft.slots.all if slot.name == "accelerator"]
+    per_node = draft.slots.peek(PER_NODE)
     for number in nodes:
-        if len(set(machines)) == 1 and isinstance(machines[0], Name):
+        if isinstance(per_node, int):
+            draft.note(path, number * per_node, f"{number:,} nodes of {per_node}")
+            counts.append(number * per_node)
+        elif len(set(machines)) == 1 and isinstance(machines[0], Name):
             draft.note(
                 path, number * machines[0].per_node, f"{number:,} nodes of {machines[0].per_node}, as is usual for {machines[0].value}"
             )
@@ -165,7 +213,8 @@ def hardware_section(draft: Draft, *, required: bool = True, choices: Sequence[s
         draft.missing(WHICH_MACHINE.format((*choices, EXAMPLE_MACHINES)[0]), choices)
     elif required and not counts and not any("how many" in doubt.question for doubt in draft.doubts):
         draft.missing(f"on how many {names[0]}?", number_choices(draft, names[0]))
-    return stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)
+    machine = stated(accelerator=names[0] if len(names) == 1 else None, count=counts[0] if len(counts) == 1 else None)
+    return machine | stated_fields(draft, "hardware")
 
 
 def _count_of_ranks(draft: Draft) -> list[int]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
-from service.formats.ask.requests.echo import OPTIMIZERS, count_text
+from service.formats.ask.requests.echo import OPTIMIZERS
+from service.formats.ask.requests.texts import count_text
 
 MERGED = "training"
 """The section that a variant changes in part; it replaces the others."""

@@ -1,0 +1,61 @@
+"""Numbers after what they count, as in options and configurations: tokens=1T, --nnodes 16, H100 @ 64; and what each of several has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from service.formats.ask.grammar.quantities import ANSWERS, Pieces, accelerator_slots, count_slots, figures, samples_of, span_of
+from service.formats.ask.grammar.slots import Slot, plain
+
+PER_NODE = "hardware.accelerators_per_node"
+LEAST_COUNT_AT = 16
+"""No accelerator-hour costs so much: at 64 is a number of them."""
+
+
+def keyed(name: str) -> Callable[[Pieces], Iterator[Slot]]:
+    """A number after what it counts, of a size that the count may have."""
+
+    def make(pieces: Pieces) -> Iterator[Slot]:
+        if figures(pieces)[0].value >= 10**6:
+            yield Slot(name, plain(figures(pieces)[0].value), *span_of(pieces))
+
+    return make
+
+
+def counted_after(name: str) -> Callable[[Pieces], Iterator[Slot]]:
+    """A number after what it counts: epochs=3."""
+
+    def make(pieces: Pieces) -> Iterator[Slot]:
+        yield Slot(name, plain(figures(pieces)[0].value), *span_of(pieces))
+
+    return make
+
+
+def steps_after(pieces: Pieces) -> Iterator[Slot]:
+    """Steps: 50k, --train-iters 500000."""
+    if pieces[0].value == "steps":
+        yield Slot("steps", plain(figures(pieces)[0].value), *span_of(pieces))
+
+
+def of_each_node(pieces: Pieces) -> Iterator[Slot]:
+    """8x A100 per node: what a node has, and which accelerator."""
+    figure = figures(pieces)[0]
+    if pieces[-1].value == "per machine" and figure.scale == 1 and figure.value.denominator == 1:
+        yield Slot(PER_NODE, int(figure.value), *span_of(pieces))
+        yield from accelerator_slots(pieces)
+
+
+def counts_at(pieces: Pieces) -> Iterator[Slot]:
+    """H100, H200 @128: a whole number so large is no price of an hour."""
+    if all(figure.value >= LEAST_COUNT_AT and figure.value.denominator == figure.scale == 1 for figure in figures(pieces)):
+        for slot in count_slots(pieces) or ():
+            yield replace(slot, note=slot.note or "read as the number of accelerators")
+            yield from accelerator_slots(pieces)
+
+
+def samples_of_each(pieces: Pieces) -> Iterator[Slot]:
+    """60k pairs, each pair 1,500 tokens; 16 answers, each of 2k tokens are no data."""
+    said = [piece for piece in pieces if piece.kind in "sIδE"]
+    if len(said) > 1 and not any(piece.value == ANSWERS for piece in said):
+        yield from samples_of(pieces)
