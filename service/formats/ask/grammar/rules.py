@@ -13,7 +13,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, bare_sums, batches, keyed, quantities, rates, reinforcement, reservations, storage, times
+from service.formats.ask.grammar import (
+    attributes,
+    bare_sums,
+    batches,
+    keyed,
+    quantities,
+    rates,
+    reinforcement,
+    reservations,
+    storage,
+    times,
+)
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece

@@ -164,8 +164,7 @@ def _is_meant(tokens: Sequence[Token], at: int, end: int, name: Name) -> bool:
     """Whether a short code is one: US and DE in capitals, no pronoun and no preposition; of names that are words nothing else."""
     word = tokens[at]
     if end - at > 1:  # `to go` is not Togo
-        whole = name.kind != "J" or any(len(tokenise(normalise(label))) == end - at for label in name.labels)
-        return whole
+        return name.kind != "J" or any(len(tokenise(normalise(label))) == end - at for label in name.labels)
     if name.kind == "J" and len(word.text) <= 3:
         if word.text in ("eu", "uk", "usa", "eea", "uae"):
             return True
