@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.accuracy.report import Line, table
 from service.presets.documents import load_document
-from service.presets.training.utilisation import load_parameters
+from service.presets.training.throughput_parameters import load_parameters
 from tools.calibration.priors import expected_attention, expected_share, priors
 
 FILE = Path(__file__).parent / "cards.toml"

@@ -15,7 +15,8 @@ from service.domain.quantities import Range
 from service.engine.training.flops import training_flops
 from service.engine.training.parameters import total_parameters
 from service.presets.training.carried import carried_spread, narrowed
-from service.presets.training.utilisation import LayoutKnowledge, find_utilisation
+from service.presets.training.throughput_parameters import LayoutKnowledge
+from service.presets.training.utilisation import find_utilisation
 from tools.calibration.carried import CarriedCase, Pair, carried_cases, find_pairs, fit_carried, machine_key
 from tools.calibration.cases import MeasuredCase, throughput_cases
 from tools.calibration.folds import read_folds

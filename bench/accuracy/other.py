@@ -18,7 +18,8 @@ from service.domain.quantities import Range
 from service.domain.training.run import TUNED
 from service.engine.training.search.layout_search import choose_layout
 from service.presets.training.finetuning import finetuning_spread
-from service.presets.training.utilisation import FittedParameters, load_parameters, utilisation
+from service.presets.training.throughput_parameters import FittedParameters, load_parameters
+from service.presets.training.utilisation import utilisation
 from tools.calibration.cases import MeasuredCase, read_table
 from tools.calibration.folds import read_folds
 from tools.calibration.other_accelerators.cases import NAME, OtherCase, other_cases

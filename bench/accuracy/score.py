@@ -23,15 +23,8 @@ from bench.accuracy.naive import BASELINE_MFU, NAMES, constant_rates, flop_per_p
 from bench.accuracy.report import alike, errors, grouped, log_times
 from bench.accuracy.rows import ScoredRow
 from service.engine.training.parameters import total_parameters
-from service.presets.training.utilisation import (
-    LayoutKnowledge,
-    find_utilisation,
-    load_parameters,
-    plan_calibration,
-    scale_power,
-    spread_of,
-    unmeasured_spread,
-)
+from service.presets.training.throughput_parameters import LayoutKnowledge, load_parameters
+from service.presets.training.utilisation import find_utilisation, plan_calibration, scale_power, spread_of, unmeasured_spread
 from tools.calibration.cases import (
     LISTS,
     MeasuredCase,

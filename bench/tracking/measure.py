@@ -13,7 +13,8 @@ from service.domain.quantities import Range
 from service.domain.tracking.status import DriftQuantity
 from service.engine.numerics.ranges import P90_Z_SCORE
 from service.engine.tracking.forecasting.forecast import ForecastRules, PlanPrior, ProgressSeries, forecast
-from service.engine.tracking.monitoring.change_point import DriftRules, DriftThresholds, FailureRules, failure_evidence, threshold
+from service.engine.tracking.monitoring.change_point import DriftThresholds, FailureRules, failure_evidence, threshold
+from service.engine.tracking.monitoring.drift import DriftRules
 
 STAGES = (0.25, 0.5, 0.75)
 # What the simulated plans say they may be off by, as a standard deviation: less than the rough ones are.

@@ -11,7 +11,7 @@ from bench.tracking.measure import STAGES, alarms, covered, delays, plan_of, pro
 from bench.tracking.simulate import CALM, REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
 from service.engine.tracking.forecasting.forecast import forecast
-from service.engine.tracking.monitoring.change_point import PlannedRates, detect_drift
+from service.engine.tracking.monitoring.drift import PlannedRates, detect_drift
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED, LOOKS = 1000, 5000, 50

@@ -13,7 +13,8 @@ import numpy as np
 
 from bench.tracking.simulate import CALM, ROUGH, Floats, Regime, Runs, simulate
 from service.domain.tracking.status import DriftQuantity
-from service.engine.tracking.monitoring.change_point import DriftRules, DriftThresholds, RunTotals, daily_values, split_statistics
+from service.engine.tracking.monitoring.change_point import DriftThresholds, split_statistics
+from service.engine.tracking.monitoring.drift import DriftRules, RunTotals, daily_values
 from service.presets.tracking.forecast import drift_rules
 
 SEED, ROUNDS, RUNS_A_ROUND = 20_000, 10, 100

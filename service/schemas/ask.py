@@ -16,8 +16,9 @@ from service.domain.teams import Principal
 from service.presets.version import engine_version
 from service.schemas.base import ProblemErrorSchema, pointers
 from service.schemas.comparison.request import CompareRequestSchema
+from service.schemas.compound_fields import FreeObject, Items, Part
 from service.schemas.derive import derive, schema_of
-from service.schemas.fields import Count, Flag, FreeObject, Items, Part, Schema, Text
+from service.schemas.fields import Count, Flag, Schema, Text
 from service.schemas.listings import offer_entry
 from service.schemas.prices import OfferQuerySchema
 from service.schemas.procurement.request import BuyOrRentRequestSchema

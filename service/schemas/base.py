@@ -10,7 +10,8 @@ from typing import Any
 from marshmallow import INCLUDE, ValidationError, fields, validates_schema
 from marshmallow import Schema as MarshmallowSchema
 
-from service.schemas.fields import UNKNOWN, Count, Items, Number, OrNumber, OrWord, Part, Schema, Text
+from service.schemas.compound_fields import Items, OrNumber, OrWord, Part
+from service.schemas.fields import UNKNOWN, Count, Number, Schema, Text
 from service.schemas.strict_json import MAX_ERRORS, pointer_of
 
 LONGEST_COMPARED_NAME = 64

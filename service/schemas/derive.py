@@ -14,23 +14,8 @@ from marshmallow.fields import Field
 from service.domain.answer_fields import HIDDEN, MERGED, Doc, Older, annotated_fields
 from service.domain.quantities import Range
 from service.schemas.base import RangeSchema, make_schema
-from service.schemas.fields import (
-    MAX_COUNT,
-    MAX_NUMBER,
-    MAX_TEXT,
-    AnyValue,
-    Choice,
-    Count,
-    Day,
-    Flag,
-    FreeObject,
-    Items,
-    Moment,
-    Number,
-    Part,
-    Schema,
-    Text,
-)
+from service.schemas.compound_fields import AnyValue, FreeObject, Items, Part
+from service.schemas.fields import MAX_COUNT, MAX_NUMBER, MAX_TEXT, Choice, Count, Day, Flag, Moment, Number, Schema, Text
 from service.schemas.older import OLDER
 
 MAX_ITEMS = 10_000

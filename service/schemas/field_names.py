@@ -8,7 +8,8 @@ from functools import cache
 
 from marshmallow import Schema as MarshmallowSchema
 
-from service.schemas.fields import Choice, Items, OrWord, Schema
+from service.schemas.compound_fields import Items, OrWord
+from service.schemas.fields import Choice, Schema
 
 NAME = re.compile(r"(?<![\w./@-])[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+(?![\w/]|-\w)", re.ASCII)
 """What may be a field's name in a text: parts with points or underscores between them, and no part of an address or a file's name."""

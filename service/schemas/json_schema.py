@@ -9,7 +9,8 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.common import resolve_schema_instance
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 
-from service.schemas.fields import Items, OrNumber, OrWord, OwnField, Schema
+from service.schemas.compound_fields import Items, OrNumber, OrWord
+from service.schemas.fields import OwnField, Schema
 
 DIALECT = "3.1.0"
 COMPONENTS, DEFINITIONS = "#/components/schemas/", "#/$defs/"

@@ -7,7 +7,8 @@ from typing import Any
 from marshmallow.fields import Field
 
 from service.schemas.base import make_schema
-from service.schemas.fields import Count, Items, Part, Schema, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Count, Schema, Text
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000

@@ -12,20 +12,9 @@ from providers.offer import MAX_TERM_HOURS, PRICINGS
 from service.domain.price_files import DATE_ORDERS, PRICE_BASES, PRICE_PERIODS, TERM_UNITS
 from service.formats.imports.quotes.sheets import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 from service.formats.imports.quotes.vocabulary import CODES, FIELDS
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive, schema_of
-from service.schemas.fields import (
-    Choice,
-    Count,
-    Day,
-    Decimal,
-    Flag,
-    OwnField,
-    Part,
-    Positive,
-    Schema,
-    Share,
-    Text,
-)
+from service.schemas.fields import Choice, Count, Day, Decimal, Flag, OwnField, Positive, Schema, Share, Text
 from service.schemas.paging import page_schema
 from service.usecases.prices.price_files import NAME, PriceFileAnswer, PriceFileDetail, PriceFileEntry
 

@@ -9,8 +9,9 @@ from service.domain.prices import CommitmentTerms, FleetCost, PriceChange
 from service.domain.procurement.contract_prices import CONTRACT_TERMS, TERM_TEXT, ContractBand
 from service.domain.training.hardware import Accelerator
 from service.presets.training.models import Architecture, ModelPreset
+from service.schemas.compound_fields import FreeObject, Part
 from service.schemas.derive import derive, schema_of
-from service.schemas.fields import Choice, Count, Flag, FreeObject, Moment, Number, Part, Schema, Text
+from service.schemas.fields import Choice, Count, Flag, Moment, Number, Schema, Text
 from service.schemas.paging import PageQuerySchema, page_schema
 from service.schemas.training.machine import MAX_ACCELERATORS
 from service.usecases.prices.providers import ProviderEntry

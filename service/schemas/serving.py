@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from service.domain.serving import answer as domain
 from service.presets.serving import load_formats
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Flag, Items, Number, Part, Schema, Share, Text
+from service.schemas.fields import Choice, Count, Flag, Number, Schema, Share, Text
 from service.schemas.training.machine import LEAST, MAX_ACCELERATORS, MAX_SEQ_LEN, PriceFilterSchema
 from service.schemas.training.request import EstimateRequestSchema, ModelSchema
 from service.usecases.serving.serve import ServingAnswer

@@ -9,7 +9,8 @@ from typing import Any
 
 from service.domain.counts import count_text
 from service.formats.field_words import field_words, path_words
-from service.schemas.fields import Items, Part, Schema
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Schema
 from service.web.forms import field_at, is_count
 from service.web.plain_words import meaning_of
 

@@ -12,7 +12,8 @@ from marshmallow import Schema as MarshmallowSchema
 from service.domain.counts import count_text
 from service.domain.errors import DomainError
 from service.schemas.base import pointers
-from service.schemas.fields import Choice, Items, Part, Schema
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, Schema
 
 Fields = Mapping[str, str]
 DEEPEST = 20

@@ -15,7 +15,7 @@ import pytest
 from service.domain.quantities import Range
 from service.domain.tracking.events import Event
 from service.engine.tracking.forecasting.forecast import PlanPrior, ProgressSeries, forecast
-from service.engine.tracking.monitoring.change_point import PlannedRates, RunTotals, detect_drift
+from service.engine.tracking.monitoring.drift import PlannedRates, RunTotals, detect_drift
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 from tests.support.replay import NAMES, SEED, events, find_stops, position, published, running_hours
 

@@ -14,7 +14,7 @@ from bench.tracking.measure import STAGES, Flags, alarms, covered, delays
 from bench.tracking.simulate import REGIMES, Runs, simulate
 from bench.tracking.thresholds import record_of, variants
 from service.engine.numerics.least_squares import Floats
-from service.engine.tracking.monitoring.change_point import PlannedRates, detect_drift
+from service.engine.tracking.monitoring.drift import PlannedRates, detect_drift
 from service.presets.tracking.forecast import drift_rules, forecast_rules
 
 RUNS, SEED = 1000, 11

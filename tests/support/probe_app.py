@@ -17,7 +17,8 @@ from service.api.http import request_body
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.paging import page_of, paginate
 from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, StoreUnavailable, UnknownName
-from service.schemas.fields import Choice, Count, Items, OrWord, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, OrWord, Part
+from service.schemas.fields import Choice, Count, Schema, Share, Text
 from service.schemas.paging import PageQuerySchema
 
 SECRET = "SELECT secret FROM keys -- /etc/shadow"

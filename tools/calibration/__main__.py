@@ -7,7 +7,7 @@ import sys
 import tomllib
 
 from service.presets.documents import load_document
-from service.presets.training.utilisation import load_parameters
+from service.presets.training.throughput_parameters import load_parameters
 from tools.calibration import fit
 from tools.calibration.finetuning import fit as finetuning_fit
 from tools.calibration.other_accelerators import fit as other_accelerators_fit

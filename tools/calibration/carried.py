@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.presets.training.carried import CarriedSpread
-from service.presets.training.utilisation import FittedParameters, LayoutKnowledge, load_parameters
+from service.presets.training.throughput_parameters import FittedParameters, LayoutKnowledge, load_parameters
 from tools.calibration.cases import MeasuredCase, throughput_cases, without_layout
 from tools.calibration.folds import predict_left_out_rates, read_folds, search_case_rate
 from tools.calibration.spreads import group_weights, quantiles, weighted_quantiles

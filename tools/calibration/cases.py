@@ -25,7 +25,8 @@ from service.presets.defaults import flash_attention
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.footprint import find_footprint
 from service.presets.training.models import find_model
-from service.presets.training.utilisation import FittedParameters, Kernels, Key, has_fused_experts
+from service.presets.training.throughput_parameters import FittedParameters, Kernels, Key
+from service.presets.training.utilisation import has_fused_experts
 from tools.calibration.priors import with_fixed_parameters
 
 Row = dict[str, str]

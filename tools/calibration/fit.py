@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.domain.training.utilisation import AchievedRates
-from service.presets.training.utilisation import UNPUBLISHED, FittedParameters, Key, MatmulShare, watts_per_tflop
+from service.presets.training.throughput_parameters import UNPUBLISHED, FittedParameters, Key, MatmulShare
+from service.presets.training.utilisation import watts_per_tflop
 from tools.calibration.carried import write_carried
 from tools.calibration.cases import MeasuredCase, is_held_back, parameter_key, throughput_cases, without_layout
 from tools.calibration.folds import Folds, write_folds

@@ -12,7 +12,8 @@ import numpy as np
 from service.domain.training.model import Model
 from service.domain.training.run import Cluster, Training
 from service.engine.training.search.layout_search import choose_layout
-from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, utilisation
+from service.presets.training.throughput_parameters import FittedParameters, Key, MatmulShare
+from service.presets.training.utilisation import utilisation
 from tools.calibration.cases import MeasuredCase
 from tools.calibration.priors import with_fixed_parameters
 from tools.calibration.table import Floats, position_parameters, predicted_rates, tabulate

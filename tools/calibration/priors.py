@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from service.domain.training.utilisation import LossRange, LossTerms
-from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, fixed_parameters
+from service.presets.training.throughput_parameters import FittedParameters, Key, MatmulShare, fixed_parameters
 
 FILE = Path(__file__).parent / "priors.toml"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from service.presets.training.utilisation import FittedParameters, load_parameters
+from service.presets.training.throughput_parameters import FittedParameters, load_parameters
 from tools.calibration.cases import MeasuredCase, throughput_cases
 from tools.calibration.folds import predict_rates
 from tools.calibration.spreads import group_weights, weighted_quantile

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from service.presets.hardware.accelerators import find_accelerator
 from service.presets.training.models import find_model
-from service.presets.training.utilisation import (
+from service.presets.training.throughput_parameters import (
     FittedParameters,
     Key,
     LayoutKnowledge,
     MatmulShare,
     SpreadScale,
     ThroughputSpread,
-    spread_of,
 )
+from service.presets.training.utilisation import spread_of
 from tools.calibration.cases import MeasuredCase, parameter_key, read_table
 from tools.calibration.folds import predict_left_out_rates, search_case_rate
 from tools.calibration.table import CaseTable, Floats

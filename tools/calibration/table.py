@@ -12,7 +12,8 @@ from service.domain.training.utilisation import AchievedRates
 from service.engine.training.step.collectives import ExchangeTime
 from service.engine.training.step.step_time import time_step
 from service.engine.training.step.step_work import StepWork, step_work
-from service.presets.training.utilisation import FittedParameters, attention_share, utilisation, watts_per_tflop
+from service.presets.training.throughput_parameters import FittedParameters
+from service.presets.training.utilisation import attention_share, utilisation, watts_per_tflop
 from tools.calibration.cases import MeasuredCase
 
 Floats = NDArray[np.float64]

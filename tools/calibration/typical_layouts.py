@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.presets.training.utilisation import FittedParameters
+from service.presets.training.throughput_parameters import FittedParameters
 from tools.calibration.cases import MeasuredCase
 from tools.calibration.folds import Folds, search_case_rate
 from tools.calibration.spreads import weighted_quantile

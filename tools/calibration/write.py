@@ -10,7 +10,7 @@ from itertools import starmap
 from pathlib import Path
 
 from service.domain.training.utilisation import LossRange, LossTerms
-from service.presets.training.utilisation import FittedParameters
+from service.presets.training.throughput_parameters import FittedParameters
 from tools.calibration.cases import read_table
 from tools.calibration.other_accelerators.cases import other_cases
 from tools.calibration.priors import FILE as FRAME

@@ -32,7 +32,7 @@ from service.engine.tracking.forecasting.outlook import (
 from service.engine.tracking.forecasting.plan_calendar import overdue_runs
 from service.engine.tracking.forecasting.planned_burn import planned_burn_rate, planned_run_burn_rate
 from service.engine.tracking.gate import GateInputs, GateRules, assess_gate, assess_tier_gates
-from service.engine.tracking.monitoring.change_point import DriftRules
+from service.engine.tracking.monitoring.drift import DriftRules
 from service.engine.tracking.monitoring.loss_monitor import LossRules, losses
 from service.engine.tracking.monitoring.plan_drift import PlanDriftRules
 from service.engine.tracking.monitoring.quality import watch_guardrails, watch_quality

@@ -7,7 +7,8 @@ from typing import Any
 
 from service.domain.tracking.status import DriftQuantity
 from service.engine.tracking.forecasting.forecast import ForecastRules
-from service.engine.tracking.monitoring.change_point import DriftRules, DriftThresholds, FailureRules, SplitRules
+from service.engine.tracking.monitoring.change_point import DriftThresholds, FailureRules, SplitRules
+from service.engine.tracking.monitoring.drift import DriftRules
 from service.presets.documents import load_document
 
 # Quantities with a split test.

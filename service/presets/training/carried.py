@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from service.domain.quantities import Range
 from service.presets.documents import build, load_document
-from service.presets.training.utilisation import LayoutKnowledge
+from service.presets.training.throughput_parameters import LayoutKnowledge
 
 
 @dataclass(frozen=True, slots=True)

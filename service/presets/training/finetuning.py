@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from service.domain.quantities import Range
 from service.domain.training.finetuning import FineTuningRates
 from service.presets.documents import load_document
-from service.presets.training.utilisation import load_parameters
+from service.presets.training.throughput_parameters import load_parameters
 
 
 @functools.cache

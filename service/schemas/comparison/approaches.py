@@ -8,8 +8,9 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from service.domain.comparison.approaches import APPROACHES
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema
+from service.schemas.fields import Choice, Count, NotNegative, Number, Schema
 from service.schemas.scaling.optimum_request import OptimalServingTermsSchema
 from service.schemas.training.machine import HardwareSchema, PriceFilterSchema
 from service.schemas.training.request import ModelSchema

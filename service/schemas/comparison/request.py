@@ -6,7 +6,8 @@ from providers.offer import PRICINGS
 from service.domain.comparison.options import OBJECTIVES
 from service.domain.procurement.ownership import BOUNDS
 from service.schemas.base import make_schema
-from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, Count, Day, Flag, NotNegative, Number, Schema, Share, Text
 from service.schemas.training.machine import MAX_ACCELERATORS
 from service.schemas.training.request import DataSchema, ModelSchema, RunSectionsSchema
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from providers.offer import PRICINGS
 from service.domain.procurement.ownership import BOUNDS
 from service.schemas.base import make_schema, range_schema
-from service.schemas.fields import Choice, Count, Day, Flag, Items, NotNegative, Number, OrNumber, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, OrNumber, Part
+from service.schemas.fields import Choice, Count, Day, Flag, NotNegative, Number, Schema, Share, Text
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.training.machine import MAX_ACCELERATORS
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from service.domain.programs import branches, outcome, plan, program, risks, schedule, spending
 from service.domain.programs.tiers import TIERS
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive
-from service.schemas.fields import Count, Number, Part, Text
+from service.schemas.fields import Count, Number, Text
 from service.schemas.older import OLDER
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.programs.runs import MAX_RUNS

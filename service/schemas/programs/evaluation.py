@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Items, Part
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice
 from service.schemas.programs.fields import MAX_NAMES
 from service.schemas.training.evaluation import RunCheckSchema, RunEvaluationSchema, RunSuiteSchema
 

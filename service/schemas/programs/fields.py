@@ -9,7 +9,8 @@ from marshmallow import ValidationError
 from service.domain.programs.tiers import TIERS
 from service.domain.quantities import Range
 from service.schemas.base import RangeSchema
-from service.schemas.fields import Choice, Decimal, Flag, Items, Number, OwnField, Schema, Share, Text
+from service.schemas.compound_fields import Items
+from service.schemas.fields import Choice, Decimal, Flag, Number, OwnField, Schema, Share, Text
 
 MAX_AXES = 20
 MAX_NAMES = 100

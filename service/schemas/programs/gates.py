@@ -8,7 +8,8 @@ from marshmallow import ValidationError
 
 from service.domain.programs.program import MAX_REPEATS_ON_FAIL
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Items, NotNegative, Number, OwnField, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, NotNegative, Number, OwnField, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS, MAX_NAMES, short_name, usd_amount
 from service.schemas.programs.outcome import OutcomeSchema
 from service.schemas.programs.risks import ProgramRiskSchema

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from service.domain.programs.inverse import FINDS
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Day, NotNegative, Number, Part, Schema
+from service.schemas.fields import Choice, Count, Day, NotNegative, Number, Schema
 from service.schemas.programs.fields import MAX_DAYS
 from service.schemas.scaling.optimum_request import MOST_SPENT
 from service.schemas.training.answer import EstimateAnswerSchema  # noqa: F401  (describes estimates first)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.fields import Items, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import NotNegative, Number, Schema, Share, Text
 from service.schemas.programs.fields import MAX_USD, short_name, usd_amount
 
 MAX_METRICS = 20

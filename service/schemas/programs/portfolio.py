@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from service.domain.programs.portfolio import MAX_POOLS, MAX_PROGRAMS, PortfolioAnswer, PortfolioPool, PortfolioProgram, ProgramRun
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Count, Day, Items, Part, Schema, Text
+from service.schemas.fields import Count, Day, Schema, Text
 from service.schemas.programs.answer import MAX_ACTIVITIES
 from service.schemas.programs.request import PoolSchema, ProgramRequestSchema
 from service.schemas.training.evaluation_answer import ProgramRangeSchema

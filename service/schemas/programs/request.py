@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Count, Day, Items, NotNegative, Number, OrWord, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, OrWord, Part
+from service.schemas.fields import Choice, Count, Day, NotNegative, Number, Schema, Share, Text
 from service.schemas.programs.evaluation import EvaluationSchema
 from service.schemas.programs.fields import MAX_NAMES, MAX_USD, OverheadField, short_name, usd_amount
 from service.schemas.programs.gates import PlannedMidpointGateSchema, TierSchema

@@ -8,7 +8,8 @@ from marshmallow import ValidationError
 
 from service.domain.programs.risks import RiskState
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Flag, Items, Number, OwnField, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, Flag, Number, OwnField, Schema, Share, Text
 from service.schemas.programs.fields import MAX_NAME_LENGTH, MAX_NAMES, DaysField, short_name, usd_amount
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.fields import Count, Items, Number, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Count, Number, Schema, Share, Text
 from service.schemas.programs.fields import GridField, references, short_name
 from service.schemas.training.machine import MAX_ACCELERATORS, HardwareSchema
 from service.schemas.training.request import PhasedTrainingSchema, RunSectionsSchema

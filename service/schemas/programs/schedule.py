@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.fields import Choice, Count, Day, Items, Number, Part, Schema
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, Count, Day, Number, Schema
 from service.schemas.programs.fields import MAX_NAMES, DaysField, references, short_name
 from service.schemas.training.machine import MAX_ACCELERATORS
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.fields import Choice, Count, Items, Number, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, Count, Number, Schema, Share, Text
 from service.schemas.serving import FORMATS, LatencySchema, ServingHardwareSchema
 from service.schemas.training.machine import MAX_SEQ_LEN, PriceFilterSchema
 

@@ -11,8 +11,9 @@ from service.context import AppContext
 from service.domain.errors import DomainError
 from service.domain.results import MOST_LINKS, ResultDetail, ResultLink, ResultRecord
 from service.schemas.base import SentRequestSchema, make_schema
+from service.schemas.compound_fields import FreeObject, Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, FreeObject, Items, Moment, Part, Schema, Text
+from service.schemas.fields import Choice, Count, Moment, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.schemas.results.kinds import KINDS, Body, Loaded, ResultKind
 from service.usecases.results.keep import Question

@@ -10,8 +10,9 @@ from service.domain.counts import parse_count
 from service.domain.scaling.fits import LossPrediction
 from service.domain.scaling.laws import PARAMETERS
 from service.schemas.base import make_schema, range_schema
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Items, Number, Part, Schema
+from service.schemas.fields import Choice, Count, Number, Schema
 from service.usecases.scaling import law_fit as usecase
 from service.usecases.scaling.law_fit import FEWEST_POINTS, FORM, MAX_BOOTSTRAPS, MAX_POINTS, MAX_STARTS, MAX_WORK, MIN_BOOTSTRAPS
 

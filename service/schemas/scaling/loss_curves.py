@@ -6,8 +6,9 @@ from typing import get_args
 
 from service.domain.scaling.loss_curves import Decay
 from service.schemas.base import RangeSchema
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Items, NotNegative, Number, Part, Schema, Share
+from service.schemas.fields import Choice, Count, NotNegative, Number, Schema, Share
 from service.schemas.scaling.law_fit import LEAST_LOSS, MOST_LOSS, FigureRangeSchema
 from service.schemas.training.request import RunSectionsSchema
 from service.usecases.scaling import loss_curves as usecase

@@ -6,7 +6,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from service.schemas.fields import Count, Day, Items, Number, OwnField, Part, Schema, Share, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Count, Day, Number, OwnField, Schema, Share, Text
 from service.schemas.serving import LatencySchema
 from service.schemas.training.machine import EfficiencySchema, PriceFilterSchema
 from service.schemas.training.request import MAX_PARAMS, RunSectionsSchema

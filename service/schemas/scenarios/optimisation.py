@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.schemas.comparison.request import MOST_PLANTS, CandidatesSchema, ConstraintsSchema, OnPremSchema
-from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Number, Part, Positive, Schema, Text
+from service.schemas.compound_fields import FreeObject, Items, Part
+from service.schemas.fields import Choice, Count, Day, Number, Positive, Schema, Text
 from service.schemas.training.request import MAX_PARAMS
 from service.usecases.scenarios.optimisation.optimise import OBJECTIVES
 

@@ -13,8 +13,9 @@ from service.domain.errors import InvalidRequest
 from service.domain.jobs import JobState
 from service.domain.scenarios import ScenarioDetail, ScenarioRecord
 from service.schemas.base import SentRequestSchema, make_schema, pointers
+from service.schemas.compound_fields import FreeObject, Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Flag, FreeObject, Items, Moment, NotNegative, Number, OwnField, Part, Schema, Text
+from service.schemas.fields import Choice, Count, Flag, Moment, NotNegative, Number, OwnField, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scenarios.optimisation import OptimizeSchema

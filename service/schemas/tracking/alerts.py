@@ -20,8 +20,9 @@ from service.domain.tracking.alerts import (
 )
 from service.domain.tracking.records import AlertRecord, AlertRuleRecord
 from service.schemas.base import make_schema
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
+from service.schemas.fields import Choice, Moment, NotNegative, Number, Positive, Schema, Text
 
 KINDS = get_args(AlertKind)
 MAX_TARGETS = 10

@@ -13,8 +13,9 @@ from marshmallow import ValidationError, post_load, validates_schema
 from service.domain.programs.risks import RiskState
 from service.domain.tracking.events import API_NAMES, EVENT_FIELDS, Event, EventFields, EventType, Verdict
 from service.domain.tracking.records import LoggedEvent
+from service.schemas.compound_fields import Items, Part
 from service.schemas.derive import derive
-from service.schemas.fields import Choice, Count, Items, Moment, NotNegative, Number, Part, Schema, Share, Text
+from service.schemas.fields import Choice, Count, Moment, NotNegative, Number, Schema, Share, Text
 from service.schemas.programs.fields import MAX_DAYS
 from service.schemas.tracking.event_reader import Plan, plan_of, read
 from service.serialization import to_builtins

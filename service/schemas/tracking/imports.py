@@ -6,8 +6,9 @@ from typing import Any
 
 from service.domain.tracking.imports import ImportJob
 from service.formats.imports.readers import READERS
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive
-from service.schemas.fields import Count, Number, Part, Schema
+from service.schemas.fields import Count, Number, Schema
 from service.serialization import to_builtins
 from service.usecases.tracking.imports import MAX_LISTED, ImportResult
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from service.domain.programs.branches import MIDPOINT
 from service.domain.programs.tiers import TIERS
-from service.schemas.fields import Choice, Count, Day, FreeObject, Items, Moment, NotNegative, Number, Part, Positive, Schema, Text
+from service.schemas.compound_fields import FreeObject, Items, Part
+from service.schemas.fields import Choice, Count, Day, Moment, NotNegative, Number, Positive, Schema, Text
 from service.schemas.paging import PageQuerySchema
 from service.schemas.programs.gates import MidpointGateSchema
 from service.schemas.programs.outcome import GuardrailSchema

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive
-from service.schemas.fields import Part
 from service.schemas.tracking.presenters import PROGRAM_FIELDS
 from service.schemas.tracking.programs import TrackedProgramSchema
 from service.schemas.tracking.status import ORIGIN, ProgramStatusSchema

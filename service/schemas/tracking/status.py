@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from service.domain.summary import Summary
 from service.domain.tracking import status
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive, schema_of
-from service.schemas.fields import Part, Text
+from service.schemas.fields import Text
 from service.schemas.programs.answer import ProgramAnswerSchema  # noqa: F401  (describes the ways on from gates first)
 
 ORIGIN = {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from service.schemas.compound_fields import FreeObject, Items
 from service.schemas.derive import derive
-from service.schemas.fields import FreeObject, Items, Schema, Text
+from service.schemas.fields import Schema, Text
 from service.schemas.training.evaluation_answer import EvaluationAnswerSchema
 from service.schemas.training.request import MAX_BATCH_REQUESTS
 from service.usecases.training.estimate import EstimateAnswer

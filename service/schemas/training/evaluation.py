@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.domain.programs.evaluation import CADENCES, CHECK_KINDS
-from service.schemas.fields import Choice, Count, Flag, Items, NotNegative, Number, Part, Schema, Text
+from service.schemas.compound_fields import Items, Part
+from service.schemas.fields import Choice, Count, Flag, NotNegative, Number, Schema, Text
 from service.schemas.programs.fields import MAX_DAYS, MAX_NAMES, short_name, usd_amount
 from service.schemas.training.machine import MAX_ACCELERATORS, MAX_HOURS
 

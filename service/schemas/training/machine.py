@@ -7,7 +7,8 @@ from typing import Any
 from providers.offer import PRICINGS
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import RECOMPUTES
-from service.schemas.fields import Choice, Count, Number, OrWord, Part, Schema, Text
+from service.schemas.compound_fields import OrWord, Part
+from service.schemas.fields import Choice, Count, Number, Schema, Text
 
 MAX_LAYERS = 10_000
 MAX_SIZE = 10**7

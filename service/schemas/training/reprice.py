@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from service.schemas.compound_fields import Part
 from service.schemas.derive import derive, schema_of
-from service.schemas.fields import NotNegative, Part, Schema, Text
+from service.schemas.fields import NotNegative, Schema, Text
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.limits import MAX_USD
 from service.usecases.training import reprice as usecase

@@ -11,22 +11,8 @@ from marshmallow import ValidationError
 from service.domain.training.estimate import MAX_PHASES
 from service.domain.training.hardware import PRECISIONS
 from service.domain.training.run import ADAPTER_TARGETS, KERNEL_FUSIONS, METHOD_SYNONYMS, METHODS, OPTIMIZERS, RECOMPUTES, STATES_DTYPES
-from service.schemas.fields import (
-    Choice,
-    Count,
-    Day,
-    Flag,
-    FreeObject,
-    Items,
-    NotNegative,
-    Number,
-    OrNumber,
-    OrWord,
-    Part,
-    Schema,
-    Share,
-    Text,
-)
+from service.schemas.compound_fields import FreeObject, Items, OrNumber, OrWord, Part
+from service.schemas.fields import Choice, Count, Day, Flag, NotNegative, Number, Schema, Share, Text
 from service.schemas.training.evaluation import RunEvaluationSchema
 from service.schemas.training.machine import (
     MAX_ACCELERATORS,

@@ -15,7 +15,8 @@ from service.engine.numerics.ranges import P90_Z_SCORE
 from service.engine.training.measured_step import MeasuredStep, model_measured_step, training_there
 from service.presets.training.carried import carried_spread, load_carried_spreads, narrowed
 from service.presets.training.run_spread import run_spread
-from service.presets.training.utilisation import LayoutKnowledge, raise_range
+from service.presets.training.throughput_parameters import LayoutKnowledge
+from service.presets.training.utilisation import raise_range
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.training import resolve_axes
 

@@ -29,7 +29,8 @@ from service.presets.hardware.accelerators import load_accelerators
 from service.presets.hardware.formats import load_format_support
 from service.presets.training.finetuning import finetuning_rates
 from service.presets.training.footprint import find_footprint
-from service.presets.training.utilisation import has_fused_experts, load_parameters
+from service.presets.training.throughput_parameters import load_parameters
+from service.presets.training.utilisation import has_fused_experts
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.model import resolve_model
 from service.usecases.resolution.reinforcement import with_reinforcement

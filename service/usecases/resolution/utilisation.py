@@ -16,10 +16,9 @@ from service.presets.defaults import default
 from service.presets.hardware.power_limits import find_power_limit, power_limit_source
 from service.presets.training.finetuning import finetuning_spread
 from service.presets.training.models import find_model
+from service.presets.training.throughput_parameters import LayoutKnowledge, load_parameters
 from service.presets.training.utilisation import (
-    LayoutKnowledge,
     find_utilisation,
-    load_parameters,
     nearest,
     plan_calibration,
     raise_range,

@@ -28,7 +28,8 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 from service import create_app
 from service.config import load_settings
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import Choice, Count, Flag, Number, OrNumber, OrWord, Part, Text
+from service.schemas.compound_fields import OrNumber, OrWord, Part
+from service.schemas.fields import Choice, Count, Flag, Number, Text
 from service.schemas.training.answer import EstimateAnswerSchema
 from service.schemas.training.request import EstimateRequestSchema
 from service.usecases.resolution.training import METHODS_BY_FIELD

@@ -17,7 +17,7 @@ from service import create_app
 from service.api.http import openapi
 from service.config import Settings
 from service.schemas.base import ProblemSchema, SentRequestSchema
-from service.schemas.fields import OrNumber, OrWord
+from service.schemas.compound_fields import OrNumber, OrWord
 from tests.support.probe_app import ERRORS, SECRET, build
 from tests.support.specification import operations, read_yaml
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from service.api.resources.scaling import OPTIMUM as EXAMPLE
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import Part
+from service.schemas.compound_fields import Part
 from service.schemas.scaling.optimum_answer import OptimalAnswerSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
 from tests.contract.http.test_fuzz import RUBBISH, numbers, values

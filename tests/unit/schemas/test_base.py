@@ -10,26 +10,8 @@ import pytest
 from marshmallow import ValidationError
 
 from service.schemas.base import RangeSchema, pointers
-from service.schemas.fields import (
-    Choice,
-    Count,
-    Day,
-    Decimal,
-    Flag,
-    FreeObject,
-    Items,
-    Moment,
-    NotNegative,
-    Number,
-    OrNumber,
-    OrWord,
-    OwnField,
-    Part,
-    Positive,
-    Schema,
-    Share,
-    Text,
-)
+from service.schemas.compound_fields import FreeObject, Items, OrNumber, OrWord, Part
+from service.schemas.fields import Choice, Count, Day, Decimal, Flag, Moment, NotNegative, Number, OwnField, Positive, Schema, Share, Text
 
 
 class Inner(Schema):

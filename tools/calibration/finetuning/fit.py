@@ -22,7 +22,7 @@ from service.engine.training.memory.memory_use import memory_use
 from service.engine.training.step.finetuning import FineTuningWork, finetuning_work
 from service.engine.training.step.step_work import with_finetuning
 from service.engine.training.step.workload import trained_workload
-from service.presets.training.utilisation import load_parameters
+from service.presets.training.throughput_parameters import load_parameters
 from tools.calibration.cases import MeasuredCase
 from tools.calibration.finetuning.cases import finetuning_cases
 from tools.calibration.priors import Prior

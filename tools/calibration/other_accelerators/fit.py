@@ -18,7 +18,8 @@ import numpy as np
 from service.domain.training.model import GenericNetwork
 from service.presets.documents import load_document
 from service.presets.training.finetuning import finetuning_rates
-from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, load_parameters, nearest
+from service.presets.training.throughput_parameters import FittedParameters, Key, MatmulShare, load_parameters
+from service.presets.training.utilisation import nearest
 from tools.calibration.cases import parameter_key
 from tools.calibration.folds import read_folds
 from tools.calibration.other_accelerators.cases import OtherCase, other_cases

@@ -14,7 +14,7 @@ from service.domain.training.model import GenericNetwork
 from service.domain.training.utilisation import PlanCalibration
 from service.engine.training.parameters import total_parameters
 from service.presets.training.comparable_runs import model_kind
-from service.presets.training.utilisation import FittedParameters, load_parameters
+from service.presets.training.throughput_parameters import FittedParameters, load_parameters
 from tools.calibration.cases import read_table
 from tools.calibration.folds import Folds, read_folds
 from tools.calibration.priors import loss_priors

@@ -19,7 +19,7 @@ import numpy as np
 
 from service.domain.training.utilisation import LossTerms
 from service.engine.training.run_time import log_loss, loss_terms
-from service.presets.training.utilisation import FittedParameters
+from service.presets.training.throughput_parameters import FittedParameters
 from tools.calibration.folds import Folds
 from tools.calibration.priors import loss_priors
 from tools.calibration.table import Floats

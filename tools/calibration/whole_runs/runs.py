@@ -32,7 +32,8 @@ from service.presets.defaults import batch_tokens, default, flash_attention
 from service.presets.training.footprint import find_footprint
 from service.presets.training.models import find_model
 from service.presets.training.reliability import find_failure_rate, recovery_defaults
-from service.presets.training.utilisation import FittedParameters, utilisation
+from service.presets.training.throughput_parameters import FittedParameters
+from service.presets.training.utilisation import utilisation
 from tools.calibration.cases import Row, build_cluster, find_or_build_model, parse_count, read_table
 from tools.calibration.folds import search_rate
 

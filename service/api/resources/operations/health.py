@@ -17,7 +17,8 @@ from service.api.http.errors import CONTENT_TYPE, RETRY_AFTER_S, problem, respon
 from service.api.http.metrics import MetricsPage
 from service.api.http.web_worker import draining
 from service.schemas.base import ProblemSchema
-from service.schemas.fields import Choice, FreeObject, Items, Schema, Text
+from service.schemas.compound_fields import FreeObject, Items
+from service.schemas.fields import Choice, Schema, Text
 from service.usecases.diagnosis import DISK_FULL_BYTES
 
 DEADLINE_S = 0.2

@@ -14,7 +14,7 @@ from service.domain.tracking.events import RunBaseline
 from service.domain.tracking.status import CheckpointCadence, Drift, DriftQuantity, InterruptionSummary, RunState, UtilisationStatus
 from service.engine.tracking.costs.cost import CostedRun
 from service.engine.tracking.forecasting.outlook import planned_tokens_per_hour
-from service.engine.tracking.monitoring.change_point import DriftRules, PlannedRates, RateChange, RunTotals, daily_values, detect_drift
+from service.engine.tracking.monitoring.drift import DriftRules, PlannedRates, RateChange, RunTotals, daily_values, detect_drift
 from service.engine.tracking.monitoring.plan_drift import PlanDriftRules, beyond_plan
 from service.engine.tracking.runs.history import RunHistory
 from service.engine.tracking.runs.planned_work import planned_work, planned_work_until, trained_work

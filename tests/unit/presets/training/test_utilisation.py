@@ -11,14 +11,11 @@ from types import MappingProxyType
 import pytest
 
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.training.throughput_parameters import UNPUBLISHED, LayoutKnowledge, MatmulShare, load_parameters
 from service.presets.training.utilisation import (
-    UNPUBLISHED,
-    LayoutKnowledge,
-    MatmulShare,
     attention_share,
     find_utilisation,
     has_fused_experts,
-    load_parameters,
     nearest,
     plan_calibration,
     utilisation,

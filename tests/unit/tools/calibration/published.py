@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from service.domain.training.utilisation import Utilisation
-from service.presets.training.utilisation import FittedParameters, Key, MatmulShare, attention_share, utilisation
+from service.presets.training.throughput_parameters import FittedParameters, Key, MatmulShare
+from service.presets.training.utilisation import attention_share, utilisation
 from tools.calibration.cases import MeasuredCase, throughput_cases
 from tools.calibration.priors import priors, with_fixed_parameters
 from tools.calibration.table import CaseTable, Floats, position_parameters, predicted_rates, tabulate

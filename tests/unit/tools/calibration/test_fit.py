@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.domain.training.utilisation import AchievedRates
-from service.presets.training.utilisation import FittedParameters, MatmulShare
+from service.presets.training.throughput_parameters import FittedParameters, MatmulShare
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, behaving, chosen_parameters, few_cases, off_by, table_of_few
 from tools.calibration import fit
 from tools.calibration.cases import throughput_cases

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.presets.hardware.accelerators import find_accelerator
-from service.presets.training.utilisation import SpreadScale, ThroughputSpread, scale_power, spread_of, utilisation
+from service.presets.training.throughput_parameters import SpreadScale, ThroughputSpread
+from service.presets.training.utilisation import scale_power, spread_of, utilisation
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, chosen_parameters, few_cases, table_of_few
 from tools.calibration.spreads import (
     DOCUMENTS_OF_ALL,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from service.engine.training.step.step_time import step_time
-from service.presets.training.utilisation import MatmulShare, nearest, watts_per_tflop
+from service.presets.training.throughput_parameters import MatmulShare
+from service.presets.training.utilisation import nearest, watts_per_tflop
 from tests.unit.tools.calibration.published import AMPERE, HOPPER, SHARES, chosen_parameters, few_cases, some_layouts, used_of
 from tools.calibration.cases import MeasuredCase, throughput_cases
 from tools.calibration.folds import predict_left_out_rates, predict_rates

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.presets.training.utilisation import load_parameters
+from service.presets.training.throughput_parameters import load_parameters
 from tools.calibration.cases import Floats, parameter_key
 from tools.calibration.folds import predict_rates
 from tools.calibration.other_accelerators.cases import OtherCase, other_cases
