@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from service.formats.ask.lexing.fields import load_fields
-from service.schemas.fields import OrNumber, OrWord, Part, Schema
+from service.schemas.compound_fields import OrNumber, OrWord, Part
+from service.schemas.fields import Schema
 from service.schemas.training.request import EstimateRequestSchema
 
 
