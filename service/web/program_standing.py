@@ -9,10 +9,10 @@ from typing import Any
 from service.api.http.auth import app_context
 from service.domain.programs.branches import MIDPOINT
 from service.domain.tracking.records import ProgramRecord
-from service.formats.headline import money
+from service.formats.headline import counted, money
 from service.schemas.tracking.presenters import report_body
 from service.serialization import to_builtins
-from service.usecases.tracking.headline import headline
+from service.usecases.tracking.headline import Headline, headline
 from service.usecases.tracking.programs import list_runs
 from service.usecases.tracking.report import program_report
 from service.usecases.tracking.status import program_status
@@ -46,6 +46,11 @@ def gates_of(status: Mapping[str, Any]) -> list[Body]:
     return [*tiers, {**status["gate"], "name": MIDPOINT, "title": "Half-spend gate"}]
 
 
+def in_turn(gates: Iterable[Body]) -> list[Body]:
+    """Gates as they are wanted: those that are due, those to come, those decided."""
+    return sorted(gates, key=lambda gate: (bool(gate["decided"]), not gate["due"]))
+
+
 def _standing(program: ProgramRecord) -> Body:
     return {
         "id": program.id,
@@ -64,13 +69,20 @@ def _found(program: ProgramRecord) -> Body:
     status: Body = to_builtins(result.status)
     return {
         "shape": shape,
-        "words": words,
+        "words": f"{words}: {reason}" if (reason := _reason(said)) else words,
         "sentence": said.text,
         "spent_usd": status["spend"]["usd"],
         "share": status["spend"]["share_of_budget"],
         "forecast_usd": status["forecast"]["cost_usd"],
         "next_gate": _next_gate(gates_of(status)),
     }
+
+
+def _reason(said: Headline) -> str:
+    """What puts a program off its track, in figures; empty where nothing does."""
+    over = [f"{money(said.over_usd)} over the budget"] if said.over_usd and said.over_usd > 0 else []
+    late = [f"{counted(int(said.late_days), 'day')} late"] if said.late_days and said.late_days > 0 else []
+    return ", ".join([*over, *late])
 
 
 def _version(program: ProgramRecord) -> str:

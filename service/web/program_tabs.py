@@ -98,6 +98,14 @@ def tiles_of(report: Report) -> tuple[Tile, ...]:
     )
 
 
+def warnings_of(report: Report) -> list[str]:
+    """The status's warnings, each once, without those that the headline says: the forecast beyond budget or deadline."""
+    said = report["headline"]
+    beyond = [limit for limit, by in (("cost", said["over_usd"]), ("finish", said["late_days"])) if by is not None and by > 0]
+    repeated = tuple(f"the forecast {limit} is " for limit in beyond) + (("the deadline, ",) if "finish" in beyond else ())
+    return [warning for warning in dict.fromkeys(report["status"]["warnings"]) if not warning.startswith(repeated)]
+
+
 def plan_facts(program: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a program is held to, in words."""
     gate, pivoted = program["midpoint_gate"], program["pivoted"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -46,6 +46,12 @@ def moment(at: datetime) -> str:
     return f"{headline.day(at)} {at:%H:%M} UTC"
 
 
+def listing(names: Sequence[str]) -> str:
+    """Names as a sentence lists them: aws, azure and gcp."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def query_string(fields: Mapping[str, str]) -> str:
     """Fields as the query of an address."""
     return urlencode(fields)
@@ -65,6 +71,7 @@ def environment() -> Environment:
         "short_name": headline.short_name,
         "money_range": lambda usd: headline.money_range(_range(usd)),
         "duration_range": lambda hours: headline.duration_range(_range(hours)),
+        "listing": listing,
         "moment": moment,
         "days": lambda hours: f"{hours / headline.HOURS_PER_DAY:.3g}",
         "share": lambda value: f"{value:.0%}",

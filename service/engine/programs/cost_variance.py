@@ -108,17 +108,18 @@ def _factors(block: RunBlock) -> dict[str, float]:
 
 
 def _headline(usd: Decimal, causes: tuple[VarianceCause, ...]) -> str:
-    """One line, such as "+212k USD: 140k utilisation, 50k price, 22k failures"; causes below a dollar are left out."""
+    """One line, such as "+$212,000: $140,000 utilisation, $50,000 price, $22,000 failures"; causes below a dollar are left out."""
     if not usd and not causes:
         return "no difference"
     named = [cause for cause in causes if round(cause.usd)] or causes[:1]
-    reasons = ", ".join(f"{_short(cause.usd)} {cause.cause}" for cause in named)
-    return f"{'+' if usd > 0 else ''}{_short(usd)} USD: {reasons}"
+    reasons = ", ".join(f"{_dollars(cause.usd)} {cause.cause}" for cause in named)
+    return f"{'+' if usd > 0 else ''}{_dollars(usd)}: {reasons}"
 
 
-def _short(usd: Decimal) -> str:
-    size = abs(usd)
-    return f"{usd / 1_000_000:.1f}M" if size >= 1_000_000 else f"{usd / 1000:.0f}k" if size >= 1000 else f"{usd:.0f}"
+def _dollars(usd: Decimal) -> str:
+    """An amount of dollars with three figures, without cents."""
+    size = abs(float(f"{usd:.3g}"))
+    return f"{'-' if usd < 0 else ''}$" + (f"{size / 1_000_000:#.3g}M" if size >= 1_000_000 else f"{size:,.0f}")
 
 
 def _compute_usd(block: RunBlock) -> float:

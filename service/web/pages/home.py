@@ -103,11 +103,13 @@ def _chance(answer: dict[str, Any] | None) -> float | None:
 
 def _overview() -> dict[str, Any]:
     context, who = team_context(), principal()
-    fresh, sources = count_fresh(list_providers(context))
+    providers = list_providers(context)
+    fresh, sources = count_fresh(providers)
     return {
         "results": list_results(context, who, ResultFilter(), 0, MOST_LISTED),
         "programs": standings(list_programs(context, who, None, 0, MOST_LISTED)),
         "fresh_sources": fresh,
         "sources": sources,
+        "failing": sorted(entry.name for entry in providers if entry.state == "failing"),
         "snapshot": context.book().name,
     }

@@ -35,11 +35,13 @@ from service.web.blueprint import blueprint
 from service.web.forms import FormField, field_errors, filled
 from service.web.gate_tree import FIELD, endings_of, gate_tree, open_endings
 from service.web.plan_change import form_content
-from service.web.program_standing import VERDICTS, gates_of, report_at_hand, standings
-from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of
+from service.web.program_standing import VERDICTS, gates_of, in_turn, report_at_hand, standings
+from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of, warnings_of
 from service.web.rendering import page
 
 MOST_LISTED = 25
+MOST_WARNINGS = 3
+"""Warnings that are seen at once; the others open."""
 BEFORE = re.compile(r"\d{1,15}", re.ASCII)
 FORMAT_WORDS = {
     "html": ("Page", "for printing, with charts"),
@@ -181,11 +183,13 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
         "report": report,
         "verdict_of": VERDICTS[report["headline"]["health"]],
         "tiles": tiles_of(report),
+        "warnings": (warnings := warnings_of(report))[:MOST_WARNINGS],
+        "more_warnings": warnings[MOST_WARNINGS:],
         "parts": shown,
         "folded": folded,
         "facts": plan_facts(body),
         "formats": FORMAT_WORDS,
-        "gates": gates_of(report["status"]),
+        "gates": in_turn(gates_of(report["status"])),
         "runs": _runs(program) if tab == "track" else [],
         "form": token_hex(8),
         "given": {},

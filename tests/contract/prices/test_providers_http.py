@@ -158,11 +158,19 @@ class TestProviders:
         world.trouble = "nimbus answered 503"
         refresh(context)
         page = words_of(client.get("/prices"))
-        assert "nimbus fails; last read on 4 Jan 2027 12:00 UTC." in page
+        assert "nimbus fails. nimbus was last read on 4 Jan 2027 12:00 UTC." in page
+        assert "1 of 2 sources is fresh . nimbus fails." in page
+        assert "nimbus fails" in words_of(client.get("/"))
         sources = page.partition("what is wrong")[2]
         assert sources.index("nimbus") < sources.index("snapshot")
         assert "nimbus answered 503 (4 Jan 2027 14:00 UTC)" in sources
         assert "A failing source keeps its last good prices in use" in page
+
+    def test_the_page_says_whose_prices_were_never_read(self, client: FlaskClient, context: AppContext, world: World) -> None:
+        """What then counts in their place."""
+        world.trouble = "nimbus answered 503"
+        refresh(context)
+        assert "nimbus was never read here: its prices are those that ship with the service." in words_of(client.get("/prices"))
 
     def test_a_price_that_is_not_believed_is_shown_with_the_reason(self, client: FlaskClient, context: AppContext, world: World) -> None:
         """Row, price and why."""

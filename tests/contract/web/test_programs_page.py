@@ -80,6 +80,34 @@ def test_the_list_says_how_each_program_stands(client: FlaskClient, program: Bod
     assert "Gate after prototype is due" in words_of(page)
 
 
+def test_a_program_off_its_track_says_why_at_once(client: FlaskClient, program: Body) -> None:
+    """By how much, on the list and on the first page, which draws spend, forecast and budget too."""
+    said = report_of(client, program)["headline"]
+    reason = f"off track: {money(said['over_usd'])} over the budget, {said['late_days']:,.0f} days late"
+    for page in (client.get("/programs"), client.get("/")):
+        assert reason in words_of(page)
+        assert re.search(r'<svg class="range"[^>]*aria-label="\$92,700 spent, forecast [^"]+, budget \$150,000"', text_of(page))
+
+
+def test_warnings_do_not_repeat_the_sentence(client: FlaskClient, program: Body) -> None:
+    """The forecast beyond budget and deadline is said once; the others follow the figures, three of them at once."""
+    page, report = text_of(client.get(f"/programs/{program['id']}")), report_of(client, program)
+    assert any(warning.startswith("the forecast cost is") for warning in report["status"]["warnings"])
+    assert "The forecast cost is" not in page
+    assert '<p class="warning">the forecast cost' not in page
+    assert '<p class="warning">the deadline, ' not in page
+    assert 0 < page.partition("<details")[0].count('class="warning"') <= 3
+    assert page.index('<dl class="figures">') < page.index('class="warning"')
+
+
+def test_gates_come_in_the_order_of_what_is_to_do(client: FlaskClient, staged: Body) -> None:
+    """Due ones, then those to come, then decided ones."""
+    gates = re.findall(r"<h3>([^<]*gate[^<]*): (due|not due|decided)", text_of(client.get(f"/programs/{staged['id']}")), re.IGNORECASE)
+    order = [("due", "not due", "decided").index(state) for _, state in gates]
+    assert len(order) > 2
+    assert order == sorted(order)
+
+
 def test_older_programs_are_a_link_away(client: FlaskClient, program: Body, staged: Body, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until there are none."""
     monkeypatch.setattr("service.web.pages.programs.MOST_LISTED", 1)

@@ -117,16 +117,16 @@ def test_a_cause_that_costs_more_adds(slower: float, dearer: float) -> None:
 
 
 def test_the_headline_says_it_in_a_line() -> None:
-    """The whole, then the causes, the largest first, in thousands or millions."""
+    """The whole, then the causes, the largest first, with three figures."""
     assert (
         explain_difference(plan_budget(production()), plan_budget(production(hours=11_000, price=3.0))).headline
-        == "+13k USD: 11k price, 2k utilisation"
+        == "+$13,000: $10,500 price, $2,470 utilisation"
     )
     huge = three_tiers(other_lines=(OtherLine("data", Decimal(2_500_000), "x"),))
-    assert explain_difference(plan_budget(huge), plan_budget(three_tiers())).headline == "-2.5M USD: -2.5M other lines"
+    assert explain_difference(plan_budget(huge), plan_budget(three_tiers())).headline == "-$2.50M: -$2.50M other lines"
     few = three_tiers(other_lines=(OtherLine("data", Decimal(25), "x"),))
-    assert explain_difference(plan_budget(three_tiers()), plan_budget(few)).headline == "+25 USD: 25 other lines"
-    assert round_causes(Decimal("2.01"), {"price": 2.0, "scope": 0.4, "failures": -0.39}).headline == "+2 USD: 2 price"
+    assert explain_difference(plan_budget(three_tiers()), plan_budget(few)).headline == "+$25: $25 other lines"
+    assert round_causes(Decimal("2.01"), {"price": 2.0, "scope": 0.4, "failures": -0.39}).headline == "+$2: $2 price"
 
 
 def test_ranges_do_not_matter_to_the_difference() -> None:
@@ -203,4 +203,4 @@ def test_the_largest_cause_takes_the_rounding() -> None:
     """Parts that miss the whole by a cent; a fall is as large as a rise."""
     found = round_causes(Decimal("-9.99"), {"price": -20.0, "scope": 10.0})
     assert {cause.cause: cause.usd for cause in found.causes} == {"price": Decimal("-19.99"), "scope": Decimal("10.00")}
-    assert round_causes(Decimal("0.00"), {"price": 5.0, "scope": -5.0}).headline == "0 USD: -5 scope, 5 price"
+    assert round_causes(Decimal("0.00"), {"price": 5.0, "scope": -5.0}).headline == "$0: -$5 scope, $5 price"
