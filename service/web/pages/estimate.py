@@ -11,6 +11,7 @@ from service.api.http.budgets import uses
 from service.formats import time_words
 from service.schemas.training.presenters import answered
 from service.usecases.prices.known_names import find_accelerators, find_models
+from service.web.alternatives import context_queries, layout_query
 from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
 from service.web.assumptions import assumptions_of, changeable_by_section
 from service.web.blueprint import blueprint
@@ -24,9 +25,11 @@ from service.web.estimate_form import (
     estimate_request,
     form_fields,
 )
+from service.web.form_address import form_address
 from service.web.forms import TRUTHS, Fields
 from service.web.levers import lever_content, standing_switches
 from service.web.rendering import page, query_string
+from service.web.sellers import sellers_content, sellers_request
 from service.web.switches import FIELD as SWITCH
 from service.web.switches import Switches, read_switches, switch_query, switch_values
 from service.web.verdicts import chance_verdict
@@ -54,6 +57,16 @@ def show_levers() -> Response:
     if asked.answer is None:
         raise NotFound
     return page("estimate/levers.html", **lever_content(asked, asked.answer, switches))
+
+
+@blueprint.get("/estimate/providers")
+@uses("estimates", costly=True)
+def show_sellers() -> Response:
+    """What the run costs at each provider, as a part of the page"""
+    asked = _ask(_switches().fields)
+    if asked.answer is None:
+        raise NotFound
+    return page("estimate/sellers.html", **sellers_content(asked, asked.answer))
 
 
 @blueprint.get("/estimate/<chart>.svg")
@@ -131,11 +144,16 @@ def _answer_content(asked: Asked, answer: Body, switches: Switches) -> Body:
         "switched": standing_switches(switches, without, answer),
         **_levers(asked, switches),
         "layout": _layout(answer["throughput"]["parallelism"]),
-        "other_layouts": [(_layout(other["parallelism"]), other) for other in answer["throughput"]["alternatives"] or ()],
+        "other_layouts": [
+            (_layout(other["parallelism"]), other, layout_query(asked.fields, answer["throughput"]["parallelism"], other["parallelism"]))
+            for other in answer["throughput"]["alternatives"] or ()
+        ],
+        "contexts": context_queries(asked.fields, answer["assumptions"]),
         "charts": _charts(answer),
         "before": request.args.get(BEFORE) or query_string(asked.fields),
         "change": change_content(asked, request.args.get(BEFORE, "")),
         **_time_content(answer["throughput"]["split"]),
+        "comparison": form_address("compare", sellers_request(asked, answer) | {"limit": None}),
         "copies": copies("estimate", asked.request),
     }
 
