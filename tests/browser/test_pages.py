@@ -284,6 +284,17 @@ def test_options_are_sorted_filtered_and_pinned(service: str, browser: Browser, 
         assert seen.said == []
 
 
+def test_heads_of_long_tables_stay_in_sight(service: str, browser: Browser) -> None:
+    """While their rows are scrolled through."""
+    with view(browser) as seen:
+        seen.open(f"{service}/prices")
+        page, head = seen.page, seen.page.locator(".matrix thead th").first
+        page.locator(".matrix tbody tr").nth(25).evaluate("row => row.scrollIntoView({block: 'center'})")
+        box = head.bounding_box()
+        assert box is not None
+        assert box["y"] == 0
+
+
 def test_a_picture_stays_where_its_chart_cannot_be_drawn(service: str, browser: Browser) -> None:
     """Without the bundle."""
     with view(browser) as seen:

@@ -56,6 +56,8 @@ DOLLARS = (
     "(datum.value < 0 ? '-$' : '$')"
     " + (abs(datum.value) >= 1e6 ? replace(format(abs(datum.value), '~s'), 'G', 'B') : format(abs(datum.value), ',~r'))"
 )
+# A time of day where a tick is within a day: of a short run several ticks are of one day.
+MOMENTS = "utchours(datum.value) || utcminutes(datum.value) ? utcFormat(datum.value, '%-d %b %H:%M') : utcFormat(datum.value, '%-d %b')"
 # Thousands as K, M, B and T, where d3 writes k and G; FLOPs beyond with an exponent.
 BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(datum.value, '~s'), 'G', 'B')"
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from service.domain.comparison.options import Option, VariantSummary
 from service.domain.quantities import Range
+from service.formats.headline import money, short_name
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest_option
 from service.usecases.comparison.options import ComparedOptions, make_option
@@ -63,8 +64,10 @@ def find_fresh(compared: ComparedOptions, order: Ints) -> int | None:
 def describe_fresh(compared: ComparedOptions, at: int) -> str:
     """Message that names the best option with a price that is not stale."""
     option = make_option(1, at, compared, on_front=False)
-    usd = f" at {option.cost_usd.p50:,.0f} USD" if option.cost_usd else ""
-    return f"the first option's price is stale; the best with a price that is not: {option.id}{usd}"
+    offer, usd = option.offer, f", {money(option.cost_usd.p50)}" if option.cost_usd else ""
+    machine = f"{option.count:,} {short_name(offer.accelerator)}"
+    seller = f"{offer.provider} {offer.region}, {offer.pricing.replace('_', ' ')}"
+    return f"the first option's price is stale; the best with a price that is not: {machine} at {seller}{usd}"
 
 
 def select_rivals(compared: ComparedOptions, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:

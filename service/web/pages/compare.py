@@ -45,6 +45,22 @@ COLUMNS = (
     ("carbon", "t CO2e", "n"),
 )
 """Columns that order the table: order, title, class of the cells."""
+REASON_WORDS: Mapping[str, str] = {
+    "cannot_run": "the run does not fit on so many of these accelerators",
+    "beyond_reason": "the figures are beyond all reason",
+    "beyond_horizon": "takes longer than two years",
+    "splits_nodes": "its instances have fewer accelerators than a node of the run needs",
+    "misses_deadline": "ends after the deadline",
+    "takes_too_long": "takes more days than stated",
+    "over_budget": "costs more than stated",
+    "too_much_carbon": "emits more than stated",
+    "outside_jurisdictions": "lies outside the stated countries",
+    "unknown_jurisdiction": "its country is not known",
+    "over_quota": "more than the quota",
+    "needs_contract": "so many are sold by contract only",
+    "not_available": "no source confirms that it can be ordered",
+}
+"""Why an option is out, in words; what is not here says it by its name."""
 
 
 @blueprint.get("/compare")
@@ -121,12 +137,17 @@ def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:
         "pinned": [option for option in answer["options"] if option["id"] in pinned],
         "unpinned": query_string({**fields, **look}),
         "assumptions": list(assumptions_of(answer["assumptions"])),
-        "ruled_out": sorted(answer["infeasible"].items(), key=lambda entry: -entry[1]),
+        "ruled_out": [(_reason(name), number) for name, number in sorted(answer["infeasible"].items(), key=lambda entry: -entry[1])],
     }
 
 
 def _row(option: Body, fields: Mapping[str, str], pinned: list[str]) -> Body:
-    return option | {"is_pinned": option["id"] in pinned, "pin": _pin_query(fields, pinned, option["id"])}
+    out = ", ".join(_reason(name) for name in option["reasons"])
+    return option | {"is_pinned": option["id"] in pinned, "pin": _pin_query(fields, pinned, option["id"]), "out": out}
+
+
+def _reason(name: str) -> str:
+    return REASON_WORDS.get(name, name.replace("_", " "))
 
 
 def _pin_query(fields: Mapping[str, str], pinned: list[str], option: str) -> str:

@@ -34,7 +34,7 @@ from service.web.blueprint import blueprint
 from service.web.forms import field_errors, filled
 from service.web.once import once
 from service.web.pages.programs import known_program, program_page
-from service.web.rendering import page
+from service.web.rendering import moment, page
 
 if TYPE_CHECKING:
     import altair as alt
@@ -193,8 +193,8 @@ def _beside_plan(found: Body) -> Iterator[tuple[str, str, str, str]]:
     yield "goodput", _words(use["planned_goodput"], _share), _words(use["goodput"], _share), ""
     expected = "" if stops["expected"] is None else f", {stops['expected']:.3g} expected by now"
     yield "interruptions", _words(stops["budgeted"], lambda value: f"{value:.3g}"), f"{stops['count']:,}{expected}", ""
-    yield "minutes between checkpoints", _words(kept["planned_interval_minutes"], _three), _words(kept["interval_minutes"], _three), ""
-    yield "last checkpoint", "", _words(kept["last_at"], _minute, "none is reported"), ""
+    yield "between checkpoints", _words(kept["planned_interval_minutes"], _minutes), _words(kept["interval_minutes"], _minutes), ""
+    yield "last checkpoint", "", _words(kept["last_at"], _moment, "none is reported"), ""
     yield "loss, nats a token", _words(found["run"]["planned"]["loss"], _three), _words(now["loss"]["last"], _three), ""
 
 
@@ -257,6 +257,14 @@ def _day(moment: str) -> str:
 
 def _minute(moment: str) -> str:
     return f"{moment[:10]} {moment[11:16]}"
+
+
+def _moment(at: str) -> str:
+    return moment(datetime.fromisoformat(at))
+
+
+def _minutes(value: float) -> str:
+    return duration(value / 60)
 
 
 def _share(value: float) -> str:

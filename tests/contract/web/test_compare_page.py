@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
-from service.web.pages.compare import MOST_PINNED, ORDERS
+from service.web.pages.compare import MOST_PINNED, ORDERS, REASON_WORDS
 from service.web.plain_words import in_plain_text
 from tests.contract.web.visitor import text_of, words_of
 
@@ -53,7 +53,7 @@ def test_the_page_says_what_the_api_answers(client: FlaskClient, answer: dict[st
     assert answer["summary"]["text"] in words_of(page)
     assert options_in(page) == [in_plain_text(option["id"]) for option in answer["options"]]
     for reason, number in answer["infeasible"].items():
-        assert f"{number:,}: {reason.replace('_', ' ')}" in words_of(page)
+        assert f"{number:,}: {REASON_WORDS[reason]}" in words_of(page)
     assert shown(client, format="json").get_json() == answer
 
 
@@ -111,3 +111,16 @@ def test_the_chart_has_an_address(client: FlaskClient) -> None:
     drawn = client.get("/compare/options.svg?" + urlencode(FIELDS))
     assert (drawn.status_code, drawn.content_type) == (200, "image/svg+xml")
     assert re.search("sooner than the cheapest for [0-9]+% more|both the cheapest and the soonest", drawn.get_data(as_text=True))
+
+
+def test_a_reason_is_said_in_words(client: FlaskClient) -> None:
+    """Of options in the table and of all that are out."""
+    page = words_of(client.get("/compare?model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64&limit=1000"))
+    assert "its instances have fewer accelerators than a node of the run needs" in page
+    assert "splits nodes" not in page.partition("Why not the others")[2]
+
+
+def test_a_warning_names_an_offer_as_people_do(client: FlaskClient) -> None:
+    """Not by the id of its option."""
+    page = words_of(client.get("/compare?model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64,128"))
+    assert re.search(r"the best with a price that is not: (64|128) H100-80GB at \w+ [\w-]+, [a-z ]+, \$[\d,]+", page)

@@ -53,7 +53,7 @@ def test_a_run_stands_beside_its_plan(client: FlaskClient, program: Body, main: 
     assert "tokens 990B 560B" in words
     assert "start 1 Aug 2025 2 Aug 2025" in words
     assert "MFU not known" in words
-    assert "last checkpoint 2025-08-22 00:00" in words
+    assert "last checkpoint 22 Aug 2025 00:00 UTC" in words
     assert "1 interruption, 6 hours down" in words
     assert "2025-08-13 02:24 hardware 6 h" in words
 

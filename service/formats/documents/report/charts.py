@@ -22,8 +22,8 @@ HALF = 310
 PLAN, EARNED, ACTUAL, FORECAST = "plan", "earned", "actual", "forecast"
 # Colour and dash of each kind of line, the same in both plots.
 STYLES = {PLAN: (GREY, [5, 3]), EARNED: (COLOURS[2], [1, 0]), ACTUAL: (COLOURS[0], [1, 0]), FORECAST: (COLOURS[1], [2, 2])}
-# Labels of lines that often end together are moved apart.
-LABEL_SHIFTS = {PLAN: -8, EARNED: -7, ACTUAL: 7, FORECAST: -7}
+LABEL_SHIFT = 7
+"""By how much labels of lines that may end together are moved apart [px]: that of the higher line up, that of the lower down."""
 SPEND_LINES = {PLAN: "planned_usd", EARNED: "earned_usd", ACTUAL: "spent_usd"}
 MOST_POINTED = 60
 """Places of a line that answer to a pointer."""
@@ -165,8 +165,9 @@ def _against_plan(report: Report, names: Mapping[str, str], fan: Rows, rules: Ma
         band = data(fan).mark_area(opacity=0.22, color=STYLES[FORECAST][0])
         layers.append(band.encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q"))
         layers += _spread_of_end(report, fan)
-    drawn = ([row for row in [*lines, *fan] if row["of"] == of] for of in STYLES)
-    layers += [*_rules(rules), *(_line(rows, across, up) for rows in drawn if rows)]
+    drawn = [rows for rows in ([row for row in [*lines, *fan] if row["of"] == of] for of in STYLES) if rows]
+    below = _lower_of(EARNED, ACTUAL, {rows[-1]["of"]: rows[-1]["y"] for rows in drawn})
+    layers += [*_rules(rules), *(_line(rows, across, up, LABEL_SHIFT * (1 if rows[-1]["of"] == below else -1)) for rows in drawn)]
     return alt.layer(*layers)
 
 
@@ -190,12 +191,17 @@ def _day(at: str) -> str:
     return day(datetime.fromisoformat(at))
 
 
-def _line(rows: Rows, across: alt.X, up: alt.Y) -> Any:
-    """A line with its name at its end."""
+def _lower_of(one: str, other: str, ends: Mapping[str, float]) -> str:
+    """Which of two lines that end on one day ends lower; the other where only the other is there."""
+    return one if one in ends and ends[one] < ends.get(other, float("inf")) and other in ends else other
+
+
+def _line(rows: Rows, across: alt.X, up: alt.Y, label_shift: int) -> Any:
+    """A line with its name at its end, moved down by so many pixels."""
     of = rows[-1]["of"]
     colour, dash = STYLES[of]
     line = data(rows).mark_line(color=colour, strokeDash=dash, strokeWidth=2).encode(x=across, y=up)
-    ends = data([{**rows[-1], "label": of}]).mark_text(align="left", dx=5, dy=LABEL_SHIFTS[of], fontSize=10)
+    ends = data([{**rows[-1], "label": of}]).mark_text(align="left", dx=5, dy=label_shift, fontSize=10)
     return alt.layer(line, ends.encode(x=alt.X("at:T"), y=alt.Y("y:Q"), text="label:N"))
 
 

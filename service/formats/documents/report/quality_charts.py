@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import COLOURS, GREY, LIMIT, MORE_COLOURS, TIP, by_legend, data, titled
+from service.formats.documents.charts import COLOURS, GREY, LIMIT, MOMENTS, MORE_COLOURS, TIP, by_legend, data, titled
 from service.formats.documents.report.quality import drawn_metrics, shown_metrics
 from service.formats.headline import day
 
@@ -37,7 +37,7 @@ def quality_chart(report: Report, metric: str) -> alt.TopLevelMixin:
     names = list(dict.fromkeys(row["run"] for row in rows))
     legend = alt.Legend(title=None, orient="bottom-right", labelLimit=WIDE // 2) if len(names) > 1 else None
     colour = alt.Color("run:N", scale=alt.Scale(domain=names, range=run_colours(names)), legend=legend)
-    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=3, format="%-d %b", labelAngle=0))
+    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=3, labelExpr=MOMENTS, labelAngle=0))
     up = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     base = data(rows)
     chosen, opacity = by_legend("run")

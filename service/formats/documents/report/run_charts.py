@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, TIP, data, pointed, titled
+from service.formats.documents.charts import BILLIONS, COLOURS, GREY, LIMIT, MOMENTS, TIP, data, pointed, titled
 from service.formats.headline import count, day
 
 Run = Mapping[str, Any]
@@ -25,7 +25,7 @@ def speed_chart(run: Run) -> alt.TopLevelMixin | None:
     if not rows:
         return None
     planned = run["plan"]["tokens_per_s"]
-    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, format="%-d %b", labelAngle=0))
+    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, labelExpr=MOMENTS, labelAngle=0))
     up = alt.Y("tokens_per_s:Q", title="tokens a second", axis=alt.Axis(tickCount=5, labelExpr=BILLIONS))
     layers: list[Any] = [*_planned(planned)]
     layers.append(data(rows).mark_line(strokeWidth=1.5, color=COLOURS[0], interpolate="step-before").encode(x=across, y=up))
@@ -46,7 +46,7 @@ def position_chart(run: Run) -> alt.TopLevelMixin | None:
     """Tokens over time to those that are planned; None without points."""
     if not run["points"]:
         return None
-    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, format="%-d %b", labelAngle=0))
+    across = alt.X("at:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=5, labelExpr=MOMENTS, labelAngle=0))
     up = alt.Y("tokens:Q", title="tokens", axis=alt.Axis(tickCount=5, labelExpr=BILLIONS))
     layers: list[Any] = [data(run["points"]).mark_line(strokeWidth=1.5, color=COLOURS[0]).encode(x=across, y=up)]
     planned = run["plan"]["tokens"]
