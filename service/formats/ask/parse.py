@@ -16,10 +16,10 @@ from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
-from service.formats.ask.grammar.figures_asked import figure_notes
+from service.formats.ask.grammar.figures_asked import figure_notes, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
-from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, NODES, RACKS
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.regions import with_numbered
 from service.formats.ask.grammar.reinforcement import join_prompts
@@ -27,6 +27,7 @@ from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.grammar.times import of_nouns
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration, add_months
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
@@ -56,7 +57,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     )
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
-    slots = _single_ones(tokens, _plain_reserved(slots))
+    slots = of_nouns(_single_ones(tokens, _plain_reserved(slots)), left)
     slots = with_numbered(slots, vocabulary)
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
@@ -93,6 +94,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     draft = Draft(said, today, doubts)
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
+    draft.doubts += specification_doubts(sentence, pieces, kind)
     notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
     notes += figure_notes(sentence, pieces, kind)
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
@@ -193,7 +195,7 @@ def _is_asked(tokens: Sequence[Token], slot: Slot) -> bool:
 
 def _single_ones(tokens: Sequence[Token], slots: list[Slot]) -> list[Slot]:
     """The slots with a count of one for `an H100`, where no number is said."""
-    if any(slot.name in ("count", "nodes") for slot in slots):
+    if any(slot.name in ("count", NODES, RACKS) for slot in slots):
         return slots
     ones = [slot for slot in slots if slot.name == "accelerator" and slot.first > 0 and tokens[slot.first - 1].text in ("a", "an")]
     single = [slot for slot in ones if tokens[slot.last - 1].text != "s"]

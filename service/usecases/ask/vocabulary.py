@@ -21,6 +21,8 @@ from service.presets.training.models import ModelPreset, load_models
 
 NODE_NAMES = ("dgx", "hgx")
 """Names of whole machines: a number before them counts machines."""
+MOST_PER_RACK = 144
+"""Accelerators that one link domain has within a rack (GB200 NVL72); larger domains are pods of several."""
 MOST_PROGRAMS = 1000
 AZURE_PREFIX = "Standard_"
 """What Azure begins the names of its instance types with, and people leave out."""
@@ -115,7 +117,9 @@ def _accelerators() -> Iterator[Name]:
         for label in dict.fromkeys((accelerator.name, *accelerator.aliases, plain)):
             if not label.lower().startswith(NODE_NAMES):
                 found = find_accelerator(label)
-                yield Name("A", label, (label,), found.ambiguous_with, found.why, per_node=found.accelerator.accelerators_per_node)
+                per_node, domain = found.accelerator.accelerators_per_node, found.accelerator.link_domain
+                per_rack = domain if per_node < domain <= MOST_PER_RACK else 0
+                yield Name("A", label, (label,), found.ambiguous_with, found.why, per_node=per_node, per_rack=per_rack)
 
 
 def _providers(names: tuple[str, ...]) -> Iterator[Name]:

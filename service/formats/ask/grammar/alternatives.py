@@ -16,6 +16,7 @@ SAVING = "saving"
 USUAL = {"pricing": "on_demand", "precision": "bf16"}
 """What the one that is named is weighed against, where a question asks what it saves."""
 THAN = frozenset({"than", "over"})
+INSTEAD = frozenset({"instead", "rather"})
 CHANGE = dict.fromkeys(("precision", "optimizer", "method", "model"), frozenset({"to"}))
 """From one to the other: of names no range is meant."""
 LISTED = EITHER | THAN | {"and", "&", ",", "/", "plus"}
@@ -29,7 +30,7 @@ def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
     """The slots with one that names what is weighed, where several of one thing are joined as alternatives."""
     found = _tuning_as_method(sentence, slots)
     asked = any(slot.name == "intent" and slot.value == "compare" for slot in slots)
-    joints = LISTED if asked else EITHER | THAN
+    joints = (LISTED if asked else EITHER | THAN) | INSTEAD
     axes = [
         axis
         for axis in AXES

@@ -24,6 +24,8 @@ SHARES = frozenset(
 USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
 QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
+MAINTENANCE, OPEX_SHARE = "maintenance_hours_per_week", "opex_share_per_year"
+HOURS_PER_DAY, DAYS_PER_WEEK = 24, 7
 LEAD_TIME, DEPRECIATION = "lead_time_months", "depreciation_years"
 TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, "restart_minutes", "checkpoint_interval_minutes"})
 """Attributes whose figure is a time."""
@@ -158,6 +160,19 @@ def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """MTBF of 50000 hours per GPU: the time to a failure of one accelerator, which MTTF says without it."""
     if pieces[0].value in (MTBF, MTTF) and isinstance(pieces[1].value, Duration):
         yield Slot(MTTF, pieces[1].value, pieces[0].first, pieces[-1].last)
+
+
+def maintenance(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """Maintenance of 4 hours per week, 2 hours of maintenance a day: the time a week in which the machine does not work."""
+    keys = [piece for piece in pieces if piece.value in (MAINTENANCE, OPEX_SHARE)]
+    times = [piece.value for piece in pieces if isinstance(piece.value, Duration)]
+    often = pieces[-1].value if isinstance(pieces[-1].value, Duration) else Duration(Fraction(1), str(pieces[-1].value), article=True)
+    if not keys or not often.article or times[0].article:
+        return
+    hours = round(times[0].days * HOURS_PER_DAY * DAYS_PER_WEEK / often.days, 2)
+    weekly = often.days == DAYS_PER_WEEK
+    note = "" if weekly else f"{float(times[0].value):g} {times[0].unit} each {often.days:g} days"
+    yield Slot(MAINTENANCE, hours, pieces[0].first, pieces[-1].last, note)
 
 
 def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD, figures
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD, NODES, RACKS, figures
 from service.formats.ask.grammar.ranges import EITHER
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -122,7 +122,7 @@ def sums_against_rent(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with a sum as that of a purchase, where `or` stands between it and a price of an hour and nothing is to be trained."""
     sums = [slot for slot in slots if slot.name == "money" or (slot.name == "budget_usd" and _is_paid_for(sentence, slot))]
     prices = [slot for slot in slots if slot.name == "price_per_hour"]
-    counted = any(slot.name in ("count", "nodes") for slot in slots)
+    counted = any(slot.name in ("count", NODES, RACKS) for slot in slots)
     run = any(slot.name in RUN or (slot.name == "intent" and slot.value == "optimal") for slot in slots)
     if len(sums) != 1 or len(prices) != 1 or not counted or run:
         return list(slots)

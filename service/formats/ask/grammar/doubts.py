@@ -9,12 +9,14 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, HYPERPARAMETER, POWER_WORDS
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, HYPERPARAMETER
+from service.formats.ask.grammar.figures_asked import ASKED
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Vocabulary, compact
@@ -32,6 +34,9 @@ WEAK = frozenset(
             "confident",
             "load",
             "batch",
+            "batch size",
+            "global batch",
+            "gbs",
             "context",
             "seq",
             "sequence",
@@ -97,6 +102,15 @@ RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 NO_COST = "no cost depends on this"
 TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
+LEAST_SIZE_SCALE = 10**6
+THE_ANSWER_HAS = "read as asked for: the answer has it in"
+WANTED = frozenset({"need", "needed", "require", "required", "must", "to"})
+"""Words that ask how large a figure has to be, which no answer has."""
+MISPLACED: Mapping[str, str] = {
+    "optimal": TOKENS_ASKED,
+    "follow": "each question stands alone, and an earlier one is not known: say all of it again with what changes",
+}
+"""What to ask about words of questions of one kind, by the value of their pieces."""
 ANNUAL = frozenset({"annual", "annually", "yearly"})
 """What a plan or budget is too, where nothing is paid for a year."""
 BESIDES = frozenset({"yesterday", "today", "now"})
@@ -117,6 +131,7 @@ def piece_doubts(
     governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= _beside_figures(sentence, said, slots)
+    asked = _asked_figures(sentence, pieces)
     yield from _unmet_limits(sentence, said, slots)
     run: list[Piece] = []
     for piece in left:
@@ -126,10 +141,29 @@ def piece_doubts(
         yield from _unknown(sentence, run, vocabulary, governed)
         run = [piece] if piece.kind == UNKNOWN else []
         if not run:
-            doubt = _piece_doubt(sentence.part(piece.first, piece.last), piece)
+            text = sentence.part(piece.first, piece.last)
+            has = asked.get(piece.first)
+            doubt = Doubt(text, (), f"{THE_ANSWER_HAS} {has}", blocking=False) if has else _piece_doubt(text, piece)
             if doubt is not None:
                 yield doubt
     yield from _unknown(sentence, run, vocabulary, governed)
+
+
+def _asked_figures(sentence: Sentence, pieces: Sequence[Piece]) -> dict[int, str]:
+    """Where settings stand that have no figure beside them and are figures of the answer, with its field: what is the MFU."""
+    found = {}
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    for at, piece in enumerate(said):
+        beside = {other.kind for other in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if not _is_size(other)}
+        wanted = {token.text for token in sentence.tokens[piece.last : piece.last + 3]} & WANTED
+        if piece.kind == "K" and piece.value in ASKED and not beside & (FIGURES | {"U"}) and not wanted:
+            found[piece.first] = ASKED[str(piece.value)]
+    return found
+
+
+def _is_size(piece: Piece) -> bool:
+    """Whether a figure can only be a size, or a number of tokens: 7B."""
+    return isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE and not piece.value.unit
 
 
 def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
@@ -311,10 +345,16 @@ def _meanings(text: str, slot: Slot, question: str) -> tuple[tuple[str, ...], st
 def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> Iterator[Doubt]:
     """Words that say something in questions of other kinds alone."""
     for piece in left:
-        if piece.kind == "K" and piece.value == POWER_WORDS and kind == "price":
+        if piece.kind == "K" and piece.value in ASKED and kind == "price":
             text = sentence.part(piece.first, piece.last)
             yield Doubt(text, (), "prices are those of accelerator-hours, and an estimate of a run says what it draws: what is asked for?")
-        if piece.kind == "c" and kind not in str(piece.value).split():
+        if piece.kind == "c" and kind not in str(piece.value).split() and not _says_sum(sentence, piece):
             text = sentence.part(piece.first, piece.last)
             what = f"this has no meaning in a question of kind {kind}: what is asked for?"
-            yield Doubt(text, (), TOKENS_ASKED if piece.value == "optimal" else what)
+            yield Doubt(text, (), MISPLACED.get(str(piece.value), what))
+
+
+def _says_sum(sentence: Sentence, piece: Piece) -> bool:
+    """Whether a word says how much something comes to, and no more: credits worth $350k."""
+    following = sentence.tokens[piece.last : piece.last + 1]
+    return piece.value == "buy_or_rent" and bool(following) and following[0].text in ("$", "usd", "about", "around")

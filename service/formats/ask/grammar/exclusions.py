@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
+from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 WITHOUT = {"P": "without_provider", "S": "without_pricing"}
@@ -19,8 +19,13 @@ EXCESS = frozenset({"more than", "above", "exceeding", "greater than", ">", "bey
 INSTEAD = frozenset({"instead of", "rather than"})
 WEIGHING = ("saving", "compare")
 """Values of pieces that ask what one way is to another."""
-COMPARATIVES = frozenset({"longer", "faster", "slower", "cheaper", "more", "less"})
-"""Words after `how much` that do."""
+COMPARATIVES = frozenset({"if", "diff", "differ", "longer", "faster", "slower", "cheaper", "more", "less", "impact", "effect"})
+"""Words that do."""
+OPPOSED = "PSAXZYMRJn"
+"""Kinds of pieces of which one can stand in the place of another."""
+COUNTED = "gTQN"
+"""Nouns that figures have behind them."""
+LEFT_OUT = "left out: what stands before it is read"
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
 NAMES = "PSARJCM"
 QUESTION = "what is left out is not understood: say what is wanted instead"
@@ -37,9 +42,9 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             kept.append(replace(pieces[at], kind="v", value="over"))
             at += 1
             continue
-        if _is_weighed(sentence, pieces, at):
-            kept.append(replace(pieces[at], kind=",", value="list"))
-            at += 1
+        if _is_instead(sentence, kept, pieces, at):
+            weighed = _is_weighed(sentence, pieces)
+            at = _with_joint(kept, pieces, at) if weighed else _after_instead(kept, pieces, at, sentence, doubts)
             continue
         if pieces[at].kind != "!":
             kept.append(pieces[at])
@@ -60,17 +65,47 @@ def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     return pieces[at].kind == "!" and _said(sentence, pieces[at]) in EXCESS and rest[:1] == ["m"]
 
 
-def _is_weighed(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
-    """Whether what is left out is what a saving is against: how much do we save with spot instead of on demand."""
+def _is_instead(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
+    """Whether one thing stands against another of its kind: muon instead of adamw, 2,000 GPUs instead of 1,000."""
     if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD:
         return False
-    words = [token.text for token in sentence.tokens]
-    asked = any(first == "much" and word in COMPARATIVES for first, word in pairwise(words))
-    if not asked and not any(piece.value in WEIGHING for piece in pieces):
-        return False
-    before = [piece.kind for piece in pieces[:at] if piece.kind != "_"]
+    before = [piece.kind for piece in kept if piece.kind != FILLER]
     after = [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED]
-    return bool(before and after) and before[-1] == after[0] and after[0] in "PSA"
+    return bool(before and after) and (before[-1] == after[0] in OPPOSED or (before[-1] in COUNTED and before[-2:-1] == after[:1] == ["n"]))
+
+
+def _is_weighed(sentence: Sentence, pieces: Sequence[Piece]) -> bool:
+    """Whether a question asks what the one is against the other: how much do we save with spot instead of on demand, what if."""
+    words = {token.text for token in sentence.tokens}
+    return bool(words & COMPARATIVES) or any(piece.value in WEIGHING for piece in pieces)
+
+
+def _with_joint(kept: list[Piece], pieces: Sequence[Piece], at: int) -> int:
+    """Joins what stands before `instead of` with what follows as a list, and the noun of its figures at the end; the piece to read next."""
+    end = _first_said(pieces, at + 1)
+    nouns = [piece for piece in kept if piece.kind != FILLER][-1:]
+    noun = nouns[0] if pieces[end].kind == "n" and nouns[0].kind in COUNTED else None
+    own = pieces[end + 1 : end + 2]
+    if noun is not None and not (own and own[0].kind == noun.kind):
+        kept.remove(noun)
+        kept += [replace(pieces[at], kind=",", value="list"), pieces[end], replace(noun, first=pieces[end].last, last=pieces[end].last)]
+        return end + 1
+    kept.append(replace(pieces[at], kind=",", value="list"))
+    return at + 1
+
+
+def _after_instead(kept: Sequence[Piece], pieces: Sequence[Piece], at: int, sentence: Sentence, doubts: list[Doubt]) -> int:
+    """The piece after what is replaced, which is named as left out."""
+    end = _first_said(pieces, at + 1) + 1
+    nouns = [piece for piece in kept if piece.kind != FILLER][-1:]
+    end += end < len(pieces) and pieces[end].kind == nouns[0].kind in COUNTED
+    doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), LEFT_OUT, blocking=False))
+    return end
+
+
+def _first_said(pieces: Sequence[Piece], at: int) -> int:
+    """The next piece that is more than a filler or a preposition."""
+    return next(here for here in range(at, len(pieces)) if pieces[here].kind not in SKIPPED)
 
 
 def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, list[Slot]]:

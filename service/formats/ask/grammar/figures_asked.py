@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from service.domain.ask import Kind, ReadingNote
+from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
@@ -14,6 +15,11 @@ OF_RUNS: Mapping[str, str] = {
     "p90": "the upper end of each range is its p90",
     "worst": "the upper end of each range is its p90, which one run in ten goes over",
     "best": "the lower end of each range is its p10, which one run in ten stays under",
+    "memory": "the answer has it: memory",
+    "bubble": "the answer has it: throughput.split",
+    "speed": "the answer has it: throughput",
+    "bound": "the answer has it: throughput.bound_by",
+    "goodput": "the answer has it: reliability",
 }
 """What an estimate has for a percentile."""
 OF_PRICES: Mapping[str, str] = {
@@ -22,6 +28,17 @@ OF_PRICES: Mapping[str, str] = {
     "p80": "prices are answered with the lowest, the median and the highest",
     "p90": "prices are answered with the lowest, the median and the highest",
 }
+SPECIFICATIONS = frozenset({"memory", "speed", "peak"})
+"""Words that ask for a figure of an accelerator, where nothing runs on it."""
+ASKED: Mapping[str, str] = {
+    "mfu": "throughput.mfu",
+    "mtbf_hours": "reliability.mttf_hours",
+    "mttf_hours_per_accelerator": "reliability.mttf_hours",
+    "max_tco2e": "energy.tco2e",
+    "usd_per_energy": "energy",
+    "kw_per_accelerator": "energy.watts_per_accelerator",
+}
+"""Settings that are figures of an answer too, with its field: without a figure beside them they are asked for."""
 NOTES: Mapping[Kind, Mapping[str, str]] = {
     "estimate": OF_RUNS,
     "chance": OF_RUNS,
@@ -35,3 +52,11 @@ def figure_notes(sentence: Sentence, pieces: Sequence[Piece], kind: Kind) -> Ite
     for piece in pieces:
         if piece.kind == FILLER and piece.value in known:
             yield ReadingNote("", sentence.part(piece.first, piece.last), known[str(piece.value)])
+
+
+def specification_doubts(sentence: Sentence, pieces: Sequence[Piece], kind: Kind) -> Iterator[Doubt]:
+    """Figures of an accelerator, which prices do not have."""
+    for piece in pieces:
+        if kind == "price" and piece.kind == FILLER and piece.value in SPECIFICATIONS:
+            what = "prices have no such figure: GET /v1/accelerators has those of an accelerator, and an estimate those of a run"
+            yield Doubt(sentence.part(piece.first, piece.last), (), what)

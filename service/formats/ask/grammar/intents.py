@@ -26,7 +26,7 @@ def choose_kind(slots: Slots) -> Kind | None:
     if slots.has("program"):
         return "chance" if "chance" in asked else "status"
     if not slots.has(*SUBJECTS):
-        return _without_subject(asked)
+        return _without_subject(asked, has_setting=slots.has(*SETTINGS))
     weights: dict[Kind, int] = dict.fromkeys((cue.kind for cue in CUES), 0)
     for cue in CUES:
         weights[cue.kind] += cue.weight if cue.is_said(slots) else 0
@@ -34,6 +34,8 @@ def choose_kind(slots: Slots) -> Kind | None:
     return _of_run(slots, asked) if kind == "estimate" and _is_trained(slots) else kind
 
 
+SETTINGS = ("method", "tuning", "precision", "optimizer", "seq_len", "batch_tokens", "zero_stage", "mfu", "tensor", "pipeline")
+"""Settings of a run: alone they ask for its estimate, and for all the rest of it."""
 SUBJECTS = (
     *(
         "model",
@@ -45,6 +47,7 @@ SUBJECTS = (
         "accelerator",
         "count",
         "nodes",
+        "racks",
         "accelerator_hours",
         "flops",
         "provider",
@@ -103,9 +106,9 @@ def _is_owning(slots: Slots) -> bool:
     )
 
 
-def _without_subject(asked: set[object]) -> Kind | None:
+def _without_subject(asked: set[object], *, has_setting: bool) -> Kind | None:
     order: tuple[Kind, ...] = ("status", "help", "buy_or_rent", "optimal", "chance", "price", "compare", "estimate")
-    return next((kind for kind in order if kind in asked), None)
+    return next((kind for kind in order if kind in asked), "estimate" if has_setting else None)
 
 
 def _may_be_optimal(slots: Slots) -> bool:
@@ -124,7 +127,7 @@ def _has_means_alone(slots: Slots) -> bool:
 def _owns_for_years(slots: Slots) -> bool:
     """Whether words of owning stand with a number of accelerators and years that they are used: whatever they train is their use."""
     years = any(slot.name == "span" and isinstance(slot.value, Duration) and slot.value.years >= 1 for slot in slots.all)
-    return _asks("buy_or_rent")(slots) and years and slots.has("count", "nodes")
+    return _asks("buy_or_rent")(slots) and years and slots.has("count", "nodes", "racks")
 
 
 def _is_bought(slots: Slots) -> bool:
@@ -140,7 +143,7 @@ def _are_hours_at_price(slots: Slots) -> bool:
     """Whether accelerator-hours are priced and no size is asked for: what would 500k H100 hours cost, at $1.75."""
     priced = slots.has("price_per_hour") or any(slot.name == "intent" and slot.value in ("estimate", "price") for slot in slots.all)
     hours = slots.has("accelerator_hours") and slots.has("accelerator")
-    return hours and priced and not slots.has("count", "nodes", *MODEL, *DATA)
+    return hours and priced and not slots.has("count", "nodes", "racks", *MODEL, *DATA)
 
 
 def _is_energy(slots: Slots) -> bool:
@@ -181,7 +184,7 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
         LEVERS in asked
         and not several
         and slots.has("accelerator")
-        and slots.has("count", "nodes")
+        and slots.has("count", "nodes", "racks")
         and not slots.has("jurisdiction", "ways")
     ):
         return "estimate"
@@ -191,5 +194,5 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
     if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):
         return "compare"
     if slots.has(*MONEY):
-        return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes") else "compare"
+        return "chance" if "price" not in asked and slots.has("accelerator") and slots.has("count", "nodes", "racks") else "compare"
     return "estimate"

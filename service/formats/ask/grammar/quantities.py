@@ -27,6 +27,7 @@ TO_EACH = "answers to each"
 LEAST_PER_HOUR_USD = Fraction(1, 5)
 """Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
 LEAST_CAPEX_USD = 500
+NODES, RACKS = "nodes", "racks"
 MOST_INSTANCES = 100_000
 MOST_COUNT = 10**6
 """So many accelerators nobody has: 64,128,256 are three numbers."""
@@ -205,12 +206,25 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
         note = f"{int(counts[0].value):,} nodes of {int(counts[1].value)}"
         yield Slot("count", int(counts[0].value * counts[1].value), *span_of(pieces), note=note)
     elif chosen:
-        per_node = chosen[0].name.per_node
-        note = f"{int(counts[0].value):,} nodes of {per_node}, as is usual for {chosen[0].name.value}"
-        yield Slot("count", int(counts[0].value * per_node), *span_of(pieces), note=note)
+        what = machine_name(pieces)
+        size = size_of(chosen[0].name, what)
+        if not size:
+            return
+        note = f"{int(counts[0].value):,} {what} of {size}, as is usual for {chosen[0].name.value}"
+        yield Slot("count", int(counts[0].value * size), *span_of(pieces), note=note)
     else:
-        yield Slot("nodes", int(counts[0].value), *span_of(pieces))
+        yield Slot(machine_name(pieces), int(counts[0].value), *span_of(pieces))
     yield from accelerator_slots(pieces)
+
+
+def machine_name(pieces: Pieces) -> str:
+    """What machines are counted: nodes or racks."""
+    return RACKS if any(piece.value == RACKS for piece in pieces) else NODES
+
+
+def size_of(name: Name, machine: str) -> int:
+    """Accelerators of a usual machine; 0 of a rack, where they differ."""
+    return name.per_rack if machine == RACKS else name.per_node
 
 
 def product(pieces: Pieces) -> Iterator[Slot]:

@@ -18,7 +18,7 @@ MOST_RATIO = 100
 """Ends that are further apart are two numbers of different things."""
 UNITS = {"n": frozenset({"n", "m", "p", "U"}), "m": frozenset({"n", "m"}), "p": frozenset({"p"})}
 """Kinds of the upper end, by the kind of the lower one."""
-WHOLE = frozenset({"count", "nodes", "tokens", "params", "samples"})
+WHOLE = frozenset({"count", "nodes", "racks", "tokens", "params", "samples"})
 NOTE = "one end of a range"
 EITHER = frozenset({"or", "vs", "versus", "vs.", "against", "v"})
 """Words between figures of which one is taken."""

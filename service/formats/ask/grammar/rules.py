@@ -90,6 +90,7 @@ RULES: tuple[Rule, ...] = (
     _rule("K=?nsx?nTE?", batches.sequences_of),
     _rule("K=?ns(?![n=])", batches.sequences),
     _rule("K=?nE", batches.of_each_accelerator),
+    _rule("K[tb=]?U[@U]|UK[@U]", attributes.maintenance),
     _rule("KUE", attributes.of_each_accelerator),
     _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.dates import SPAN, CalendarPeriod, Duration
+from service.formats.ask.lexing.pieces import UNKNOWN
 from service.formats.ask.lexing.tokens import Piece
 
 Pieces = Sequence[Piece]
@@ -125,6 +126,12 @@ def span(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("deadline", duration, pieces[0].first, pieces[-1].last)
     else:
         yield Slot("span", duration, pieces[0].first, pieces[-1].last, implied=pieces[0].kind == "U")
+
+
+def of_nouns(slots: Sequence[Slot], left: Pieces) -> list[Slot]:
+    """The slots with a bare time as none of the run where a word right behind it says of what it is: 3 days onboarding."""
+    nouns = {piece.first for piece in left if piece.kind in (UNKNOWN, "K")}
+    return [replace(slot, name="noun_time") if slot.name == "span" and slot.implied and slot.last in nouns else slot for slot in slots]
 
 
 def span_after(pieces: Pieces) -> Iterator[Slot]:

@@ -111,11 +111,12 @@ def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | No
     end, figure = read
     word = tokens[end].text
     loose = len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end))
-    recorded = [token.text for token in tokens[end + 1 : end + 3]] in (["of", "audio"], ["of", "video"], ["of", "speech"])
+    after = [token.text for token in tokens[end + 1 : end + 3]]
+    recorded = bool(after) and after[after[0] == "of" :][:1] in (["audio"], ["video"], ["speech"])
     watts = tokens[end].written == "W"
     if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or watts:
         return None
-    of_calendar = [token.text for token in tokens[end + 1 : end + 3]] in (["from", "now"], ["from", "today"])
+    of_calendar = after in (["from", "now"], ["from", "today"])
     return end + 1 + 2 * of_calendar, Duration(figure.value, _UNIT_OF[word], of_calendar)
 
 

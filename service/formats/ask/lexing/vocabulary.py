@@ -56,8 +56,9 @@ class Name:
     """What a name stands for, as requests have it.
 
     `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, `active_params`, `tokens` (of the published
-    training) and `seq_len` (0 where not known) and `sample_unit` (empty: tokens), of accelerators `per_node` (accelerators of a usual
-    node), of regions `provider`, of programs `id`; of instance types (C) the accelerator is `accelerator`.
+    training) and `seq_len` (0 where not known) and `sample_unit` (empty: tokens), of accelerators `per_node` and `per_rack` (accelerators
+    of a usual node and rack, 0 where racks differ), of regions `provider`, of programs `id`; of instance types (C) the accelerator is
+    `accelerator`.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Name:
     seq_len: int = 0
     sample_unit: str = ""
     per_node: int = 0
+    per_rack: int = 0
     provider: str = ""
     accelerator: str = ""
     id: str = ""

@@ -33,9 +33,9 @@ from service.formats.ask.requests.sections import (
     one_pricing,
     overhead_section,
     price_section,
-    queue_hours,
     schedule_section,
     training_section,
+    waits,
 )
 from service.formats.ask.requests.variants import variants_of
 
@@ -144,7 +144,7 @@ def _workload(draft: Draft, mfu: float | None) -> Request:
         energy=stated_fields(draft, "energy"),
         **_kept_data(draft),
         overhead=overhead_section(draft),
-        schedule=stated(queue_hours=queue_hours(draft)),
+        schedule=waits(draft),
     )
 
 
@@ -161,7 +161,7 @@ def optimal_request(draft: Draft) -> Request:
     )
     if not budget and not draft.slots.has(*BUDGETS):
         draft.missing("with what: dollars ($1M), accelerator-hours, days, or FLOPs (1e24 flops)?")
-    machine = draft.slots.has("accelerator", "count", "nodes")
+    machine = draft.slots.has("accelerator", "count", "nodes", "racks")
     start = draft.one("start", "schedule.start")
     return stated(
         budget=budget,
@@ -170,7 +170,7 @@ def optimal_request(draft: Draft) -> Request:
         efficiency=stated(mfu=draft.one("mfu", "efficiency.mfu")),
         price=price_section(draft),
         overhead=overhead_section(draft),
-        schedule=stated(start=start and start.isoformat(), queue_hours=queue_hours(draft)),
+        schedule=stated(start=start and start.isoformat(), **waits(draft)),
         law=draft.one("law", "law"),
         **_kept_data(draft),
         lifetime_inference_tokens=draft.one("lifetime_inference_tokens", "lifetime_inference_tokens"),

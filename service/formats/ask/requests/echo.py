@@ -119,8 +119,10 @@ def _around(request: Body) -> Iterator[str]:
     """Work around a run, and time before it."""
     for name, share in request.get("overhead", {}).items():
         yield f"{name} overhead {percent_text(share)}".replace("reruns", "rerun")
-    queue = request.get("schedule", {}).get("queue_hours")
-    yield "" if queue is None else f"queue of {queue:.10g} hours"
+    schedule = request.get("schedule", {})
+    yield f"queue of {schedule['queue_hours']:.10g} hours" if "queue_hours" in schedule else ""
+    weekly = schedule.get("maintenance_hours_per_week")
+    yield "" if weekly is None else f"maintenance {weekly:.10g} hours per week"
 
 
 def _dates(schedule: Body) -> Iterator[str]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
-from service.formats.ask.grammar.attributes import OVERHEAD, OVERHEADS, QUEUE
+from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
 from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.quantities import NODES, RACKS, size_of
 from service.formats.ask.grammar.reinforcement import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
@@ -20,7 +21,7 @@ from service.formats.ask.requests.echo import PRICING_WORDS
 from service.formats.ask.requests.fields import merged, stated_fields
 
 HOURS_PER_DAY = 24
-NODES_OF = re.compile(r" nodes of (\d+)")
+NODES_OF = re.compile(r" (?:nodes|racks) of (\d+)")
 """How a number of nodes is noted."""
 MOST_BESIDE_NODES_USD = 6
 """Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
@@ -185,19 +186,19 @@ def accelerator_names(draft: Draft, path: str) -> list[str]:
 def accelerator_counts(draft: Draft, path: str) -> list[int]:
     """Numbers of accelerators; nodes count as many as the one accelerator's usual node has."""
     counts = [int(value) for value in draft.many("count", path)]
-    nodes, machines = draft.many("nodes", path), [slot.value for slot in draft.slots.all if slot.name == "accelerator"]
+    machines = {slot.value for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)}
     per_node = draft.slots.peek(PER_NODE)
-    for number in nodes:
-        if isinstance(per_node, int):
-            draft.note(path, number * per_node, f"{number:,} nodes of {per_node}")
-            counts.append(number * per_node)
-        elif len(set(machines)) == 1 and isinstance(machines[0], Name):
-            draft.note(
-                path, number * machines[0].per_node, f"{number:,} nodes of {machines[0].per_node}, as is usual for {machines[0].value}"
-            )
-            counts.append(number * machines[0].per_node)
+    for slot in (*draft.slots.each(NODES), *draft.slots.each(RACKS)):
+        number, what = slot.value, slot.name
+        name = next(iter(machines)) if len(machines) == 1 else None
+        own = per_node if isinstance(per_node, int) and what == NODES else 0
+        size = own or (size_of(name, what) if name else 0)
+        if size and isinstance(number, int):
+            usual = "" if own or name is None else f", as is usual for {name.value}"
+            draft.note(path, number * size, f"{number:,} {what} of {size}{usual}")
+            counts.append(number * size)
         else:
-            draft.doubts.append(Doubt(f"{number:,} nodes", (), "of how many accelerators, and which?"))
+            draft.doubts.append(Doubt(f"{number:,} {what}", (), "of how many accelerators, and which?"))
     return list(dict.fromkeys(counts))
 
 
@@ -232,8 +233,9 @@ def machine_size(draft: Draft) -> int:
     stated_sizes = [found.group(1) for slot in draft.slots.all if slot.name == "count" and (found := NODES_OF.search(slot.note))]
     if stated_sizes:
         return int(stated_sizes[0])
-    usual = [slot.value.per_node for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
-    return usual[0] if usual and draft.slots.peek("nodes") is not None else 0
+    counted = next((what for what in (NODES, RACKS) if draft.slots.peek(what) is not None), "")
+    usual = [size_of(slot.value, counted) for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
+    return usual[0] if usual and counted else 0
 
 
 def price_section(draft: Draft) -> Request:
@@ -302,6 +304,11 @@ def queue_hours(draft: Draft) -> float | None:
     return None if queue is None else round(queue.days * HOURS_PER_DAY, 2)
 
 
+def waits(draft: Draft) -> Request:
+    """Times in which the machine does not work on the run: its queue, and maintenance."""
+    return stated(queue_hours=queue_hours(draft), maintenance_hours_per_week=draft.one(MAINTENANCE, f"schedule.{MAINTENANCE}"))
+
+
 def overhead_section(draft: Draft) -> Request:
     """Work around the run, as parts of its cost; one of no kind counts as debugging, since all of them count alike."""
     shares = {name.removeprefix("overhead_"): draft.one(name, name.replace("_", ".")) for name in OVERHEADS}
@@ -327,7 +334,7 @@ def schedule_section(draft: Draft) -> Request:
     if deadline is not None and start is None:
         start = draft.today
         draft.note("schedule.start", start, "no start is said: today")
-    return stated(start=start and start.isoformat(), deadline=deadline and deadline.isoformat(), queue_hours=queue_hours(draft))
+    return stated(start=start and start.isoformat(), deadline=deadline and deadline.isoformat(), **waits(draft))
 
 
 def check_future(draft: Draft, start: date | None, deadline: date | None) -> None:
