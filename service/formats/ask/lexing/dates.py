@@ -113,8 +113,7 @@ def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | No
     loose = len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end))
     after = [token.text for token in tokens[end + 1 : end + 3]]
     recorded = bool(after) and after[after[0] == "of" :][:1] in (["audio"], ["video"], ["speech"])
-    watts = tokens[end].written == "W"
-    if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or watts:
+    if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or tokens[end].written == "W":  # watts
         return None
     of_calendar = after in (["from", "now"], ["from", "today"])
     return end + 1 + 2 * of_calendar, Duration(figure.value, _UNIT_OF[word], of_calendar)
@@ -168,8 +167,7 @@ def _cut(period: CalendarPeriod, which: str) -> CalendarPeriod:
 def _read_plain(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
     if at >= len(tokens):
         return None
-    absolute = _read_iso(tokens, at) or _read_slashed(tokens, at)
-    if absolute is not None:
+    if (absolute := _read_iso(tokens, at) or _read_slashed(tokens, at)) is not None:
         return absolute
     for read in (_read_named_day, _read_quarter, _read_relative, _read_weekday, _read_month):
         found = read(tokens, at, today)
