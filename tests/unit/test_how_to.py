@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from bench.readme import answer_of
 from bench.session import session
 from service.cli.tracking.pull import API
 from service.config import load_settings
@@ -136,3 +137,15 @@ def test_the_usual_mfu_is_that_of_the_measurements() -> None:
     page = " ".join((FOLDER / "low-mfu.md").read_text(encoding="utf-8").split())
     assert f"in {len(found)} published measurements" in page
     assert f"the MFU was {middle} % in the median and {low} to {high} % in four of five" in page
+
+
+def test_the_phases_of_the_example_take_what_the_guide_says() -> None:
+    """Thousands of accelerator-hours of the two phases that extend the context, and of their tokens at the first one's speed."""
+    (request, *_) = blocks("phases", "json")
+    first, *extension = answer_of(json.loads(request))["phases"]
+    low, middle, high = (sum(phase["time"]["accelerator_hours"][point] for phase in extension) / 1000 for point in ("p10", "p50", "p90"))
+    tokens = sum(int(phase["tokens"]) for phase in json.loads(request)["training"]["phases"][1:])
+    as_first = tokens / first["throughput"]["tokens_per_s_per_accelerator"]["p50"] / 3600 / 1000
+    page = " ".join((FOLDER / "phases.md").read_text(encoding="utf-8").split())
+    assert f"The median of the phases is {middle:.0f},000, from {low:.0f},000 to {high:.0f},000." in page
+    assert f"At the speed of the first phase, these tokens would take {as_first:.0f},000." in page
