@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, Page
 
 from service.config import Settings, to_env
 from service.container import build_context
@@ -96,28 +96,15 @@ class Sender:
 
 
 @contextmanager
-def profile(browser: Browser, *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Iterator[BrowserContext]:
-    """A browser without a past: no cookies, nothing kept of another."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light", java_script_enabled=scripts
-    )
-    with closing(context):
-        context.set_default_timeout(1000 * DEADLINE_S)
-        yield context
-
-
-@contextmanager
 def view(browser: Browser, *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Iterator[View]:
     """A tab in a browser of its own."""
-    with profile(browser, width=width, scheme=scheme, scripts=scripts) as context, tab(context) as made:
-        yield made
-
-
-@contextmanager
-def tab(context: BrowserContext) -> Iterator[View]:
-    """Another tab of a browser."""
-    with closing(context.new_page()) as page:
-        made = View(page)
+    with ExitStack() as stack:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light", java_script_enabled=scripts
+        )
+        stack.callback(context.close)
+        context.set_default_timeout(1000 * DEADLINE_S)
+        made = View(context.new_page())
         made.page.on("console", lambda message: made.said.append(message.text) if message.type in ("error", "warning") else None)
         made.page.on("pageerror", lambda error: made.said.append(str(error)))
         made.page.on("request", lambda request: made.asked.append(request.url))
@@ -137,26 +124,19 @@ def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: s
     """The console says nothing, axe finds nothing serious, no other host is asked, and nothing is wider than the screen."""
     its = program.removeprefix(service)
     run = requests.get(f"{service}{its.replace('/programs/', '/v1/track/programs/')}/runs", timeout=DEADLINE_S).json()["items"][0]
-    parts = ("?tab=" + name for name in TABS)
-    paths = (*PAGES, *(its + part for part in (*parts, "/versions", f"/runs/{run['id']}")))
-    with profile(browser, width=width, scheme=scheme) as context:  # one, which keeps the scripts that pages share
-        for path in paths:
-            check_page(context, service, path, width)
-
-
-def check_page(context: BrowserContext, service: str, path: str, width: int) -> None:
-    """One page in a tab of its own."""
-    with tab(context) as seen:
-        seen.open(service + path)
-        found = [each for each in Axe().run(seen.page).response["violations"] if each["impact"] in SERIOUS]
-        assert found == [], path
-        assert seen.said == [], path
-        assert [address for address in seen.asked if not address.startswith(service)] == [], path
-        seen.page.evaluate("() => { for (const each of document.querySelectorAll('details')) each.open = true }")
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, path
-        seen.page.emulate_media(media="print")
-        assert seen.page.locator("input:visible, select:visible, button:visible, .button:visible").count() == 0, path
-        assert seen.page.locator("main").is_visible(), path
+    parts = ("?tab=" + tab for tab in TABS)
+    for path in (*PAGES, *(its + part for part in (*parts, "/versions", f"/runs/{run['id']}"))):
+        with view(browser, width=width, scheme=scheme) as seen:
+            seen.open(service + path)
+            found = [each for each in Axe().run(seen.page).response["violations"] if each["impact"] in SERIOUS]
+            assert found == [], path
+            assert seen.said == [], path
+            assert [address for address in seen.asked if not address.startswith(service)] == [], path
+            seen.page.evaluate("() => { for (const each of document.querySelectorAll('details')) each.open = true }")
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, path
+            seen.page.emulate_media(media="print")
+            assert seen.page.locator("input:visible, select:visible, button:visible, .button:visible").count() == 0, path
+            assert seen.page.locator("main").is_visible(), path
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -6,7 +6,10 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from service.config import Settings
 from tests.support.servers import DEADLINE_S
@@ -15,6 +18,15 @@ from tests.unit.cli.invoke import run
 ROOT = Path(__file__).parents[4]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What this process starts is ended by Ctrl-C, also where it runs in the background, which ignores it and hands that on."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_change_of_the_file_is_planned_and_priced(settings: Settings, tmp_path: Path) -> None:
     """What cannot be read is said and waited for; Ctrl-C ends it well."""
     file = tmp_path / "program.json"
