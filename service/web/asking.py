@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from service.api.http.auth import app_context, principal, spend, team_context
 from service.api.http.blueprint import json_response
+from service.api.http.request_body import read_form
 from service.cache import remembered
 from service.domain.errors import DomainError
 from service.formats.field_words import path_words
@@ -119,10 +120,11 @@ def at_hand(what: str, make: Callable[[], Body]) -> Body:
 
 
 def keep_asked(kind: str, asked: Asked, schema: Schema, answer: Callable[[Any, Body], Body], form: str) -> BaseResponse:
-    """Keep the answer, and lead to the page that can be shared; back to the form's endpoint where something is wrong."""
+    """Keep the answer, and lead to its page, or to where links to it are made; back to the form's endpoint where something is wrong."""
     if asked.errors or not asked.fields:
         return redirect(f"{url_for(form)}?{query_string(asked.fields)}", HTTPStatus.SEE_OTHER)
     loaded = schema.load(asked.request)
     question = Question(kind, asked.request, lambda context: answer(context, loaded))
     kept = keep(app_context(), team_context(), principal(), question)
-    return redirect(f"/r/{kept.row.id}", HTTPStatus.SEE_OTHER)
+    shared = bool(request.content_length) and read_form().get("then") == "share"
+    return redirect(f"/results/{kept.row.id}/links" if shared else f"/r/{kept.row.id}", HTTPStatus.SEE_OTHER)

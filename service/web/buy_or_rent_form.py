@@ -59,9 +59,9 @@ MORE_FLEET_FIELDS = (
     FormField("depreciation_years", "Depreciation", "", "years"),
 )
 RENT_FIELDS = (
-    FormField(PROVIDERS, "Providers", "left out: all; none: the quotes alone"),
-    FormField("rent.regions", "Regions", "left out: all"),
-    FormField("rent.pricing", "Pricing", "reserved_3y, on_demand; left out: all"),
+    FormField(PROVIDERS, "Providers", "all; none: quotes alone"),
+    FormField("rent.regions", "Regions", "all"),
+    FormField("rent.pricing", "Pricing", "reserved_3y; all"),
 )
 QUOTE_FIELDS = (
     FormField("name", "From", "who quotes"),

@@ -19,16 +19,16 @@ LISTS = frozenset(
 )
 """Fields that take several values, with commas between them."""
 WORKLOAD_FIELDS = (
-    FormField(MODEL, "Model", "llama-3-8b, or a size: 7B", known="models"),
+    FormField(MODEL, "Model", "llama-3-8b, or 7B", known="models"),
     FormField("workload.data.tokens", "Training tokens", "1T"),
-    FormField("candidates.accelerators", "Accelerators", "H100, H200, A100-80GB; left out: all"),
+    FormField("candidates.accelerators", "Accelerators", "H100, H200; all"),
     FormField("candidates.counts", "How many", "64, 128, 256"),
 )
 FILTER_FIELDS = (
-    FormField("candidates.pricing", "Pricing", "on_demand, spot, reserved_1y"),
-    FormField("candidates.providers", "Providers", "aws, nebius; left out: all"),
-    FormField("candidates.regions", "Regions", "left out: all"),
-    FormField("constraints.jurisdictions", "Where", "EU, USA; left out: anywhere"),
+    FormField("candidates.pricing", "Pricing", "on_demand, spot; all"),
+    FormField("candidates.providers", "Providers", "aws, nebius; all"),
+    FormField("candidates.regions", "Regions", "all"),
+    FormField("constraints.jurisdictions", "Where", "EU, USA; anywhere"),
     FormField("constraints.start", "Starts", kind="date"),
     FormField("constraints.deadline", "Needed by", kind="date"),
     FormField("constraints.max_wall_clock_days", "At most", "60", "days"),

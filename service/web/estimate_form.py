@@ -12,7 +12,7 @@ MODEL = "model"
 """One field for a preset's name and for a size."""
 
 MAIN_FIELDS = (
-    FormField(MODEL, "Model", "llama-3-70b, or a size: 70B", known="models"),
+    FormField(MODEL, "Model", "llama-3-70b, or 70B", known="models"),
     FormField("data.tokens", "Training tokens", "15T"),
     FormField("hardware.accelerator", "Accelerator", "H100", known="accelerators"),
     FormField("hardware.count", "How many", "2048"),

@@ -24,7 +24,7 @@ from service.usecases.prices.known_names import find_accelerators
 from service.usecases.prices.price_files import keep_price_file, list_price_files, read_price_file
 from service.web.asking import present_fields, refused_field
 from service.web.blueprint import blueprint
-from service.web.forms import field_errors, filled
+from service.web.forms import FormField, field_errors, filled
 from service.web.quotes_form import (
     CHOSEN,
     MAPPING,
@@ -46,6 +46,12 @@ from service.web.rendering import page, query_string
 FILE, CONTENT = "file", "content_base64"
 ROWS_SHOWN = 200
 LONGEST_FILE_NAME = 200
+DEMAND_FIELDS = (
+    FormField("demand.count", "How many are needed", "256", "accelerators"),
+    FormField("demand.years", "For", "3", "years"),
+    FormField("own.0.capex_usd_per_accelerator", "Buying one costs", "left out: rents alone", "USD"),
+)
+"""What the verdict needs besides prices; each is asked for where the question does not say it yet."""
 NAMED_SETTING = re.compile(r": state mapping\.[\w.]{1,100}")
 """How a refusal names the field of the API, which the page has as a question instead."""
 
@@ -74,16 +80,21 @@ def read_quotes() -> BaseResponse:
     """How a vendor's file is read; its prices as quotes of the question, or kept as the team's own"""
     given = filled(read_form().items())
     sheet = _read(given)
-    action, question = given.get("do", ""), present_fields()
+    action, question = given.get("do", ""), _question(given)
     if sheet.reading is None or sheet.errors or action not in ("use", "keep"):
-        return _quotes_page(sheet)
+        return _quotes_page(sheet, question=question)
     if action == "keep":
         return _keep(sheet)
     chosen = [row for row in offered(sheet.reading["proposal"]["rows"]) if f"{CHOSEN}{cell_of(row)}" in given]
     wrong = wrong_choice(chosen, question)
     if wrong:
-        return _quotes_page(sheet, {cell_of(row) for row in chosen}, wrong)
+        return _quotes_page(sheet, {cell_of(row) for row in chosen}, wrong, question=question)
     return redirect(f"{url_for('web.show_buy_or_rent')}?{query_string(with_quotes(question, chosen))}", HTTPStatus.SEE_OTHER)
+
+
+def _question(given: Mapping[str, str]) -> dict[str, str]:
+    """The question of the address, with what the form says of the demand."""
+    return present_fields() | {field.name: given[field.name] for field in DEMAND_FIELDS if field.name in given}
 
 
 def _keep(sheet: Sheet) -> BaseResponse:
@@ -143,9 +154,12 @@ def _printable(name: str) -> str:
     return "".join(character for character in last if character.isprintable())[-LONGEST_FILE_NAME:].strip()
 
 
-def _quotes_page(sheet: Sheet | None, chosen: set[str] | None = None, wrong: str = "") -> Response:
-    question = present_fields()
+def _quotes_page(
+    sheet: Sheet | None, chosen: set[str] | None = None, wrong: str = "", *, question: Mapping[str, str] | None = None
+) -> Response:
+    question = present_fields() if question is None else question
     content: Body = {
+        "demand_fields": [field for field in DEMAND_FIELDS if field.name not in question],
         "query": query_string(question),
         "demanded": question.get("demand.accelerator", ""),
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],

@@ -242,3 +242,20 @@ def test_nothing_is_compared_before_a_price_can_be_used(client: FlaskClient) -> 
     assert "state mapping" not in words_of(page)
     again = send(client, page, "read", mapping__settings__provider="Nimbus")
     assert "Compare the chosen prices" in words_of(again)
+
+
+def test_what_the_verdict_needs_is_asked_with_the_prices(client: FlaskClient) -> None:
+    """Where the question does not say it: who comes with a file alone gets a verdict. It is kept while the file is read."""
+    alone = read(client, question={})
+    assert 'name="demand.count"' in text_of(alone)
+    assert 'name="demand.count"' not in text_of(read(client))
+    again = send(client, alone, "read", {}, demand__count="256")
+    assert 'name="demand.count"' not in text_of(again)
+    assert "demand.count=256" in text_of(again)
+    question = asked(send(client, alone, "use", {}, demand__count="256", demand__years="3", own__0__capex_usd_per_accelerator="32000"))
+    assert (question["demand.count"], question["own.0.capex_usd_per_accelerator"]) == ("256", "32000")
+    assert "costs least" in words_of(client.get(f"/buy-or-rent?{urlencode(question)}"))
+
+
+def test_the_first_page_leads_to_it(client: FlaskClient) -> None:
+    assert f'<a href="{PAGE}">' in text_of(client.get("/"))

@@ -55,6 +55,17 @@ def test_a_kept_result_leads_its_team_there(visitor: Visitor, result: str) -> No
     assert "/links" not in text_of(visitor.open(shared(visitor, result)))
 
 
+def test_keeping_leads_to_sharing_at_once(visitor: Visitor) -> None:
+    """Where that is what is wanted."""
+    page = "/estimate?model=7B&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
+    token = visitor.form_token(page)
+    kept = [visitor.send(page.replace("?", "/keep?"), {"csrf_token": token, **more}) for more in ({}, {"then": "share"})]
+    assert [each.status_code for each in kept] == [303, 303]
+    assert re.fullmatch(r"/r/[\w-]+", kept[0].headers["Location"])
+    assert re.fullmatch(r"/results/[\w-]+/links", kept[1].headers["Location"])
+    assert "Make a link" in text_of(visitor.open(kept[1].headers["Location"]))
+
+
 def test_a_kept_result_is_asked_again_with_changes(visitor: Visitor, result: str) -> None:
     """Its request stands in the form; the page leads there, and a page of a link does not."""
     assert f'href="/results/{result}/again"' in text_of(visitor.open(f"/r/{result}"))
