@@ -2,7 +2,8 @@
 var Scorer = {
   score: (result) => {
     const page = result[0];
-    if (page === "start/questions" || page === "reference/glossary" || page.startsWith("how-to/")) return result[4] * 1.15;
+    if (page === "start/questions") return result[4] * 1.3;
+    if (page === "reference/glossary" || page.startsWith("how-to/")) return result[4] * 1.15;
     if (/^decisions\/|^explanation\/(accuracy\/|architecture|reliability)|^reference\/(http|commands)$|index$/.test(page)) return result[4] * 0.5;
     return result[4];
   },

@@ -51,6 +51,14 @@ FOUND = {
     "co2 emissions of training": ("explanation/formulas", "reference/glossary", "start/questions"),
     "is my data sent to anybody": ("start/questions", "explanation/threat-model"),
     "huggingface callback": ("how-to/trainers",),
+    "prices in euros": ("start/questions",),
+    "export to excel": ("start/questions",),
+    "does it support TPU or AMD MI300X": ("start/questions",),
+    "log in with single sign-on": ("reference/pages",),
+    "include salaries in the budget": ("start/questions", "reference/programs"),
+    "an API key has leaked": ("start/questions", "reference/secrets"),
+    "how often should I save a checkpoint": ("start/questions",),
+    "what happens when the tracking server is down": ("start/questions",),
 }
 """By a question as people type it the pages that answer it."""
 FIRST = 3
