@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import logging
 import os
 import signal
@@ -225,15 +224,12 @@ class _Children:
 
 def _answers(host: str, port: int) -> bool:
     """Whether the web server answers a request."""
-    connection = http.client.HTTPConnection(host, port, timeout=_LOOK_S)
     try:
-        connection.request("GET", "/healthz")
-        connection.getresponse()
-    except (OSError, http.client.HTTPException):
+        with socket.create_connection((host, port), timeout=_LOOK_S) as connection:
+            connection.sendall(f"GET /healthz HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
+            return bool(connection.recv(1))
+    except OSError:
         return False
-    finally:
-        connection.close()
-    return True
 
 
 def worker_command(settings: Settings) -> list[str]:
