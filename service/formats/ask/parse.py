@@ -19,8 +19,9 @@ from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import figure_notes, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.programs import read_program, with_program
-from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, NODES, RACKS
+from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD, NODES, RACKS
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
+from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.regions import with_numbered
 from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
@@ -32,7 +33,7 @@ from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration, ad
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Sentence, Token, normalise, tokenise
-from service.formats.ask.lexing.vocabulary import Name, Vocabulary
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
 from service.formats.ask.requests.draft import Draft
 from service.formats.ask.requests.echo import echo
@@ -58,13 +59,13 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
     slots = of_nouns(_single_ones(tokens, _plain_reserved(slots)), left)
-    slots = with_numbered(slots, vocabulary)
+    slots = with_numbered(_without_implied(slots), vocabulary)
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
     slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
     left = without_named(sentence, left, slots)
-    slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(join_prompts(slots))))
+    slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), pieces)
@@ -77,6 +78,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         *denied,
         *piece_doubts(sentence, pieces, left, slots, vocabulary),
         *slot_doubts(sentence, slots),
+        *network_doubts(sentence, slots),
         *group_doubts(sentence, slots),
     ]
     bare = [(sentence.part(slot.first, slot.last), meanings(slots, slot, question)) for slot in slots if slot.name == "quantity"]
@@ -185,6 +187,27 @@ def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary:
     others = [name for name in vocabulary.providers if name.value not in names]
     first, last = excluded[0].first, excluded[-1].last
     return [*found, *(Slot("provider", name, first, last, "" if at else note) for at, name in enumerate(others))]
+
+
+def _without_implied(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots without what one instance type has, where a number is said besides: p5 on 128 GPUs; nor with its accelerator twice."""
+    counted = any(slot.name == "count" and not slot.implied for slot in slots)
+    held = {compact(slot.value.value) for slot in slots if _is_held(slot) and isinstance(slot.value, Name)}
+    return [
+        slot
+        for slot in slots
+        if not (slot.name == "count" and slot.implied and counted)
+        and not (slot.name == "accelerator" and not _is_held(slot) and isinstance(slot.value, Name) and _is_one(slot.value, held))
+    ]
+
+
+def _is_held(slot: Slot) -> bool:
+    """Whether an accelerator is that of an instance type."""
+    return slot.name == "accelerator" and slot.note.startswith(HELD)
+
+
+def _is_one(name: Name, held: set[str]) -> bool:
+    return any(compact(name.value) in whole for whole in held)
 
 
 def _is_asked(tokens: Sequence[Token], slot: Slot) -> bool:

@@ -19,6 +19,12 @@ from service.presets.hardware.accelerators import find_accelerator, load_acceler
 from service.presets.hardware.regions import country_names
 from service.presets.training.models import ModelPreset, load_models
 
+FAMILIES = {
+    "aws": re.compile(r"((?:p|g|trn|dl)\d+[a-z]*)\.\w+"),
+    "gcp": re.compile(r"(a\d-[a-z]+gpu)-\d+g"),
+    "azure": re.compile(r"Standard_(ND)\d+[a-z]+_(?:[A-Za-z]+_)?([A-Z]+\d+X?)_(v\d)"),
+}
+"""How providers name their instance types, with what people call a family of them."""
 NODE_NAMES = ("dgx", "hgx")
 """Names of whole machines: a number before them counts machines."""
 MOST_PER_RACK = 144
@@ -146,6 +152,20 @@ def _instances(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:
         plain = label[0].isalpha() and not compact(label).startswith(tuple(machines)) and not any(letter in label for letter in " /")
         if named and plain and of_type[provider, instance] == 1:
             yield Name("C", instance, (instance, label), per_node=count, provider=provider, accelerator=accelerator)
+    yield from _families(sold)
+
+
+def _families(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:
+    """Families of instance types, as people call them (p5, a3-megagpu, ND H100 v5), of one kind of accelerator: their largest type."""
+    members: dict[tuple[str, str], list[tuple[int, str, str]]] = {}
+    for provider, instance, accelerator, count in sold:
+        pattern = FAMILIES.get(provider)
+        if pattern is not None and (found := pattern.fullmatch(instance)):
+            members.setdefault((provider, " ".join(found.groups())), []).append((count, instance, accelerator))
+    for (provider, family), types in members.items():
+        if len({accelerator for _, _, accelerator in types}) == 1:
+            count, instance, accelerator = max(types)
+            yield Name("C", instance, (family,), per_node=count, provider=provider, accelerator=accelerator)
 
 
 def _jurisdictions() -> Iterator[Name]:

@@ -120,7 +120,10 @@ def _after(pieces: Sequence[Piece], key: int) -> int:
 def _stands_after(pieces: Sequence[Piece], key: int) -> bool:
     """Whether an attribute is a unit, which stands after its figure: 8 g/kWh; per_tb=80 is none."""
     field = load_fields().get(str(pieces[key].value))
-    return field is not None and field.before and not (key + 1 < len(pieces) and pieces[key + 1].kind == "=")
+    if field is None or not field.before:
+        return False
+    named = key + 1 < len(pieces) and pieces[key + 1].kind == "="
+    return not named or (key > 0 and pieces[key - 1].kind in FIGURES)  # 100 TB of storage: 20B model
 
 
 def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> bool:

@@ -12,7 +12,7 @@ from service.formats.ask.lexing.tokens import Piece
 from service.formats.ask.lexing.vocabulary import Name
 
 Pieces = Sequence[Piece]
-BATCH, SEQ_LEN = "batch", "seq_len"
+BATCH, SEQ_LEN, BARE_LENGTH = "batch", "seq_len", "bare_length"
 AS_PUBLISHED = ("pretrain", "continued_pretrain")
 """Methods whose sequences are as long as those that the model was made with."""
 
@@ -57,6 +57,18 @@ def _in_tokens(slot: Slot, slots: Sequence[Slot]) -> Slot:
         note = f"{slot.value:,} sequences of {length:,} tokens{source}"
         return replace(slot, name="batch_tokens", value=slot.value * length, note=note)
     return slot
+
+
+def lengths(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with a bare 8k as the length of a sequence, where the model and the number of accelerators are said and no length is."""
+    said = {slot.name for slot in slots}
+    bare = [slot for slot in slots if slot.name == BARE_LENGTH]
+    bought = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in slots)
+    known = said & {"model", "params", "quantity"} and said & {"count", "nodes", "racks"}
+    if len(bare) != 1 or not known or bought or SEQ_LEN in said:
+        return list(slots)
+    read = replace(bare[0], name=SEQ_LEN, note="read as the sequence length, its k as 1,024")
+    return [read if slot is bare[0] else slot for slot in slots]
 
 
 def _length(slots: Sequence[Slot], model: Name | None) -> tuple[int, str]:

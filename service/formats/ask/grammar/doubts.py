@@ -319,8 +319,8 @@ def _unused_setting(text: str, slot: Slot) -> Doubt | None:
 
 def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
     question = f"has no place in a request of kind {kind}"
-    if slot.name in ("paid_time", "bare_sum"):
-        return Doubt(text, (), QUESTIONS["n"] if slot.name == "bare_sum" else question, blocking=text.lower() not in ANNUAL)
+    if slot.name in ("paid_time", "bare_sum", "bare_length"):
+        return Doubt(text, (), question if slot.name == "paid_time" else QUESTIONS["n"], blocking=text.lower() not in ANNUAL)
     if slot.name == "other_unit":
         what = OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")
         return Doubt(text, (), what, blocking=slot.value not in BYSTANDERS)

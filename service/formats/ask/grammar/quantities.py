@@ -27,10 +27,14 @@ TO_EACH = "answers to each"
 LEAST_PER_HOUR_USD = Fraction(1, 5)
 """Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
 LEAST_CAPEX_USD = 500
+HELD = "what "
 NODES, RACKS = "nodes", "racks"
 MOST_INSTANCES = 100_000
 MOST_COUNT = 10**6
 """So many accelerators nobody has: 64,128,256 are three numbers."""
+K = 1024
+LENGTHS = frozenset(2**power for power in range(1, 10))
+"""Thousands of tokens that sequences have: 2k to 512k."""
 LEAST_FLOPS = 10**17
 """A bare number from here on can only be of arithmetic: nobody has as many tokens or dollars."""
 BILLION = 10**9
@@ -289,7 +293,7 @@ def instances(pieces: Pieces) -> Iterator[Slot]:
     count = int(number or 1) * name.per_node
     note = f"{int(number or 1):,} {name.value} of {name.per_node} each"
     yield Slot("count", count, *span_of(pieces), note=note, implied=number is None)
-    yield Slot("accelerator", replace(name, kind="A", value=name.accelerator), *span_of(pieces), note=f"what {name.value} has")
+    yield Slot("accelerator", replace(name, kind="A", value=name.accelerator), *span_of(pieces), note=f"{HELD}{name.value} has")
     yield Slot("provider", Name("P", name.provider, ()), *span_of(pieces), note=f"{name.value} is an instance type of {name.provider}")
 
 
@@ -379,6 +383,8 @@ def bare(pieces: Pieces) -> Iterator[Slot]:
     figure = figures(pieces)[0]
     if figure.scale >= 10**6:
         yield Slot("quantity", figure.value, *span_of(pieces))
+    elif figure.scale == 1000 and figure.value / 1000 in LENGTHS:
+        yield Slot("bare_length", int(figure.value / 1000 * K), *span_of(pieces))
     elif figure.value >= LEAST_FLOPS:
         yield Slot("flops", plain(figure.value), *span_of(pieces), note="read as FLOPs: so many can be nothing else")
     elif figure.value == 1 and figure.spoken:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from service.formats.ask.grammar.quantities import figures
-from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.grammar.slots import Doubt, Slot, plain
 from service.formats.ask.lexing.dates import Duration
-from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 OF_ALL, EACH = "money_per_time", "money_per_time_each"
+NETWORK = "hardware.inter_node_gbps"
+BITS = 8
 BYSTANDERS = ("users", "people")
 """What is counted in a sentence, and in no request."""
 
@@ -33,6 +35,21 @@ def bystanders(pieces: Pieces) -> Iterator[Slot]:
     """10M users, a 10-person team: numbers that no request has."""
     if pieces[-1].value in BYSTANDERS:
         yield Slot("other_unit", pieces[-1].value, *_span(pieces))
+
+
+def network_of_each(pieces: Pieces) -> Iterator[Slot]:
+    """400 Gb/s InfiniBand per GPU: requests have the network of a node."""
+    if pieces[1].value == NETWORK and pieces[-1].value == "each accelerator":
+        yield Slot("network_of_each", plain(figures(pieces)[0].value), *_span(pieces))
+
+
+def network_doubts(sentence: Sentence, slots: Sequence[Slot]) -> Iterator[Doubt]:
+    """Networks in GB/s, which may be bytes."""
+    for slot in slots:
+        text = sentence.part(slot.first, slot.last)
+        if slot.name == NETWORK and isinstance(slot.value, int | float) and "GB" in text:
+            bits = (f"{slot.value:,} gbps network", f"{slot.value * BITS:,} gbps network")
+            yield Doubt(text, bits, "gigabits, or gigabytes of eight of them?")
 
 
 def money_per_time(pieces: Pieces) -> Iterator[Slot]:

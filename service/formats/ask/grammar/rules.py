@@ -85,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     _rule("t?[mn]L", quantities.capex_of_machine),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
+    _rule("nKE", rates.network_of_each),
     _rule("K[=tb]?nW", storage.of_size),
     _rule("K=?nW|nWK", reinforcement.batch_of_prompts),
     _rule("K=?nsx?nTE?", batches.sequences_of),
@@ -100,7 +101,7 @@ RULES: tuple[Rule, ...] = (
     _rule("N=n|(?<=,)Nn(?=,|$)|^Nn(?=,|$)", quantities.nodes),
     _rule("e=n|(?<=,)en(?=,|$)", keyed.counted_after("epochs")),
     _rule("W=n|(?<=,)Wn(?=,|$)", keyed.steps_after),
-    _rule("l=n(?![hTQ])", bare_sums.keyed_budget),
+    _rule("l=n(?![hTQAxNIs]|g(?!=))", bare_sums.keyed_budget),
     _rule("(?<!n)Qn(?=T=?n(?!T))|(?<=  )Qn(?!Q)", keyed.keyed("params")),
     _rule("(?<!n)Tn(?=Q=?n(?!Q))|(?<=  )Tn(?!T)", keyed.keyed("tokens")),
     _rule("(?<=,)Tn(?![TQ])", keyed.keyed("tokens")),

@@ -110,9 +110,10 @@ def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | No
         return None
     end, figure = read
     word = tokens[end].text
-    loose = len(word) == 1 and (not tokens[end].glued or _goes_on(tokens, end))
+    apart = not tokens[end].glued and [token.text for token in tokens[end : end + 2]] != ["h", "per"]  # 40000 h per GPU
+    loose = len(word) == 1 and (apart or _goes_on(tokens, end))
     after = [token.text for token in tokens[end + 1 : end + 3]]
-    recorded = bool(after) and after[after[0] == "of" :][:1] in (["audio"], ["video"], ["speech"])
+    recorded = after[after[:1] == ["of"] :][:1] in (["audio"], ["video"], ["speech"])
     if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or tokens[end].written == "W":  # watts
         return None
     of_calendar = after in (["from", "now"], ["from", "today"])
@@ -146,7 +147,7 @@ def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
 def _read_edge(words: Sequence[str]) -> tuple[int, str] | None:
     """`end of`, `start of the`, `mid`: how many words, and which part of the period."""
     parts = {"end": "end", "beginning": "start", "start": "start", "mid": "mid", "middle": "mid", "close": "end"}
-    at = 1 if words[0] == "the" and len(words) > 1 else 0
+    at = int(words[0] == "the" and len(words) > 1)
     which = parts.get(words[at])
     if which is None or len(words) < at + 2:
         return None

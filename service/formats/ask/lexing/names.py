@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA
 
 from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
-from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon, load_ordinary_words
+from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon
 
 SAME_SIZE = 0.12
 """Relative difference of a size as people round it from the published count: Gemma 7B has 8.5 billion."""
@@ -68,9 +67,7 @@ BEFORE_PRONOUN = frozenset(
     )
 )
 """Words after which `us` is no country."""
-_NEIGHBOURS = {pair for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm") for one in itertools.pairwise(row) for pair in (one, one[::-1])}
-"""Letters of keys side by side."""
-SHORTEST_CORRECTED, LONG_WORD = 5, 8
+MEMORY_UNITS = ("gb", "g", "gib")
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
 _VERSION = re.compile(r"v?\d{1,2}(?:\.\d)?$")
 
@@ -101,7 +98,7 @@ def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece
         owned = read_name(tokens, slash + 1, vocabulary)  # meta-llama/Llama-3.1-8B
         if owned is not None and owned.kind in ("M", "F") and tokens[slash].glued:
             return Piece(owned.kind, owned.value, at, owned.last)
-    found = next(_exact(tokens, at, vocabulary), None)
+    found = next(_exact(tokens, at, vocabulary), None) or _memory_before(tokens, at, vocabulary)
     if found is not None and found.kind == "A":
         return _with_memory(tokens, found, vocabulary)
     if found is not None and found.kind == "M" and _goes_on_in_digits(tokens, found):
@@ -214,12 +211,25 @@ def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) 
     if at >= len(tokens) or not tokens[at].text.isdigit() or not (opened or tokens[at].glued):
         return found
     end = at + 1
-    if end < len(tokens) and tokens[end].text in ("gb", "g", "gib"):
+    if end < len(tokens) and tokens[end].text in MEMORY_UNITS:
         end += 1
     names = vocabulary.names.get(f"{compact(chosen.name.value)}{tokens[at].text}gb")
     if names is None or names[0].kind != "A" or (opened and (end >= len(tokens) or tokens[end].text != ")")):
         return found
     return Piece("A", Chosen(names[0], _written(tokens, found.first, end), names[0].also, chosen.plural), found.first, end + opened)
+
+
+def _memory_before(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:
+    """The accelerator with its memory before it: 40GB A100s."""
+    if at + 2 >= len(tokens) or not tokens[at].text.isdigit() or tokens[at + 1].text not in MEMORY_UNITS:
+        return None
+    named = next(_exact(tokens, at + 2, vocabulary), None)
+    if named is None or not isinstance(named.value, Chosen) or named.kind != "A":
+        return None
+    found = vocabulary.names.get(f"{compact(named.value.name.value)}{tokens[at].text}gb", ())
+    if not found or found[0].kind != "A":
+        return None
+    return Piece("A", Chosen(found[0], _written(tokens, at, named.last), found[0].also, named.value.plural), at, named.last)
 
 
 def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:
@@ -340,49 +350,3 @@ def _written(tokens: Sequence[Token], first: int, last: int) -> str:
     for before, token in itertools.pairwise(tokens[first:last]):
         parts += ["" if token.start == before.end else "-" if token.glued else " ", token.written]
     return "".join(parts)
-
-
-def correct_spelling(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Known words that a misspelt one may be: as few letters away as any, one in short words and two in long ones."""
-    if word in vocabulary.known_words or word in load_ordinary_words() or not word.isalpha() or len(word) < SHORTEST_CORRECTED - 1:
-        return ()
-    most = 2 if len(word) >= LONG_WORD else 1
-    found = process.extract(word, vocabulary.spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
-    short = len(word) < SHORTEST_CORRECTED  # of a word of four letters only the name of a model is made: lama
-    found = [entry for entry in found if not short or (entry[0] in vocabulary.families and len(entry[0]) > len(word))]
-    found = [entry for entry in found if _begins_alike(word, entry[0])]
-    found = [entry for entry in found if says_something(entry[0]) or (entry[1] == 1 and _is_slip(word, entry[0]))]
-    least = min((distance for _, distance, _ in found), default=0)
-    near = tuple(entry for entry, distance, _ in found if distance == least)
-    return near[:1] if len({_meaning(entry) for entry in near}) == 1 else near
-
-
-def family_like(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The one family of models that a word before a number is, two letters off: lamma 3."""
-    if word in vocabulary.known_words or not word.isalpha() or len(word) < SHORTEST_CORRECTED:
-        return ()
-    found = process.extract(word, vocabulary.families.keys(), scorer=OSA.distance, score_cutoff=2, limit=2)
-    near = tuple(family for family, _, _ in found if len(family) >= SHORTEST_CORRECTED and family[0] == word[0])
-    return near if len(near) == 1 else ()
-
-
-def _begins_alike(word: str, known: str) -> bool:
-    """Whether a slip leaves the first letter, or changes its place with the second: restarts are no starts."""
-    return word[0] == known[0] or (word[:2] == known[1::-1] and len(word) == len(known))
-
-
-def says_something(word: str) -> bool:
-    """Whether a word of the lexicon is more than a filler, or begins a phrase that is."""
-    return any(kind != "_" for _, kind, _ in load_lexicon().by_first.get(word, ())) or word not in load_lexicon().by_first
-
-
-def _is_slip(word: str, filler: str) -> bool:
-    """Whether a word can hardly be one of its own: a letter for another is no slip but of keys side by side (staff is no stuff)."""
-    changed = [(one, other) for one, other in zip(word, filler, strict=False) if one != other]
-    return len(word) != len(filler) or len(changed) != 1 or changed[0] in _NEIGHBOURS
-
-
-def _meaning(word: str) -> object:
-    """What a word of the lexicon stands for alone; itself where it is none: token and tokens mean the same."""
-    alone = (row for row in load_lexicon().by_first.get(word, ()) if row[0] == (word,))
-    return next(((kind, value) for _, kind, value in alone if kind != "_"), word)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from service.formats.ask.lexing.dates import read_duration
-from service.formats.ask.lexing.names import correct_spelling, family_like, read_name
+from service.formats.ask.lexing.names import read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.spans import read_span
+from service.formats.ask.lexing.spelling import correct_spelling, family_like
 from service.formats.ask.lexing.tokens import Piece, Token
 from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 

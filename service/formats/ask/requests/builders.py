@@ -27,6 +27,7 @@ from service.formats.ask.requests.sections import (
     check_future,
     data_section,
     dollars,
+    efficiency_section,
     hardware_section,
     many_pricings,
     model_section,
@@ -61,7 +62,6 @@ BUDGETS = (*MONEY, "flops", "accelerator_hours", "limit", "span", "deadline")
 def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
     draft.rename("span", "limit", "read as a limit", bare_only=True)
-    mfu = draft.one("mfu", "efficiency.mfu")
     hardware = hardware_section(draft, choices=machine_choices(draft))
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
     draft.slots.taken.update({"objective"} if levers or draft.slots.has(GRID) else ())
@@ -70,7 +70,7 @@ def estimate_request(draft: Draft) -> Request:
         data=data_section(draft),
         training=training_section(draft),
         hardware=hardware,
-        efficiency=stated(mfu=mfu),
+        efficiency=efficiency_section(draft),
         price=price_section(draft),
         failures=failures_section(draft, hardware.get("count")),
         energy=stated(pue=draft.one("pue", "energy.pue"), usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh"))
@@ -101,7 +101,7 @@ def chance_request(draft: Draft) -> Request:
 def compare_request(draft: Draft) -> Request:
     """POST /v1/compare."""
     draft.rename("span", "limit", "read as a limit")
-    mfu, limit = draft.one("mfu", "workload.efficiency.mfu"), draft.one("limit", "constraints.max_wall_clock_days")
+    limit = draft.one("limit", "constraints.max_wall_clock_days")
     start, deadline = draft.one("start", "constraints.start"), draft.one("deadline", "constraints.deadline")
     check_future(draft, start, deadline)
     candidates = stated(
@@ -122,7 +122,7 @@ def compare_request(draft: Draft) -> Request:
         jurisdictions=[name.value for name in draft.many("jurisdiction", "constraints.jurisdictions")],
     )
     axis = draft.slots.peek("ways")
-    make = functools.partial(_workload, draft, mfu)
+    make = functools.partial(_workload, draft)
     workload, variants = (make(), []) if axis is None else variants_of(draft, str(axis), make)
     objective = draft.one("objective", "objective")
     return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, objective=objective)
@@ -133,13 +133,13 @@ def _kept_data(draft: Draft) -> Request:
     return stated(storage=stated_fields(draft, "storage"), network=stated_fields(draft, "network"))
 
 
-def _workload(draft: Draft, mfu: float | None) -> Request:
+def _workload(draft: Draft) -> Request:
     """The run that is compared."""
     return stated(
         model=model_section(draft),
         data=data_section(draft),
         training=training_section(draft),
-        efficiency=stated(mfu=mfu),
+        efficiency=efficiency_section(draft),
         failures=stated_fields(draft, "failures"),
         energy=stated_fields(draft, "energy"),
         **_kept_data(draft),
@@ -167,7 +167,7 @@ def optimal_request(draft: Draft) -> Request:
         budget=budget,
         hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget), choices=TRAINING_MACHINES),
         training=training_section(draft),
-        efficiency=stated(mfu=draft.one("mfu", "efficiency.mfu")),
+        efficiency=efficiency_section(draft),
         price=price_section(draft),
         overhead=overhead_section(draft),
         schedule=stated(start=start and start.isoformat(), **waits(draft)),

@@ -85,6 +85,7 @@ def _training(training: Body) -> Iterator[str]:
     yield f"answers of {count_text(training['response_tokens'])} tokens" if "response_tokens" in training else ""
     optimizer: str = training.get("optimizer", "")
     yield OPTIMIZERS.get(optimizer, optimizer)
+    yield f"{training['states_dtype']} states" if "states_dtype" in training else ""
     yield f"sequence length {count_text(training['seq_len'])}" if "seq_len" in training else ""
     yield _counted(training, "global_batch_tokens", "tokens per batch")
     for name, text in _SETTINGS.items():

@@ -28,6 +28,8 @@ MOST_BESIDE_NODES_USD = 6
 AXES = {"tensor": "tensor", "pipeline": "pipeline", "data_ranks": "data", "context_ranks": "context", "expert": "expert"}
 """Ranks of a layout, by the slots that say them."""
 PER_NODE = "hardware.accelerators_per_node"
+OF_REPLICA = ("tensor", "pipeline", "context_ranks")
+"""Ranks that one copy of the model takes."""
 OF_ACCELERATORS = ("tensor", "pipeline", "data_ranks")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
@@ -114,9 +116,17 @@ def _tokens_of_steps(draft: Draft) -> int | None:
     return steps * batch
 
 
+def efficiency_section(draft: Draft) -> Request:
+    """The speed that was measured, of which one figure is stated."""
+    section = stated(mfu=draft.one("mfu", "efficiency.mfu")) | stated_fields(draft, "efficiency")
+    if len(section) > 1:
+        draft.doubts.append(Doubt(", ".join(f"{name} {value:,}" for name, value in section.items()), (), "which of these was measured?"))
+    return section
+
+
 def training_section(draft: Draft) -> Request:
     """How it is trained."""
-    batch = draft.one("batch_tokens", "training.global_batch_tokens")
+    batch = draft.one("batch_tokens", "training.global_batch_tokens") or _accumulated_batch(draft)
     named = stated_fields(draft, "training")
     section = stated(
         method=_method(draft),
@@ -132,11 +142,31 @@ def training_section(draft: Draft) -> Request:
         reward_model=_reward_model(draft),
         rl=stated(critic_params=_critic(draft)),
         zero_stage=draft.one("zero_stage", "training.zero_stage"),
+        states_dtype=draft.one("states_dtype", "training.states_dtype"),
         micro_batch=draft.one("micro_batch", "training.micro_batch"),
         parallelism=stated(**{axis: draft.one(slot, f"training.parallelism.{axis}") for slot, axis in AXES.items()}),
         flash_attention=draft.one("flash_attention", "training.flash_attention"),
     )
     return merged(section, named)
+
+
+def _accumulated_batch(draft: Draft) -> int | None:
+    """Micro-batches of all data ranks, accumulated for some steps; where a part of it is not known the steps are asked back."""
+    said = [draft.slots.peek(name) for name in ("accumulation_steps", "micro_batch", "seq_len")]
+    sizes = [value for value in said if isinstance(value, int)]
+    counts = {slot.value for slot in draft.slots.all if slot.name == "count" and isinstance(slot.value, int)}
+    ranks = math.prod(int(rank) for axis in OF_REPLICA if isinstance(rank := draft.slots.peek(axis), int))
+    if len(sizes) < len(said) or len(counts) != 1 or draft.slots.has("batch_tokens"):
+        return None
+    count = counts.pop()
+    if count % ranks:
+        return None
+    draft.slots.taken.add("accumulation_steps")
+    steps, micro, length = sizes
+    tokens = steps * micro * (count // ranks) * length
+    note = f"{steps:,} steps of micro-batches of {micro:,}, {count // ranks:,} data ranks, {length:,} tokens a sequence"
+    draft.note("training.global_batch_tokens", tokens, note)
+    return tokens
 
 
 def _teacher(draft: Draft) -> Request:
