@@ -36,7 +36,7 @@ RESULT_ID = click.argument("result_id", metavar="ID")
 
 @click.group("results")
 def results() -> None:
-    """Answers that are kept: they do not change, and have a signed record."""
+    """Keep answers that do not change and have a signed record."""
 
 
 @results.command("keep")
@@ -51,7 +51,7 @@ def results() -> None:
 def keep(
     kind: str, file: Path, settings: Sequence[str], *, title: str | None, expires_in_days: int | None, team: str, as_json: bool
 ) -> None:
-    """Answer the request of a JSON or YAML FILE, as the address of its KIND takes it, and keep the answer."""
+    """Answer the request in a JSON or YAML FILE of this KIND, and keep the answer."""
     stated = {"title": title, "expires_in_days": expires_in_days}
     request = {
         "kind": kind,

@@ -20,7 +20,7 @@ HERE = here_only("events leave and enter the database itself, by a file of this 
 @TEAM
 @HERE
 def archive(program_id: str, *, file: Path, team: str) -> None:
-    """Move the single events of a closed PROGRAM into a file, verify it, and free the team's storage of them.
+    """Move the single events of a closed PROGRAM into a verified file, which frees storage of the team.
 
     Status, report, hourly sums, decisions and notes stay. After a kill, run it again with the same file.
     """

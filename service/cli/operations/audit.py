@@ -36,7 +36,7 @@ Body = dict[str, Any]
 @json_option("As JSON.")
 @server_options
 def audit(*, limit: int, verify: bool, team: str, as_json: bool, **filters: Any) -> None:
-    """Show who changed what, and when, the newest first; on a server with a key of scope admin."""
+    """Show who changed what, and when, the newest first. On a server this needs a key with the scope admin."""
     server = stated_server()
     if verify:
         click.echo(f"{_verified(server, team):,} entries, whole")

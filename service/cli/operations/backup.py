@@ -45,7 +45,7 @@ def backup(file: Path) -> None:
 @FILE
 @HERE
 def restore(file: Path) -> None:
-    """Restore the backup in FILE into an empty database, SQLite or PostgreSQL, and check that all of it is there."""
+    """Restore the backup in FILE into an empty database, SQLite or PostgreSQL, and check that it is complete."""
     from service.usecases.backup import restore_backup
 
     with opened_context() as context, report_errors(), _on_disk(file) as kept:

@@ -12,7 +12,7 @@ PROGRAM, VARIABLE = "outlay", "_OUTLAY_COMPLETE"
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what completes `outlay` in a shell, for its start-up file.
+    """Print the completion script of `outlay` for a shell.
 
     bash: eval "$(outlay completion bash)" in ~/.bashrc; zsh: the same with zsh in ~/.zshrc; fish: outlay completion fish >
     ~/.config/fish/completions/outlay.fish

@@ -27,7 +27,7 @@ COLOURS = {"good": "green", "warning": "yellow", "bad": "red"}
 @json_option("The findings as JSON.")
 @server_options
 def doctor(*, as_json: bool) -> None:
-    """Check configuration, database, Redis, price sources, clock and disk; exit 1 where something is bad."""
+    """Check configuration, database, Redis, price sources, clock and disk; exit 1 if something is bad."""
     server = stated_server()
     with waiting("checking"):
         findings = _findings_here() if server is None else _findings_of(server)

@@ -27,7 +27,7 @@ HERE = here_only("keys are made and revoked in the database itself", "Run it on 
 
 @click.group("keys")
 def keys() -> None:
-    """API keys of teams. As soon as one exists, every HTTP request needs one."""
+    """Manage API keys of teams. As soon as one exists, every HTTP request needs one."""
 
 
 @keys.command("create")
@@ -70,7 +70,7 @@ def list_keys(*, as_json: bool) -> None:
 @json_option("Key and token as JSON.")
 @HERE
 def rotate(key_id: str, overlap: str, *, as_json: bool) -> None:
-    """Make a key in the place of another, with its team, name, scopes and lifetime, and print its token once."""
+    """Replace a key by a new one with its team, name, scopes and lifetime, and print the token once."""
     from service.usecases.keys import rotate_key
 
     with opened_context() as context, report_errors():
@@ -98,7 +98,7 @@ def revoke(key_id: str) -> None:
 @keys.command("rotate-signing")
 @here_only("the signing key lies in the data directory", "Run it on the service's machine")
 def rotate_signing() -> None:
-    """Make a new key that signs the records of kept results; earlier ones go on verifying what they have signed."""
+    """Make a new key that signs the records of kept results; earlier records stay valid."""
     from service.usecases.results.signing_keys import rotate
 
     with opened_context() as context:

@@ -15,7 +15,7 @@ SERVER = click.option("--server", required=True, metavar="URL", envvar="OUTLAY_S
 @click.command()
 @SERVER
 def login(server: str) -> None:
-    """Keep the API key of a server, typed or from standard input, once the server has accepted it."""
+    """Store the API key of a server, typed or from standard input, after the server has accepted it."""
     from service.remote.credentials import BadCredentials, credentials_file, keep_key
 
     key = _read_key()
@@ -35,7 +35,7 @@ def login(server: str) -> None:
 @click.command()
 @SERVER
 def logout(server: str) -> None:
-    """Forget the kept API key of a server. The key stays valid: `outlay keys revoke` there ends it."""
+    """Delete the stored API key of a server. The key stays valid: `outlay keys revoke` there ends it."""
     from service.remote.credentials import BadCredentials, credentials_file, keep_key
 
     file = credentials_file(os.environ)

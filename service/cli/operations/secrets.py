@@ -12,13 +12,13 @@ HERE = here_only("the key lies on the service's machine", "Run it on the service
 
 @click.group("secrets")
 def secrets() -> None:
-    """The key that secrets in the database (of webhooks, of Slack) are sealed with."""
+    """Manage the key that encrypts secrets in the database (of webhooks and Slack)."""
 
 
 @secrets.command("rotate")
 @HERE
 def rotate() -> None:
-    """Seal all stored secrets under a new key, while the service runs.
+    """Encrypt all stored secrets with a new key, while the service runs.
 
     The file keeps the key before it until the next rotation. With OUTLAY_SECRETS_KEY: put a new key before the old one in it, restart, run
     this, and remove the old one.

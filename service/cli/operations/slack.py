@@ -24,7 +24,7 @@ HERE = here_only("channels are mapped in the database itself", "Run it on the se
 
 @click.group("slack")
 def slack() -> None:
-    """Teams that Slack workspaces and channels act for; see docs/how-to/slack.md."""
+    """Map Slack workspaces and channels to teams; see docs/how-to/slack.md."""
 
 
 @slack.command("map")

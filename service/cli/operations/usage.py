@@ -22,7 +22,7 @@ Body = dict[str, Any]
 @json_option()
 @server_options
 def usage(*, team: str, as_json: bool) -> None:
-    """Show what the team uses of its budgets: on a server all of them, here, without one, what it has stored."""
+    """Show how much the team uses of its budgets: all of them on a server, its storage without one."""
     server = stated_server()
     if server is None:
         found = _usage_here(team)

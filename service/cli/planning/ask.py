@@ -28,7 +28,7 @@ Body = dict[str, Any]
 @json_option("Print the answer of POST /v1/ask.")
 @server_options
 def ask(words: tuple[str, ...], team: str, *, no_answer: bool, verbose: bool, as_json: bool) -> None:
-    """Ask in words, such as: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june".
+    """Ask in words, for example: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june".
 
     Exit 0 where it is answered, 1 where the request is refused or nothing is understood, 2 where something is asked back.
     """

@@ -33,7 +33,7 @@ Body = Mapping[str, Any]
 @json_option("The verdict as JSON.")
 @server_options
 def check(request: str, settings: tuple[str, ...], *, max_usd: float | None, max_days: float | None, at: str, as_json: bool) -> None:
-    """Exit 0 where the run or program of REQUEST keeps its limits, 1 where it exceeds one, 2 where that cannot be said.
+    """Exit 0 if the run or program of REQUEST keeps its limits, 1 if it exceeds one, 2 if that is not known.
 
     REQUEST is a JSON or YAML file as for POST /v1/estimate or /v1/estimate/program, an answer to one, - or the id of a kept result.
     """

@@ -68,7 +68,7 @@ FIGURES = 6
 @json_option()
 @server_options
 def compare(file: Path | None, settings: Sequence[str], *, verbose: bool, as_csv: bool, as_json: bool) -> None:
-    """The same workload on every matching offer, from flags, or from a JSON or YAML FILE as sent to POST /v1/compare."""
+    """Compare a workload on every matching offer, from flags or from a JSON or YAML FILE as sent to POST /v1/compare."""
     if as_csv and as_json:
         raise click.UsageError("take --csv or --json: an answer has one form")
     answer = answer_to(PATH, build_request(file, settings), _embedded)

@@ -20,7 +20,7 @@ FORMATS = ("text", "md", "github")
 @team_option("The team whose kept results they are.")
 @server_options
 def diff(before: str, after: str, *, form: str, team: str) -> None:
-    """What changed from A to B and what it costs.
+    """Show what changed from A to B, and what it costs.
 
     Each is a JSON or YAML file with a run's or a program's request, an answer to one, or the id of a kept result.
     """

@@ -34,7 +34,7 @@ PATH = "/v1/estimate"
 @options.json_option()
 @server_options
 def estimate(file: Path | None, settings: Sequence[str], *, levers: bool, verbose: bool, as_json: bool) -> None:
-    """Estimate one training run, from flags, or from a JSON or YAML FILE as sent to POST /v1/estimate."""
+    """Estimate one training run, from flags or from a JSON or YAML FILE as sent to POST /v1/estimate."""
     answer = answer_to(PATH, build_request(file, settings) | ({"levers": True} if levers else {}), embedded)
     show(answer, lambda: table(answer, verbose=verbose), as_json=as_json)
 

@@ -37,7 +37,7 @@ PATH = "/v1/estimate/inverse"
 @options.json_option()
 @server_options
 def inverse(file: Path | None, settings: Sequence[str], *, verbose: bool, as_json: bool) -> None:
-    """The most runs, sweep points or context within a budget, from flags, or from a JSON or YAML FILE.
+    """Find the most runs, sweep points or context within a budget, from flags or from a JSON or YAML FILE.
 
     As sent to POST /v1/estimate/inverse.
     """

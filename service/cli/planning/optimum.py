@@ -47,7 +47,7 @@ HOURS_PER_DAY = 24
 @options.json_option()
 @server_options
 def optimal(file: Path | None, settings: Sequence[str], *, plot: Path | None, verbose: bool, as_json: bool) -> None:
-    """What to train with a budget, from flags, or from a JSON or YAML FILE as sent to POST /v1/optimal."""
+    """Find what to train with a budget, from flags or from a JSON or YAML FILE as sent to POST /v1/optimal."""
     answer = answer_to(PATH, build_request(file, settings), _embedded)
     if plot is not None:
         from service.formats.documents.charts import optimal_chart, svg

@@ -63,7 +63,7 @@ HEAD = ("", "option", "kind", "NPV USD", "p10 - p90 USD", "USD per used hour", "
 def buy_or_rent(
     file: Path | None, quotes: Sequence[str], settings: Sequence[str], form: str, out: Path | None, *, verbose: bool, **own: float | None
 ) -> None:
-    """Own, reserve or rent a fleet for years, from flags, or from a JSON or YAML FILE as sent to POST /v1/buy-or-rent."""
+    """Decide whether to own, reserve or rent a fleet for years, from flags or from a JSON or YAML FILE as sent to POST /v1/buy-or-rent."""
     request = build_request(file, settings)
     _add_fleet(request, own)
     _add_quotes(request, quotes)

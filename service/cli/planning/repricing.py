@@ -29,7 +29,7 @@ PATH = "/v1/reprice"
 @json_option("As over HTTP.")
 @server_options
 def reprice(request: Path, since: str | None, answer: Path | None, before: Path | None, *, as_json: bool) -> None:
-    """What moved since an earlier estimate of the run in the JSON or YAML file REQUEST: the engine, prices or the workload."""
+    """Show what changed since an earlier estimate of the run in the JSON or YAML file REQUEST: the engine, prices or the workload."""
     if since is None and answer is None:
         raise click.UsageError("since when? Give --since SNAPSHOT or --answer FILE")
 

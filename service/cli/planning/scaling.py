@@ -40,7 +40,7 @@ LAW_COLUMNS, CURVE_COLUMNS = ("params", "tokens", "loss"), ("tokens", "loss")
 def fit(
     file: Path, predict: Sequence[str], next_flops: str | None, target: str | None, *, plot: Path | None, verbose: bool, as_json: bool
 ) -> None:
-    """A scaling law from FILE: runs as CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
+    """Fit a scaling law to the runs in FILE: CSV (params,tokens,loss), or JSON or YAML as sent to POST /v1/scaling-laws/fit."""
     request = override(_request(file, LAW_COLUMNS))
     if predict:
         request["predict"] = [_run(text, "--predict") for text in predict]
@@ -71,7 +71,7 @@ def fit(
 @options.json_option()
 @server_options
 def loss_curve(file: Path, settings: Sequence[str], *, verbose: bool, as_json: bool) -> None:
-    """Where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as sent to POST /v1/loss-curves/extrapolate."""
+    """Predict where a run will end: FILE has its loss as CSV (tokens,loss), or JSON or YAML as for POST /v1/loss-curves/extrapolate."""
     request = override(_request(file, CURVE_COLUMNS), settings)
     answer = answer_to(CURVE_PATH, request, _curve_embedded)
     show(answer, lambda: format_curve(answer, verbose=verbose), as_json=as_json)

@@ -35,7 +35,7 @@ JSON = json_option("Print the answer of GET /v1/scenarios/{id}.")
 
 @click.group("scenario")
 def scenario() -> None:
-    """Monte Carlo, sensitivity, sweeps and optimisation, by the background workers, or by this command where none is alive."""
+    """Run Monte Carlo, sensitivity, sweeps and optimisation, on the background workers, or here if there are none."""
 
 
 @scenario.command("run")

@@ -55,7 +55,7 @@ CONFIGURATION_COLUMNS = ("accelerator", "accelerators", "batch", "format", "bits
 @click.option("--json", "form", flag_value="json", help="The whole answer, as over HTTP.")
 @server_options
 def serving(file: Path | None, settings: Sequence[str], *, plot: Path | None, verbose: bool, form: str | None) -> None:
-    """What a model takes and costs to serve, from flags, or from a JSON or YAML FILE as sent to POST /v1/serving."""
+    """Find the hardware and cost to serve a model, from flags or from a JSON or YAML FILE as sent to POST /v1/serving."""
     request = build_request(file, settings)
     answer = answer_to(PATH, request, _embedded)
     if plot is not None:

@@ -28,7 +28,7 @@ ARCHITECTURES = ("transformer", "encoder_decoder", "vit", "cnn", "diffusion", "r
 @json_option("As JSON.")
 @server_options
 def offers(limit: int, *, as_json: bool, **filters: Any) -> None:
-    """Known prices, cheapest first."""
+    """List known prices, the cheapest first."""
     with waiting("reading prices"):
         entries, lines = _cheapest(_stated(filters), limit)
     cells: Cells = {
@@ -75,7 +75,7 @@ def _lines(shown: int, found: int, name: str, lacks: str | None) -> list[str]:
 @json_option("As JSON.")
 @server_options
 def accelerators(*, as_json: bool, **filters: Any) -> None:
-    """Known accelerators with their dense peaks."""
+    """List known accelerators with their dense peaks."""
     entries = _listed("/v1/accelerators", _stated(filters), _accelerators_here)
     cells: Cells = {
         "name": "{name}",
@@ -94,7 +94,7 @@ def accelerators(*, as_json: bool, **filters: Any) -> None:
 @json_option("As JSON.")
 @server_options
 def models(*, as_json: bool, **filters: Any) -> None:
-    """Model presets with their published sizes."""
+    """List model presets with their published sizes."""
     entries = _listed("/v1/models", _stated(filters), _models_here)
     cells: Cells = {
         "name": "{name}",

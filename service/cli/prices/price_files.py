@@ -34,7 +34,7 @@ TEAM = team_option("Team whose offers they are.")
 @json_option("As over HTTP.")
 @server_options
 def import_file(file: Path, *, name: str | None, mapping: Path | None, confirm: bool, team: str, as_json: bool) -> None:
-    """Read a vendor's price sheet, CSV or XLSX: how it is read and what becomes of every price; keep it with --confirm."""
+    """Read a vendor's price sheet, CSV or XLSX, and show how every price is read; import it with --confirm."""
     if is_standard_input(file) and not name:
         raise click.UsageError("of standard input state the --name under which the offers are kept")
     request: dict[str, Any] = {"content_base64": base64.b64encode(read_file(file)).decode()}
@@ -75,7 +75,7 @@ def _import_here(request: dict[str, Any], team: str, *, confirm: bool) -> Any:
 @json_option("As over HTTP.")
 @server_options
 def list_files(*, team: str, as_json: bool) -> None:
-    """Price files of a team: versions, offers, and when they end."""
+    """List the price files of a team: versions, offers, and when they end."""
     server = stated_server()
     with report_problems():
         entries = _files_here(team) if server is None else server.items(PATH)

@@ -24,7 +24,7 @@ SHOWN = ("name", "state", "offers", "snapshot", "last_success_at", "next_refresh
 
 @click.group()
 def prices() -> None:
-    """Prices of the clouds, as their own interfaces state them."""
+    """Show, fetch and import prices."""
 
 
 for _command in (refresh, prune, import_file, list_files, delete_file):
@@ -36,7 +36,7 @@ for _command in (refresh, prune, import_file, list_files, delete_file):
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
 @server_options
 def show_providers(*, as_json: bool, as_csv: bool) -> None:
-    """What is known of every price source: freshness, last error, next refresh."""
+    """Show the state of every price source: freshness, last error, next refresh."""
     server = stated_server()
     if server is None:
         entries, lacks = _providers_here()
@@ -66,7 +66,7 @@ def _providers_here() -> tuple[list[Any], str | None]:
 @json_option("As over HTTP.")
 @server_options
 def contracts(*, as_json: bool, **filters: str | None) -> None:
-    """What is published of contract prices, by accelerator and term: bands, no offers."""
+    """Show published contract prices, by accelerator and term: bands, not offers."""
     server, stated = stated_server(), {name: value for name, value in filters.items() if value is not None}
     with report_errors(), report_problems():
         entries = _bands_here(stated) if server is None else server.items("/v1/contract-prices", stated)

@@ -14,7 +14,7 @@ HERE = here_only("prices are deleted in the database itself", "Run it on the ser
 @click.option("--older-than", "days", default=30, show_default=True, type=click.IntRange(1), metavar="DAYS", help="Younger ones all stay.")
 @HERE
 def prune(days: int) -> None:
-    """Delete old price snapshots that no kept result, scenario or tracked program names, but the last of each day.
+    """Delete old price snapshots that no kept result, scenario or tracked program names, except the last of each day.
 
     The price history stays. A worker does this by itself every six hours.
     """

@@ -34,7 +34,7 @@ ASKED_BY_DEFAULT = ("ok", "stale", "failing", "never_asked")
 @json_option("As JSON, with the rows that were not taken.")
 @server_options
 def refresh(providers: Sequence[str], *, accept_jumps: bool, as_json: bool) -> None:
-    """Ask these price sources now, or all; says what came, was rejected or is not believed. A server's key needs the scope admin."""
+    """Fetch prices from these sources now, or from all. On a server this needs a key with the scope admin."""
     server = stated_server()
     if server is None:
         results = _refresh_here(providers, accept_jumps=accept_jumps)

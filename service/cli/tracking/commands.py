@@ -36,7 +36,7 @@ AS_OF = click.option("--as-of", metavar="TIME", help="Status as of this time, su
 
 @click.group("track")
 def track() -> None:
-    """Tracked programs: status, reports, and imports from other tools."""
+    """Track programs: status, reports, and imports from other tools."""
 
 
 track.add_command(import_file)

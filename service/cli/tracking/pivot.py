@@ -26,7 +26,7 @@ GATES = ("prototype", "validation", "production", "midpoint")
 @JSON
 @server_options
 def pivot(program_id: str, *, gate: str, day: Any, team: str, as_json: bool) -> None:
-    """Go on with a gate's pivot, once a decision event of that gate says pivot."""
+    """Go on with the pivot of a gate, after a decision event of that gate says pivot."""
     server = stated_server()
     given = {"pivot_at": gate} | ({} if day is None else {"pivot_from": day.date().isoformat()})
     with report_problems(), waiting():
