@@ -29,8 +29,8 @@ CACHED_BOOKS = 4
 """Recorded books in memory: a batch usually uses one."""
 REFRESH_INTERVAL_S = 1.0
 """Time between refreshes of a process in use [s]."""
-IDLE_AFTER_S = 5.0
-"""After this time without refresh [s] a request waits for one, up to `MAX_WAIT_S`: an idle process should not answer with old prices."""
+IDLE_AFTER_S = 2.0
+"""After this time without refresh [s] a request waits for one, up to `MAX_WAIT_S`: who has just sent prices asks with them next, of any process."""
 MAX_WAIT_S = 0.1
 FIRST_MAX_WAIT_S = 5.0
 """Longest wait of first requests for the store [s]; later ones get the shipped prices, marked as stale."""
