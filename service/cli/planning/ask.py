@@ -30,7 +30,7 @@ Body = dict[str, Any]
 def ask(words: tuple[str, ...], team: str, *, no_answer: bool, verbose: bool, as_json: bool) -> None:
     """Ask in words, for example: outlay ask "llama 3 70b, 15T tokens on 2k h100s by next june".
 
-    Exit 0 where it is answered, 1 where the request is refused or nothing is understood, 2 where something is asked back.
+    Exit 0 if it is answered, 1 if the request is refused or nothing is understood, 2 if something is asked back.
     """
     server, text = stated_server(), " ".join(words)
     with waiting():
