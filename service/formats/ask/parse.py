@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.formats.ask.grammar import batches, storage
+from service.formats.ask.grammar import batches, cards, data_said, images, storage
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.attributes import without_loose
@@ -22,6 +22,7 @@ from service.formats.ask.grammar.programs import read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD, NODES, RACKS
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
+from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
 from service.formats.ask.grammar.regions import with_numbered
 from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
@@ -56,6 +57,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     pieces, without, denied = split_denied(
         sentence, with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
     )
+    pieces = data_said.with_progress(sentence, pieces)
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
     slots = of_nouns(_single_ones(tokens, _plain_reserved(slots)), left)
@@ -65,6 +67,11 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
     slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
     left = without_named(sentence, left, slots)
+    slots = data_said.settle(slots)
+    slots, of_images = images.settle(sentence, slots)
+    slots, of_cards = cards.settle(sentence, slots, vocabulary)
+    slots += availability(sentence, pieces)
+    slots, of_rates = without_other_rates(sentence, slots, pieces)
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
@@ -75,6 +82,9 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     doubts = [
         *asked_of,
         *of_ranges,
+        *of_images,
+        *of_cards,
+        *of_rates,
         *denied,
         *piece_doubts(sentence, pieces, left, slots, vocabulary),
         *slot_doubts(sentence, slots),
@@ -91,6 +101,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     kind = choose_kind(said)
     if kind is None:
         return None
+    kind, fits = fitting(sentence, said, kind)
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
     draft = Draft(said, today, doubts)
@@ -98,7 +109,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     draft.doubts += specification_doubts(sentence, pieces, kind)
     notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
-    notes += figure_notes(sentence, pieces, kind)
+    notes += [*fits, *figure_notes(sentence, pieces, kind)]
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
     return _reading(kind, request, said, draft.doubts, notes)
 

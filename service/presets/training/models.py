@@ -79,6 +79,11 @@ def find_model(name: str) -> ModelPreset:
     raise UnknownName(f"no model preset is called {name[:NAME_LIMIT]!r}{hint}; GET /v1/models lists them", POINTER, near)
 
 
+def unmodelled_families() -> Mapping[str, tuple[str, ...]]:
+    """Models of the nearest kind of layers, by the beginning of the names of families whose layers are not modelled."""
+    return {prefix: tuple(family["near"]) for family in load_document("models")["unmodelled"] for prefix in family["prefixes"]}
+
+
 def _check_modelled(name: str) -> None:
     """Raise UnknownName for a model of a published family whose layers are not modelled, with models of the nearest kind of layers."""
     key = _key(name.rstrip("/").rpartition("/")[2])

@@ -17,7 +17,7 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs
 from service.presets.comparison.defaults import jurisdiction_groups
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import country_names
-from service.presets.training.models import ModelPreset, load_models
+from service.presets.training.models import ModelPreset, load_models, unmodelled_families
 
 FAMILIES = {
     "aws": re.compile(r"((?:p|g|trn|dl)\d+[a-z]*)\.\w+"),
@@ -77,7 +77,8 @@ def _vocabulary(places: tuple[tuple[str, str], ...], instances: tuple[tuple[str,
     """The vocabulary of sellers and their regions; prices change more often than these."""
     providers = tuple(dict.fromkeys(provider for provider, _ in places))
     return make_vocabulary(
-        (*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions(), *_instances(instances))
+        (*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions(), *_instances(instances)),
+        {compact(prefix): near for prefix, near in unmodelled_families().items()},
     )
 
 
@@ -125,7 +126,8 @@ def _accelerators() -> Iterator[Name]:
                 found = find_accelerator(label)
                 per_node, domain = found.accelerator.accelerators_per_node, found.accelerator.link_domain
                 per_rack = domain if per_node < domain <= MOST_PER_RACK else 0
-                yield Name("A", label, (label,), found.ambiguous_with, found.why, per_node=per_node, per_rack=per_rack)
+                sizes = {"per_node": per_node, "per_rack": per_rack, "memory_gb": found.accelerator.memory_gb}
+                yield Name("A", label, (label,), found.ambiguous_with, found.why, **sizes)
 
 
 def _providers(names: tuple[str, ...]) -> Iterator[Name]:

@@ -19,7 +19,19 @@ OVERHEAD = "overhead"
 OF_OWNING = ("tax_rate", "opex_share_per_year", "upfront_share")
 """Shares that an owner or a quote states."""
 SHARES = frozenset(
-    {"utilisation", "mfu", "cost_of_capital", "growth_per_year", "residual_share", "probability", OVERHEAD, *OVERHEADS, *OF_OWNING}
+    {
+        "utilisation",
+        "mfu",
+        "cost_of_capital",
+        "growth_per_year",
+        "residual_share",
+        "probability",
+        "share_done",
+        "share_left",
+        OVERHEAD,
+        *OVERHEADS,
+        *OF_OWNING,
+    }
 )
 USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""

@@ -51,7 +51,18 @@ WEAK = frozenset(
             "energy use",
             "energy usage",
         ),
-        *("storage", "egress", "energy consumption", "electricity use", "electricity consumption"),
+        *(
+            "tco2",
+            "tco2e",
+            "t co2",
+            "tonnes",
+            "tons",
+            "storage",
+            "egress",
+            "energy consumption",
+            "electricity use",
+            "electricity consumption",
+        ),
         *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "eval", "evals", "debugging", "reruns"),
     )
 )
@@ -83,6 +94,7 @@ QUESTIONS: Mapping[str, str] = {
     "U": "what of this time: by it, from it, or for it?",
     "n": "what is this number of?",
     "m": "what is this number of?",
+    "Ψ": "a network of its own: which preset, such as stable-diffusion-xl?",
     "d": "Outlay plans, prices and tracks runs, and does not do this",
     "z": "this limit has no place here: which number is meant?",
 }
@@ -96,8 +108,12 @@ OTHER_UNITS: Mapping[str, str] = {
 """What to ask about a number of things that no request counts; of all others how many tokens they are."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
+WEIGHTS = frozenset({"tco2", "tco2e", "t co2"})
+"""Units of carbon, which every estimate has: alone they ask for it."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
 """What a day or quarter before it is that of, and not of the run."""
+FORECASTS = frozenset({"forecast", "forecasts", "outlook", "horizon", "projection", "view"})
+"""What a time before it is that of, where a status is asked for."""
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 NO_COST = "no cost depends on this"
@@ -242,7 +258,7 @@ def _attribute_doubt(text: str, name: str) -> Doubt | None:
     if name == HYPERPARAMETER:
         return Doubt(text, (), NO_COST, blocking=False)
     weak = text.lower() in WEAK or name in load_fields()
-    return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=not weak)
+    return None if text.lower() in SILENT | WEIGHTS else Doubt(text, (), f"how much {text}?", blocking=not weak)
 
 
 def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
@@ -280,26 +296,30 @@ def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tu
 def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:
     """What was understood and has no place in the request, so that nothing is dropped in silence."""
     for slot in said.left():
-        if slot.name == "rent":
+        if slot.name in ("rent", "require_available"):
             continue
         text = sentence.part(slot.first, slot.last)
         if slot.name == "year" or (kind == "price" and slot.name == "start"):
             yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
         else:
             dated = said.has("start", "deadline")
-            yield _unused_time(sentence, text, slot, dated=dated) or _unused_setting(text, slot) or _unused(text, slot, kind)
+            yield _unused_time(sentence, text, slot, kind, dated=dated) or _unused_setting(text, slot) or _unused(text, slot, kind)
     for slot in said.all:
         weighed = (slot.value, kind) in ANSWERED
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
 
 
-def _unused_time(sentence: Sentence, text: str, slot: Slot, *, dated: bool) -> Doubt | None:
+def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated: bool) -> Doubt | None:
     """What to ask about a day or time without a place; None of other slots. `dated`: a start or a deadline is said besides."""
     after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
     label = after & OCCASIONS or (dated and after & RUNS)
     if slot.name == "date" and (label or text.lower() in BESIDES):
         return Doubt(text, (), "read as no time of the run", blocking=False)
+    if slot.name == "passed":
+        return Doubt(text, (), "read as no time of the run: `from` says its start", blocking=False)
+    if slot.name in ("span", "limit", "deadline") and kind == "status" and after & FORECASTS:
+        return Doubt(text, (), "a status has the forecast to the end", blocking=False)
     if slot.name == "time_to_date":
         return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")
     if slot.name == "date":
@@ -311,6 +331,8 @@ def _unused_setting(text: str, slot: Slot) -> Doubt | None:
     """What to ask about a setting of the training; None of other slots."""
     if slot.name == HYPERPARAMETER:
         return Doubt(text, (), NO_COST, blocking=False)
+    if slot.name in ("share_done", "share_left"):
+        return Doubt(text, (), "of how many tokens is this the share?", blocking=False)
     if slot.name in (BATCH_SIZE, BATCH_SEQUENCES):
         readings = (f"batch of {slot.value} sequences of 4096 tokens", f"{slot.value} tokens per batch")
         return Doubt(text, readings[: 1 + (slot.name == BATCH_SIZE)], "a batch is stated in tokens: sequences of how many?")

@@ -27,6 +27,9 @@ COUNTED = "gTQN"
 """Nouns that figures have behind them."""
 LEFT_OUT = "left out: what stands before it is read"
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
+HISTORY = frozenset({"history", "historical", "trend"})
+PAST_WORDS = HISTORY | {"past", "last", "previous"}
+PAST = "an answer is of now; prices of the past are those of GET /v1/offers/history"
 NAMES = "PSARJCM"
 QUESTION = "what is left out is not understood: say what is wanted instead"
 
@@ -50,11 +53,12 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             kept.append(pieces[at])
             at += 1
             continue
-        end, found = _denied(sentence, pieces, at)
+        past = _past_time(sentence, pieces, at)
+        end, found = (past, []) if past else _denied(sentence, pieces, at)
         if found:
             slots += found
         else:
-            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), QUESTION))
+            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), PAST if past else QUESTION))
         at = end
     return kept, slots, doubts
 
@@ -106,6 +110,18 @@ def _after_instead(kept: Sequence[Piece], pieces: Sequence[Piece], at: int, sent
 def _first_said(pieces: Sequence[Piece], at: int) -> int:
     """The next piece that is more than a filler or a preposition."""
     return next(here for here in range(at, len(pieces)) if pieces[here].kind not in SKIPPED)
+
+
+def _past_time(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
+    """The piece after what is said of the past: price history past 6 months, over the last year; 0 where it is something else."""
+    words = [here for here in range(at, len(pieces)) if pieces[here].kind == "!"]
+    last = next((here for here in range(at, len(pieces)) if pieces[here].kind not in "!_ivotqu"), len(pieces))
+    of_past = all(_said(sentence, pieces[here]) in PAST_WORDS for here in words if here < last)
+    if not of_past:
+        return 0
+    history = any(_said(sentence, pieces[here]) in HISTORY for here in words if here < last)
+    timed = last < len(pieces) and pieces[last].kind in "UD"
+    return last + timed if history or (timed and pieces[last].kind == "U") else 0
 
 
 def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, list[Slot]]:

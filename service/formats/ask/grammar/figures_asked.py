@@ -27,6 +27,7 @@ OF_PRICES: Mapping[str, str] = {
     "p50": "prices are answered with their median",
     "p80": "prices are answered with the lowest, the median and the highest",
     "p90": "prices are answered with the lowest, the median and the highest",
+    "available": "each offer says what is known of its availability, and none is left out by it",
 }
 SPECIFICATIONS = frozenset({"memory", "speed", "peak"})
 """Words that ask for a figure of an accelerator, where nothing runs on it."""

@@ -17,7 +17,11 @@ from service.formats.ask.grammar import (
     attributes,
     bare_sums,
     batches,
+    cards,
+    data_said,
+    images,
     keyed,
+    preemptions,
     quantities,
     rates,
     reinforcement,
@@ -26,7 +30,7 @@ from service.formats.ask.grammar import (
     times,
 )
 from service.formats.ask.grammar.slots import Slot
-from service.formats.ask.lexing.names import Chosen
+from service.formats.ask.lexing.names import Chosen, read_as
 from service.formats.ask.lexing.tokens import Piece
 
 Maker = Callable[[Sequence[Piece]], "Iterable[Slot] | None"]
@@ -68,7 +72,7 @@ def _named(name: str) -> Maker:
     def make(pieces: Sequence[Piece]) -> Iterator[Slot]:
         chosen = pieces[-1].value
         assert isinstance(chosen, Chosen)
-        yield Slot(name, chosen.name, pieces[0].first, pieces[-1].last, chosen.name.why, chosen.others)
+        yield Slot(name, chosen.name, pieces[0].first, pieces[-1].last, chosen.name.why or read_as(chosen), chosen.others)
 
     return make
 
@@ -86,6 +90,11 @@ RULES: tuple[Rule, ...] = (
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
     _rule("nKE", rates.network_of_each),
+    _rule("K[=t]*UL|K[=t]?[np]L|[np]KL|[np]LK", preemptions.per_node),
+    _rule("[aq]?[ti]?[DU]Φ|Φ[ti]?[DU]", times.passed),
+    _rule("nxn(?!x?[AgnN])", images.square),
+    _rule("Ω", data_said.of_dataset),
+    _rule("nWg", cards.of_memory),
     _rule("K[=tb]?nW", storage.of_size),
     _rule("K=?nW|nWK", reinforcement.batch_of_prompts),
     _rule("K=?nsx?nTE?", batches.sequences_of),
@@ -201,7 +210,7 @@ RULES: tuple[Rule, ...] = (
     _rule("n", quantities.bare),
 )
 # Words that join others: alone they say nothing.
-JOINING = frozenset("biowatqulv,xHEgNhTQ=§")
+JOINING = frozenset("biowatqulv,xHEgNhTQ=§Φδ")
 
 
 def apply_rules(pieces: Sequence[Piece]) -> tuple[list[Slot], list[Piece]]:

@@ -107,6 +107,11 @@ def to_date(pieces: Pieces) -> Iterator[Slot]:
     yield Slot("time_to_date", pieces[0].value, pieces[0].first, pieces[0].last)
 
 
+def passed(pieces: Pieces) -> Iterator[Slot]:
+    """Since 3 days, since February, 3 days ago: no time of the run that is asked about."""
+    yield Slot("passed", "", pieces[0].first, pieces[-1].last)
+
+
 def limit(pieces: Pieces) -> Iterator[Slot]:
     """Within 30 days, in 6 weeks: from today, or from the start where one is stated."""
     duration = next(piece.value for piece in pieces if isinstance(piece.value, Duration))

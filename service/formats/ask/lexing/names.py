@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz, process
 
@@ -67,8 +67,12 @@ BEFORE_PRONOUN = frozenset(
     )
 )
 """Words after which `us` is no country."""
-MEMORY_UNITS = ("gb", "g", "gib")
+MEMORY_UNITS = frozenset({"gb", "g", "gib", "giga", "gigs", "gig", "gigabytes", "gigabyte"})
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
+_SAMPLE_WORDS = frozenset({"samples", "sample", "images", "image", "pairs", "pictures", "examples", "sequences"})
+_ENDS = frozenset({",", ".", ";", ")", "?", "!", "for", "with", "and", "on"})
+"""What follows a memory that has no unit, and no number of things."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _VERSION = re.compile(r"v?\d{1,2}(?:\.\d)?$")
 
 
@@ -91,6 +95,12 @@ class Chosen:
     plural: bool = False
 
 
+def read_as(chosen: Chosen) -> str:
+    """That a model is read as one of another version, where its alias names one: Llama 3.3 70B, of the shape of Llama 3.1."""
+    numbers = set(_NUMBER.findall(chosen.written)) - set(_NUMBER.findall(chosen.name.value))
+    return f"{chosen.written} is read as {chosen.name.value}" if chosen.name.kind == "M" and numbers else ""
+
+
 def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:
     """The longest name that begins at a token, or a doubtful one."""
     slash = next((here for here in range(at + 1, min(at + 5, len(tokens) - 1)) if not tokens[here].glued or tokens[here].text == "/"), None)
@@ -105,7 +115,25 @@ def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece
         return _family_name(tokens, at, vocabulary) or found
     if found is not None and found.kind == "M":
         return _with_release(tokens, _with_size(tokens, found, vocabulary))
+    if found is None and tokens[at].text.isalpha() and vocabulary.unmodelled:
+        found = _unmodelled(tokens, at, vocabulary)
     return found or _family_name(tokens, at, vocabulary) or _sized_family(tokens, at, vocabulary)
+
+
+def _unmodelled(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:
+    """A model of a family whose layers are not modelled: flux.1-dev."""
+    end = at + 1
+    while (
+        end < len(tokens) and tokens[end].glued and (tokens[end].text[0].isalnum() or (tokens[end].text == "." and _goes_on(tokens, end)))
+    ):
+        end += 1
+    written = _written(tokens, at, end)
+    near = next((near for prefix, near in vocabulary.unmodelled.items() if compact(written).startswith(prefix)), ())
+    return Piece("F", Doubtful(written, "model", near), at, end) if near else None
+
+
+def _goes_on(tokens: Sequence[Token], at: int) -> bool:
+    return at + 1 < len(tokens) and tokens[at + 1].start == tokens[at].end and tokens[at + 1].text[0].isdigit()
 
 
 def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator[Piece]:
@@ -208,11 +236,13 @@ def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) 
         )
     opened = at < len(tokens) and tokens[at].text == "("
     at += opened
-    if at >= len(tokens) or not tokens[at].text.isdigit() or not (opened or tokens[at].glued):
+    if at >= len(tokens) or not tokens[at].text.isdigit():
         return found
     end = at + 1
-    if end < len(tokens) and tokens[end].text in MEMORY_UNITS:
-        end += 1
+    unit = end < len(tokens) and tokens[end].text in MEMORY_UNITS
+    if not (opened or tokens[at].glued or unit or _is_counted(tokens, found.first, end)):
+        return found
+    end += unit
     names = vocabulary.names.get(f"{compact(chosen.name.value)}{tokens[at].text}gb")
     if names is None or names[0].kind != "A" or (opened and (end >= len(tokens) or tokens[end].text != ")")):
         return found
@@ -232,6 +262,12 @@ def _memory_before(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> 
     return Piece("A", Chosen(found[0], _written(tokens, at, named.last), found[0].also, named.value.plural), at, named.last)
 
 
+def _is_counted(tokens: Sequence[Token], first: int, end: int) -> bool:
+    """Whether a number stands before the accelerator, and the one after it ends a part of the sentence: 16xA100 80, 3 epochs."""
+    before = [token.text for token in tokens[:first] if token.text != "x"]
+    return bool(before) and before[-1][0].isdigit() and (end >= len(tokens) or tokens[end].text in _ENDS)
+
+
 def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:
     """A model whose name has no size, with a size behind it: the same model, or a doubtful one."""
     chosen = found.value
@@ -242,6 +278,8 @@ def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) ->
     end, figure = size
     if abs(float(figure.value) - chosen.name.params) <= SAME_SIZE * chosen.name.params:
         return Piece("M", Chosen(chosen.name, f"{chosen.written} {_written(tokens, found.last, end)}"), found.first, end)
+    if any(token.text.isalpha() and token.text != "v" for token in tokens[found.first + 1 : found.last]):  # vit-h 2B is not another ViT
+        return _same_size(found, vocabulary)
     family = vocabulary.families.get(tokens[found.first].text, (chosen.name,))
     return _doubtful(tokens, found.first, end, family, float(figure.value), "")
 
@@ -254,6 +292,10 @@ def _with_release(tokens: Sequence[Token], found: Piece) -> Piece:
     versioned = [token.text for token in tokens[end : end + 2]]
     if len(versioned) == 2 and tokens[end + 1].glued and versioned[0] == "v" and _VERSION.fullmatch(versioned[1]):
         end += 2
+        if isinstance(found.value, Chosen) and versioned[1] not in _NUMBER.findall(found.value.name.value):
+            written = _written(tokens, found.first, end)
+            named = replace(found.value.name, why=f"{written} is read as {found.value.name.value}")
+            return Piece(found.kind, replace(found.value, name=named), found.first, end)
     return Piece(found.kind, found.value, found.first, end)
 
 
@@ -284,7 +326,7 @@ def _read_size(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
         return None
     end, figure = read
     after = tokens[end].text if end < len(tokens) else ""
-    return None if after in _TOKEN_WORDS or after == "x" else (end, figure)
+    return None if after in _TOKEN_WORDS or after in _SAMPLE_WORDS or after == "x" else (end, figure)
 
 
 def _family_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from service.formats.ask.lexing.datasets import load_datasets
 from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.numbers import NUMBER_WORDS, SMALL_NUMBERS
@@ -56,9 +57,9 @@ class Name:
     """What a name stands for, as requests have it.
 
     `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, `active_params`, `tokens` (of the published
-    training) and `seq_len` (0 where not known) and `sample_unit` (empty: tokens), of accelerators `per_node` and `per_rack` (accelerators
-    of a usual node and rack, 0 where racks differ), of regions `provider`, of programs `id`; of instance types (C) the accelerator is
-    `accelerator`.
+    training) and `seq_len` (0 where not known) and `sample_unit` (empty: tokens), of accelerators `memory_gb`, `per_node` and `per_rack`
+    (accelerators of a usual node and rack, 0 where racks differ), of regions `provider`, of programs `id`; of instance types (C) the
+    accelerator is `accelerator`.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Name:
     tokens: int = 0
     seq_len: int = 0
     sample_unit: str = ""
+    memory_gb: float = 0.0
     per_node: int = 0
     per_rack: int = 0
     provider: str = ""
@@ -85,7 +87,10 @@ class Name:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Vocabulary:
-    """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be."""
+    """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be.
+
+    `unmodelled`: models that are near a family whose layers are not modelled, by the beginning of its names.
+    """
 
     names: Mapping[str, tuple[Name, ...]]
     families: Mapping[str, tuple[Name, ...]]
@@ -95,6 +100,7 @@ class Vocabulary:
     spellings: tuple[str, ...]
     known_words: frozenset[str]
     longest: int
+    unmodelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def compact(label: str) -> str:
     return re.sub(r"[\s\-_/()]+", "", normalise(label).lower())
 
 
-def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
+def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, ...]]) -> Vocabulary:
     """The vocabulary of names, with the first of several that share a label and a kind; regions and programs keep all."""
     index: dict[str, list[Name]] = {}
     families: dict[str, list[Name]] = {}
@@ -138,6 +144,7 @@ def make_vocabulary(names: Iterable[Name]) -> Vocabulary:
         spellings=tuple(sorted(word for word in words if len(word) >= 4 and word not in SMALL_NUMBERS)),
         known_words=frozenset(words),
         longest=min(longest, MOST_TOKENS),
+        unmodelled=unmodelled,
     )
 
 
@@ -160,10 +167,11 @@ def _family(model: str) -> str:
 
 @cache
 def load_lexicon() -> Lexicon:
-    """The words of `data/words.toml`, and the names of `data/fields.toml`."""
+    """The words of `data/words.toml`, and the names of `data/fields.toml` and `data/datasets.toml`."""
     document = tomllib.loads(WORDS.read_text(encoding="utf-8"))
     rows: list[tuple[Phrase, str, str]] = [(_phrase(words), "_", "") for words in document["filler"]]
     rows += [(_phrase(words), "K", field.path) for field in load_fields().values() for words in field.words]
+    rows += [(_phrase(words), "Ω", dataset.name) for dataset in load_datasets().values() for words in dataset.labels]
     rows += [(_phrase(words), row["kind"], row["value"]) for row in document["phrase"] for words in row["words"]]
     by_first: dict[str, dict[Phrase, tuple[Phrase, str, str]]] = {}
     for row in rows:  # a word that means something comes after the fillers, and in their place

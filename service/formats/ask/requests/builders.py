@@ -120,6 +120,7 @@ def compare_request(draft: Draft) -> Request:
         max_wall_clock_days=None if limit is None else limit.days,
         max_tco2e=draft.one("max_tco2e", "constraints.max_tco2e"),
         jurisdictions=[name.value for name in draft.many("jurisdiction", "constraints.jurisdictions")],
+        require_available=draft.one("require_available", "constraints.require_available"),
     )
     axis = draft.slots.peek("ways")
     make = functools.partial(_workload, draft)

@@ -201,6 +201,7 @@ def _compare(request: Body) -> Iterator[str]:
     yield f"{percent_text(constraints['min_deadline_probability'])} sure" if "min_deadline_probability" in constraints else ""
     yield f"under {usd_text(constraints['max_cost_usd'])}" if "max_cost_usd" in constraints else ""
     yield f"{constraints['max_tco2e']:.10g} tCO2e" if "max_tco2e" in constraints else ""
+    yield "live capacity" if constraints.get("require_available") else ""
     yield _OBJECTIVES.get(request.get("objective", ""), "")
 
 

@@ -1,0 +1,57 @@
+"""Data that are said by a name, or as a part of what is done already: ImageNet-1k, 40% done of 100B tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.datasets import load_datasets
+from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+DATASET, SHARE_DONE = "dataset", "share_done"
+STATED = frozenset({"tokens", "samples", "tokens_per_parameter", "steps", "prompts", "other_unit", "training.rl.prompts_per_step"})
+DONE = frozenset({"done", "finished", "completed", "complete", "trained", "through"})
+LEFT = frozenset({"left", "remaining", "to go", "still to go"})
+
+
+def of_dataset(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """ImageNet-1k: what it holds."""
+    yield Slot(DATASET, str(pieces[0].value), pieces[0].first, pieces[-1].last)
+
+
+def with_progress(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with what is done, or left, as an attribute of the percentage beside it: done 40%, 60% left."""
+    return [_progress(sentence, pieces, at) for at in range(len(pieces))]
+
+
+def _progress(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
+    piece, text = pieces[at], sentence.part(pieces[at].first, pieces[at].last).lower()
+    if piece.kind not in (FILLER, "c") or text not in DONE | LEFT:
+        return piece
+    beside = [*pieces[max(0, at - 1) : at], *pieces[at + 1 : at + 2]]
+    return (
+        replace(piece, kind="K", value=SHARE_DONE if text in DONE else "share_left") if any(near.kind == "p" for near in beside) else piece
+    )
+
+
+def settle(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with a data set as what it holds, where no number is stated, and with the tokens that are still to be trained on."""
+    stated = any(slot.name in STATED for slot in slots)
+    found = [_held(slot) if slot.name == DATASET else slot for slot in slots if not (slot.name == DATASET and stated)]
+    tokens = [slot for slot in found if slot.name == "tokens" and isinstance(slot.value, int)]
+    shares = [slot for slot in found if slot.name in (SHARE_DONE, "share_left") and isinstance(slot.value, float)]
+    if len(tokens) != 1 or len(shares) != 1:
+        return found
+    share = float(str(shares[0].value))
+    left = round((share if shares[0].name == "share_left" else 1 - share) * int(str(tokens[0].value)))
+    note = f"{left / int(str(tokens[0].value)):.0%} of {tokens[0].value:,} tokens: what is done already is left out"
+    return [replace(slot, value=left, note=note) if slot is tokens[0] else slot for slot in found if slot is not shares[0]]
+
+
+def _held(slot: Slot) -> Slot:
+    dataset = load_datasets()[str(slot.value)]
+    return replace(
+        slot, name=dataset.unit, value=dataset.size, note=f"{dataset.name} has {dataset.size:,} {dataset.unit}: {dataset.source}"
+    )

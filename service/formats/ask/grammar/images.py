@@ -1,0 +1,41 @@
+"""The size of an image: of a vision transformer it is a number of patches, of other networks that of the preset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.quantities import figures, span_of
+from service.formats.ask.grammar.slots import Doubt, Slot
+from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.vocabulary import Name
+
+RESOLUTION = "resolution"
+LEAST_PIXELS, MOST_PIXELS = 32, 8192
+FIXED = "samples of this network have the resolution of its preset: that of another is not counted with"
+UNSAID = "no size of an image is counted with: name the network, such as stable-diffusion-xl"
+_PATCH = re.compile(r"-(\d+)$")
+
+
+def square(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """512x512: an image, and no number of accelerators."""
+    first, second = figures(pieces)
+    if first.value == second.value and LEAST_PIXELS <= first.value <= MOST_PIXELS and first.value.denominator == 1:
+        yield Slot(RESOLUTION, int(first.value), *span_of(pieces))
+
+
+def settle(sentence: Sentence, slots: Sequence[Slot]) -> tuple[list[Slot], list[Doubt]]:
+    """The slots with a resolution as the patches of a vision transformer; of another network it is asked back."""
+    sizes = [slot for slot in slots if slot.name == RESOLUTION]
+    if not sizes:
+        return list(slots), []
+    others = [slot for slot in slots if slot.name != RESOLUTION]
+    model = next((slot.value for slot in others if slot.name == "model" and isinstance(slot.value, Name)), None)
+    patch = _PATCH.search(model.value) if model is not None and model.seq_len and model.sample_unit else None
+    text = sentence.part(sizes[0].first, sizes[0].last)
+    if model is None or patch is None or not isinstance(sizes[0].value, int):
+        return others, [Doubt(text, (), UNSAID if model is None else FIXED)]
+    patches = (sizes[0].value // int(patch[1])) ** 2 + 1
+    note = f"{text}: patches of {patch[1]} by {patch[1]}, and the token of the class"
+    return [*others, replace(sizes[0], name="seq_len", value=patches, note=note)], []

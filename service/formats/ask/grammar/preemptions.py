@@ -1,0 +1,28 @@
+"""How often a node is taken away: once every 20 hours per node, a rate of 0.05 per node-hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.tokens import Piece
+
+PREEMPTIONS, PATH = "preemptions", "failures.preemptions_per_node_hour"
+HOURS_PER_DAY = 24
+
+
+def per_node(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """The rate of each node."""
+    named = any(piece.kind == "K" and piece.value == PREEMPTIONS for piece in pieces)
+    if not named or not any(piece.kind == "L" and piece.value == "per machine" for piece in pieces):
+        return
+    first, last = pieces[0].first, pieces[-1].last
+    for piece in pieces:
+        if isinstance(piece.value, Duration) and piece.value.days:
+            hours = piece.value.days * HOURS_PER_DAY
+            yield Slot(PATH, round(1 / hours, 6), first, last, note=f"once every {hours:g} hours of a node")
+        elif isinstance(piece.value, Figure) and piece.value.unit in ("", "percent"):
+            percent = piece.value.unit == "percent"
+            yield Slot(PATH, plain(piece.value.value / 100 if percent else piece.value.value), first, last)
