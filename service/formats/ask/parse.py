@@ -68,10 +68,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
     left = without_named(sentence, left, slots)
     slots = data_said.settle(slots)
-    slots, of_images = images.settle(sentence, slots)
-    slots, of_cards = cards.settle(sentence, slots, vocabulary)
-    slots += availability(sentence, pieces)
-    slots, of_rates = without_other_rates(sentence, slots, pieces)
+    slots, of_things = _things(sentence, [*slots, *availability(sentence, pieces)], pieces, vocabulary)
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
@@ -82,9 +79,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     doubts = [
         *asked_of,
         *of_ranges,
-        *of_images,
-        *of_cards,
-        *of_rates,
+        *of_things,
         *denied,
         *piece_doubts(sentence, pieces, left, slots, vocabulary),
         *slot_doubts(sentence, slots),
@@ -112,6 +107,14 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     notes += [*fits, *figure_notes(sentence, pieces, kind)]
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
     return _reading(kind, request, said, draft.doubts, notes)
+
+
+def _things(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Slot], list[Doubt]]:
+    """The slots with images and cards as what requests have of them, and without prices of other things; and what is asked about these."""
+    found, of_images = images.settle(sentence, slots)
+    found, of_cards = cards.settle(sentence, found, vocabulary)
+    found, of_rates = without_other_rates(sentence, found, pieces)
+    return found, [*of_images, *of_cards, *of_rates]
 
 
 def _plain_reserved(slots: Sequence[Slot]) -> list[Slot]:

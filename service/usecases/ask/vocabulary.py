@@ -126,8 +126,8 @@ def _accelerators() -> Iterator[Name]:
                 found = find_accelerator(label)
                 per_node, domain = found.accelerator.accelerators_per_node, found.accelerator.link_domain
                 per_rack = domain if per_node < domain <= MOST_PER_RACK else 0
-                sizes = {"per_node": per_node, "per_rack": per_rack, "memory_gb": found.accelerator.memory_gb}
-                yield Name("A", label, (label,), found.ambiguous_with, found.why, **sizes)
+                name = Name("A", label, (label,), found.ambiguous_with, found.why, per_node=per_node, per_rack=per_rack)
+                yield replace(name, memory_gb=found.accelerator.memory_gb)
 
 
 def _providers(names: tuple[str, ...]) -> Iterator[Name]:

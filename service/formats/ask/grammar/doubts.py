@@ -12,6 +12,7 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, HYPERPARAMETER
 from service.formats.ask.grammar.figures_asked import ASKED
 from service.formats.ask.grammar.intents import LEVERS
+from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.fields import load_fields
@@ -108,8 +109,6 @@ OTHER_UNITS: Mapping[str, str] = {
 """What to ask about a number of things that no request counts; of all others how many tokens they are."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
-WEIGHTS = frozenset({"tco2", "tco2e", "t co2"})
-"""Units of carbon, which every estimate has: alone they ask for it."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
 """What a day or quarter before it is that of, and not of the run."""
 FORECASTS = frozenset({"forecast", "forecasts", "outlook", "horizon", "projection", "view"})
@@ -258,7 +257,7 @@ def _attribute_doubt(text: str, name: str) -> Doubt | None:
     if name == HYPERPARAMETER:
         return Doubt(text, (), NO_COST, blocking=False)
     weak = text.lower() in WEAK or name in load_fields()
-    return None if text.lower() in SILENT | WEIGHTS else Doubt(text, (), f"how much {text}?", blocking=not weak)
+    return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=not weak)
 
 
 def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
@@ -331,6 +330,8 @@ def _unused_setting(text: str, slot: Slot) -> Doubt | None:
     """What to ask about a setting of the training; None of other slots."""
     if slot.name == HYPERPARAMETER:
         return Doubt(text, (), NO_COST, blocking=False)
+    if slot.name == PREEMPTED:
+        return Doubt(text, (f"{text} per node",), "is it each node that is taken away so often, or one of all of them?")
     if slot.name in ("share_done", "share_left"):
         return Doubt(text, (), "of how many tokens is this the share?", blocking=False)
     if slot.name in (BATCH_SIZE, BATCH_SEQUENCES):

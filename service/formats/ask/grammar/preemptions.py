@@ -10,7 +10,14 @@ from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece
 
 PREEMPTIONS, PATH = "preemptions", "failures.preemptions_per_node_hour"
+UNSAID = "preempted_every"
 HOURS_PER_DAY = 24
+
+
+def of_something(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """Once every 20 hours: of each node, or of the job."""
+    if pieces[0].value == PREEMPTIONS:
+        yield Slot(UNSAID, pieces[-1].value, pieces[0].first, pieces[-1].last)
 
 
 def per_node(pieces: Sequence[Piece]) -> Iterator[Slot]:

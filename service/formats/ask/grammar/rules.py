@@ -91,6 +91,7 @@ RULES: tuple[Rule, ...] = (
     # attributes before the counts, so that a figure is theirs
     _rule("nKE", rates.network_of_each),
     _rule("K[=t]*UL|K[=t]?[np]L|[np]KL|[np]LK", preemptions.per_node),
+    _rule("K[=t]*U", preemptions.of_something),
     _rule("[aq]?[ti]?[DU]Φ|Φ[ti]?[DU]", times.passed),
     _rule("nxn(?!x?[AgnN])", images.square),
     _rule("Ω", data_said.of_dataset),
