@@ -30,7 +30,7 @@ CACHED_BOOKS = 4
 REFRESH_INTERVAL_S = 1.0
 """Time between refreshes of a process in use [s]."""
 IDLE_AFTER_S = 2.0
-"""After this time without refresh [s] a request waits for one, up to `MAX_WAIT_S`: who has just sent prices asks with them next, of any process."""
+"""After this time without refresh [s] a request waits for one, up to `MAX_WAIT_S`: who has sent prices may next ask another process."""
 MAX_WAIT_S = 0.1
 FIRST_MAX_WAIT_S = 5.0
 """Longest wait of first requests for the store [s]; later ones get the shipped prices, marked as stale."""
