@@ -113,9 +113,11 @@ def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
         return None  # 700W are no `700 with`
     if tokens[at].text == "+" and _is_sign(tokens, at):
         return None
-    for words, kind, value in load_lexicon().by_first.get(tokens[at].text, ()):
+    rows = load_lexicon().by_first.get(tokens[at].text, ())
+    texts = tuple(token.text for token in tokens[at : at + len(rows[0][0])]) if rows else ()
+    for words, kind, value in rows:
         end = at + len(words)
-        if tuple(token.text for token in tokens[at:end]) == words and (kind == "K" or _ends_word(tokens, end)):
+        if texts[: len(words)] == words and (kind == "K" or _ends_word(tokens, end)):
             return Piece(kind, value, at, end)
     return None
 
