@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
 from service.formats.ask.grammar import batches, cards, data_said, images, storage
@@ -18,7 +18,9 @@ from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, p
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import figure_notes, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
-from service.formats.ask.grammar.programs import read_program, with_program
+from service.formats.ask.grammar.machines import of_machines, of_types
+from service.formats.ask.grammar.past import past_days, without_papers
+from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD, NODES, RACKS
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
@@ -30,17 +32,15 @@ from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.grammar.times import of_nouns
-from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration, add_months
+from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
-from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, correct_words, read_pieces
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, Correction, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Sentence, Token, normalise, tokenise
-from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact, without_programs
 from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
 from service.formats.ask.requests.draft import Draft
 from service.formats.ask.requests.echo import echo
 
-TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", "make", "land", "going", "end"})
-"""Words by which a program's day is one to come: will it finish by Friday."""
 MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
 
 
@@ -51,7 +51,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     sentence = Sentence(written, tokens)
     if not tokens:
         return None
-    read = read_pieces(tokens, vocabulary, today)
+    read = _read(sentence, vocabulary, today)
     pieces, ranges = join_ranges(sentence, without_loose(read))
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(
@@ -72,6 +72,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
+    slots = of_machines(sentence, of_types(without_papers(sentence, slots)))
     slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), pieces)
     slots, of_ranges = both_ends(sentence, slots, ranges)
     slots = against_usual(with_ways(sentence, slots, ranges))
@@ -88,9 +89,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     ]
     bare = [(sentence.part(slot.first, slot.last), meanings(slots, slot, question)) for slot in slots if slot.name == "quantity"]
     doubts += [Doubt(text, candidates, question) for text, candidates in bare]
-    if asked_of or any(slot.name == "program" for slot in slots):
-        slots, future = _past_days(sentence, slots, today)
-        doubts += future
+    slots, future = _dated_status(sentence, slots, today, of_program=bool(asked_of))
+    doubts += future
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
     said = Slots(tuple(slots), {"quantity", "one", "intent", "doubtful_model", "ways"})
     kind = choose_kind(said)
@@ -103,7 +103,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     draft.doubts += specification_doubts(sentence, pieces, kind)
-    notes = [*(ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections), *draft.notes]
+    notes = [*_slips(corrections, draft.doubts), *draft.notes]
     notes += [*fits, *figure_notes(sentence, pieces, kind)]
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
     return _reading(kind, request, said, draft.doubts, notes)
@@ -115,6 +115,28 @@ def _things(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece], 
     found, of_cards = cards.settle(sentence, found, vocabulary)
     found, of_rates = without_other_rates(sentence, found, pieces)
     return found, [*of_images, *of_cards, *of_rates]
+
+
+def _read(sentence: Sentence, vocabulary: Vocabulary, today: date) -> list[Piece]:
+    """The pieces of a sentence, where a program's name that is a size too is read as what more speaks for."""
+    read = read_pieces(sentence.tokens, vocabulary, today)
+    labels = named_as_models(sentence, read, vocabulary)
+    return read_pieces(sentence.tokens, without_programs(vocabulary, labels), today) if labels else read
+
+
+def _dated_status(sentence: Sentence, slots: Sequence[Slot], today: date, *, of_program: bool) -> tuple[list[Slot], list[Doubt]]:
+    """The slots with the days of a status, which is of the past, and what to ask about them; `as of` anything else is its start."""
+    if of_program or any(slot.name == "program" for slot in slots):
+        return past_days(sentence, slots, today)
+    if any(slot.name == "intent" and slot.value == "status" for slot in slots):
+        return list(slots), []
+    return [replace(slot, name="start", value=slot.begins or slot.value) if slot.name == "as_of" else slot for slot in slots], []
+
+
+def _slips(corrections: Iterable[Correction], doubts: Iterable[Doubt]) -> Iterator[ReadingNote]:
+    """What is read for a slip, where it is read at all."""
+    unread = {doubt.text for doubt in doubts}
+    yield from (ReadingNote("", item.read, f"{item.written!r} is taken for a slip") for item in corrections if item.written not in unread)
 
 
 def _plain_reserved(slots: Sequence[Slot]) -> list[Slot]:
@@ -250,35 +272,6 @@ def _without_year(sentence: Sentence, slot: Slot) -> Slot:
     """A number behind an accelerator as a year, where it may be one and prices are asked for: h100 price 2027."""
     is_year = slot.name == "count" and isinstance(slot.value, int) and LEAST_YEAR <= slot.value < MOST_YEAR
     return replace(slot, name="year") if is_year and sentence.part(slot.first, slot.last).endswith(str(slot.value)) else slot
-
-
-def _past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[list[Slot], list[Doubt]]:
-    """The slots of a question about a program's status, days to come as the last such day where that one is nearer; else to be asked."""
-    found: list[Slot] = []
-    doubts: list[Doubt] = []
-    asked = {slot.value for slot in slots if slot.name == "intent"}
-    for slot in slots:
-        if ("chance" in asked and slot.name != "deadline") or not isinstance(slot.value, date) or slot.value <= today:
-            found.append(slot)
-            continue
-        text = sentence.part(slot.first, slot.last)
-        before = _one_before(slot.value, slot.repeats)
-        ahead = slot.name == "deadline" and any(token.text in TO_COME for token in sentence.tokens)
-        if before is not None and not ahead and today - before <= slot.value - today:
-            found.append(replace(slot, value=before, note="a status is of the past: the last such day"))
-        elif slot.name == "deadline":
-            doubts.append(Doubt(text, (), "a status says when the end is forecast: compare that day with this one", blocking=False))
-        else:
-            candidates = () if before is None else (f"as of {before.isoformat()}",)
-            doubts.append(Doubt(text, candidates, "a status is of the past, and this day is to come: of which day?"))
-    return found, doubts
-
-
-def _one_before(day: date, repeats: str) -> date | None:
-    """The same day of the week or year before; None of a day that is only once."""
-    if repeats == "week":
-        return day - timedelta(weeks=1)
-    return add_months(day, -12) if repeats == "year" else None
 
 
 def _reading(kind: Kind, request: dict[str, object], said: Slots, doubts: Iterable[Doubt], notes: Sequence[ReadingNote]) -> Reading:

@@ -151,7 +151,9 @@ def _instances(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:
     for provider, instance, accelerator, count in sold:
         label = instance.removeprefix(AZURE_PREFIX)
         named = len(label) >= SHORTEST_INSTANCE and any(sign in label for sign in ".-_") and any(letter.isdigit() for letter in label)
-        plain = label[0].isalpha() and not compact(label).startswith(tuple(machines)) and not any(letter in label for letter in " /")
+        plain = (
+            label[0].isalpha() and not compact(label).startswith((*machines, *NODE_NAMES)) and not any(letter in label for letter in " /")
+        )
         if named and plain and of_type[provider, instance] == 1:
             yield Name("C", instance, (instance, label), per_node=count, provider=provider, accelerator=accelerator)
     yield from _families(sold)
@@ -167,7 +169,7 @@ def _families(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:
     for (provider, family), types in members.items():
         if len({accelerator for _, _, accelerator in types}) == 1:
             count, instance, accelerator = max(types)
-            yield Name("C", instance, (family,), per_node=count, provider=provider, accelerator=accelerator)
+            yield Name("C", instance, (family, family.removesuffix("gpu")), per_node=count, provider=provider, accelerator=accelerator)
 
 
 def _jurisdictions() -> Iterator[Name]:

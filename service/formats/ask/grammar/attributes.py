@@ -16,8 +16,9 @@ from service.formats.ask.lexing.tokens import Piece
 OVERHEADS = ("overhead_evaluation", "overhead_debugging", "overhead_reruns")
 OVERHEAD = "overhead"
 """One of no kind."""
-OF_OWNING = ("tax_rate", "opex_share_per_year", "upfront_share")
-"""Shares that an owner or a quote states."""
+CONTINGENCY = "contingency"
+OF_OWNING = ("tax_rate", "opex_share_per_year", "upfront_share", CONTINGENCY)
+"""Shares that an owner, a quote or a budget states."""
 SHARES = frozenset(
     {
         "utilisation",

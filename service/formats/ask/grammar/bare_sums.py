@@ -21,6 +21,7 @@ FALLING = 10
 """A figure so many times the next one is no number of the same list."""
 LEAST_BUDGET_USD = 1000
 """Fewer may be something else: hours, accelerators."""
+LEAST_MAXIMUM_USD = 20_000
 MOST_BARE_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
 
@@ -78,6 +79,14 @@ def keyed_budget(pieces: Pieces) -> Iterator[Slot]:
     """Budget=250000: dollars without a sign."""
     figure = figures(pieces)[0]
     if pieces[0].value == "budget" and figure.value >= LEAST_BUDGET_USD and figure.scale <= 10**6:
+        yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
+
+
+def sum_before_limit(pieces: Pieces) -> Iterator[Slot]:
+    """50k budget, 50k max: dollars without a sign; of a smaller maximum accelerators are as likely."""
+    figure = figures(pieces)[0]
+    least = LEAST_CAPEX_USD if pieces[-1].value == "budget" else LEAST_MAXIMUM_USD
+    if figure.scale in (10**3, 10**6) and least <= figure.value < MOST_BARE_USD:
         yield Slot("budget_usd", plain(figure.value), *_span(pieces), note="read as dollars")
 
 

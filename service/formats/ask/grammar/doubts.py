@@ -9,7 +9,7 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, HYPERPARAMETER
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, CONTINGENCY, HYPERPARAMETER
 from service.formats.ask.grammar.figures_asked import ASKED
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
@@ -70,6 +70,8 @@ WEAK = frozenset(
 """Attributes that are words of other senses too: without a figure the question is answered without them."""
 ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
 """Words of asking that another kind of question answers, by that kind."""
+SELLER = "¤"
+NO_PRICES = "no prices of this seller are known: state what it asks, such as $2.10 an hour"
 LIMITS = "lq"
 LIMITED = frozenset({"max_tco2e", "budget_usd", "limit", "deadline", "max_price_per_hour"})
 """Slots that are limits themselves."""
@@ -148,6 +150,7 @@ def piece_doubts(
     governed |= _beside_figures(sentence, said, slots)
     asked = _asked_figures(sentence, pieces)
     yield from _unmet_limits(sentence, said, slots)
+    others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -155,7 +158,9 @@ def piece_doubts(
             continue
         yield from _unknown(sentence, run, vocabulary, governed)
         run = [piece] if piece.kind == UNKNOWN else []
-        if not run:
+        if piece.kind == SELLER:
+            yield Doubt(sentence.part(piece.first, piece.last), (), NO_PRICES, blocking=not others)
+        elif not run:
             text = sentence.part(piece.first, piece.last)
             has = asked.get(piece.first)
             doubt = Doubt(text, (), f"{THE_ANSWER_HAS} {has}", blocking=False) if has else _piece_doubt(text, piece)
@@ -298,7 +303,11 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         if slot.name in ("rent", "require_available"):
             continue
         text = sentence.part(slot.first, slot.last)
-        if slot.name == "year" or (kind == "price" and slot.name == "start"):
+        if slot.name == "paper_due":
+            yield Doubt(text, (), "read as no time of the run", blocking=False)
+        elif kind == "status" and slot.name in ("method", "tuning"):
+            yield Doubt(text, (), "a status is of the program, whatever it trains", blocking=False)
+        elif slot.name == "year" or (kind == "price" and slot.name == "start"):
             yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
         else:
             dated = said.has("start", "deadline")
@@ -358,6 +367,8 @@ def _meanings(text: str, slot: Slot, question: str) -> tuple[tuple[str, ...], st
         return texts, "a batch is stated in tokens: how many?"
     if slot.name in (OF_ALL, EACH):
         return (), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"
+    if slot.name == CONTINGENCY:
+        return (), "a contingency is that of a program's budget (POST /v1/estimate/program); other answers have the p80 of the cost"
     if slot.name == "span":
         return (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?"
     if slot.name == "share":

@@ -9,6 +9,7 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.vocabulary import Name
 
 LEVERS = "levers"
 """What asks for changes of one run that are worth making: its estimate has them."""
@@ -172,13 +173,18 @@ CUES: tuple[Cue, ...] = (
 """What speaks for each kind of question besides a program's, with its weight; an estimate stands for all questions of one run."""
 
 
+def _said(value: object) -> str:
+    """What a request has of a value: of a name its own, whatever it was called."""
+    return value.value if isinstance(value, Name) else str(value)
+
+
 def _of_run(slots: Slots, asked: set[object]) -> Kind:
     """Of a question about a run: chances where a budget or that word is said, comparison where several ways or
     offers are, else its estimate."""
     if "chance" in asked:
         return "chance"
     several = any(
-        len({str(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
+        len({_said(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
     )
     if (
         LEVERS in asked

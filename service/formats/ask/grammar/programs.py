@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from rapidfuzz import fuzz, process
 
 from service.formats.ask.grammar.doubts import FITTING
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen
-from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
+
+CALLED = frozenset({"program", "programme", "programs", "project"})
+"""Words beside a name that say of what it is."""
+LEAST_SCALE = 10**6
+"""A number of millions and more may be a size."""
 
 
 def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
@@ -41,6 +48,67 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
         names = tuple(f"{name.value} ({name.id})" for name in found)
     which = "which program?" if names else "no program of this name is tracked; POST /v1/track/programs starts one"
     return [*before, *after], [Doubt(asked, names, which)]
+
+
+def named_as_models(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> set[str]:
+    """Labels of programs called as a size or a model is (7B), where more speaks for a run that is planned than for a status."""
+    labels = {label for piece in pieces if piece.kind == "G" and (label := _label_of_model(sentence, piece, vocabulary))}
+    if not labels:
+        return set()
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    weights = [cue.weight for cue in CUES if any(_is_cue(cue, before, piece) for before, piece in pairwise([None, *said]))]
+    return labels if sum(weights) > 0 else set()
+
+
+def _label_of_model(sentence: Sentence, piece: Piece, vocabulary: Vocabulary) -> str:
+    """The label of a program's name that is a size, or a model's name, too; else nothing."""
+    beside = {
+        token.text for token in (*sentence.tokens[max(piece.first - 1, 0) : piece.first], *sentence.tokens[piece.last : piece.last + 1])
+    }
+    if beside & CALLED:
+        return ""
+    label = compact(sentence.part(piece.first, piece.last))
+    figure = read_figure(sentence.tokens, piece.first)
+    sized = figure is not None and figure[0] == piece.last and figure[1].scale >= LEAST_SCALE
+    return label if sized or any(name.kind == "M" for name in vocabulary.names.get(label, ())) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A kind of piece that says whether 7B is a size (above 0) or the program of that name (below), and how surely.
+
+    `values`: of these values alone; `after`: after a piece of this kind alone.
+    """
+
+    weight: int
+    kinds: str
+    values: tuple[str, ...] = ()
+    after: str = ""
+
+
+CUES = (
+    Cue(2, "T%~"),  # 1T tokens
+    Cue(2, "Yy"),  # pretrain, dpo
+    Cue(1, "ACg", after="n"),  # 64 H100
+    Cue(1, "ACP"),  # on H100, at lambda
+    Cue(2, "H", after="nm"),  # $2 an hour
+    Cue(2, "s", after="n"),  # 60k pairs
+    Cue(2, "n"),  # 7B/1T
+    Cue(1, "X#"),  # in fp8
+    Cue(-3, "I", values=("status",)),
+    Cue(-2, "cj", values=("status", "status chance optimal")),
+    Cue(-1, "I", values=("chance",)),
+)
+"""What is said around it, each once."""
+
+
+def _is_cue(cue: Cue, before: Piece | None, piece: Piece | None) -> bool:
+    if piece is None or piece.kind not in cue.kinds or (cue.after and (before is None or before.kind not in cue.after)):
+        return False
+    figure = piece.value
+    if isinstance(figure, Figure):
+        return figure.scale >= LEAST_SCALE
+    return not cue.values or piece.value in cue.values
 
 
 def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 
 
@@ -12,7 +13,7 @@ class Slot:
     """One thing that is said: its name, value, and the tokens that say it, `first` to before `last`.
 
     `note`: how it was read where it could be read otherwise. `others`: names it could mean too. `implied`: by an article alone.
-    `repeats`: of a day without a year, after which time there is another.
+    `repeats`: of a day without a year, after which time there is another. `begins`: of the last day of a period, its first.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Slot:
     others: tuple[str, ...] = ()
     implied: bool = False
     repeats: str = ""
+    begins: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ def _period(piece: Piece) -> CalendarPeriod:
 def _slot(name: str, day: date, pieces: Pieces, period: CalendarPeriod, note: str = "") -> Slot:
     """A slot of a day; `others` are the days that it may be in another order of day and month."""
     others = tuple(choice.isoformat() for choice in period.choices)
-    return Slot(name, day, pieces[0].first, pieces[-1].last, note or period.note, others, repeats=period.repeats)
+    begins = period.first if day == period.last and period.unit != "day" else None
+    return Slot(name, day, pieces[0].first, pieces[-1].last, note or period.note, others, repeats=period.repeats, begins=begins)
 
 
 def between(pieces: Pieces) -> Iterator[Slot]:
@@ -44,6 +45,9 @@ def _whole_span(pieces: Pieces, period: CalendarPeriod) -> Iterator[Slot]:
 def start(pieces: Pieces) -> Iterator[Slot]:
     """From March: its first day. After March: the day after its last."""
     period = _period(pieces[-1])
+    if pieces[0].value == "as of":
+        yield _slot("as_of", period.last, pieces, period)
+        return
     if period.unit == SPAN and pieces[0].kind != "q":
         yield from _whole_span(pieces, period)
         return

@@ -270,27 +270,26 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
         return None
     end = at + begin + 2
     if year is None:
-        following = end + (end < len(tokens) and tokens[end].text == "of")
-        if following < len(tokens) and _is_year(tokens[following].text):
-            year, end = int(tokens[following].text), following + 1
-    first_month = (int(number) - 1) * months + 1
-    if year is None:
-        year = today.year if date(today.year, first_month, 1) > today else today.year + 1
-    return end, _months(year, first_month, months, "quarter" if months == 3 else "half year")
+        of = end + (end < len(tokens) and tokens[end].text == "of")
+        year, end = (int(tokens[of].text), of + 1) if of < len(tokens) and _is_year(tokens[of].text) else (None, end)
+    first_month, unit = (int(number) - 1) * months + 1, {3: "quarter", 6: "half year"}[months]
+    if year is not None:
+        return end, _months(year, first_month, months, unit)
+    year = today.year if date(today.year, first_month, 1) > today else today.year + 1
+    return end, replace(_months(year, first_month, months, unit), repeats="year")
 
 
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
 _FEASTS = {"christmas": (12, 25), "xmas": (12, 25), "new year": (1, 1), "new years": (1, 1)}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
-_NEXT = ("next", "nxt")
+_NEXT, _LAST = ("next", "nxt"), ("last", "previous")
 
 
 def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
     """Today, tomorrow, next month, this quarter, year end, eoy."""
     first, second = [*(token.text for token in tokens[at : at + 2]), ""][:2]
     if first in _DAYS_AHEAD:
-        day = today + timedelta(days=_DAYS_AHEAD[first])
-        return at + 1, CalendarPeriod(day, day)
+        return at + 1, CalendarPeriod(day := today + timedelta(days=_DAYS_AHEAD[first]), day)
     feast = f"{first} {second}" if first == "new" else first
     if feast in _FEASTS:
         return at + len(feast.split()), _cut(_next_of(today, _FEASTS[feast]), "start")
@@ -298,8 +297,9 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
     if first in CALENDAR_UNITS and second == "end":
         return at + 2, _cut(_period_of(today, _UNIT_OF[first], 0), "end")
-    if first in (*_NEXT, "this", "current") and second in CALENDAR_UNITS:
-        return at + 2, _period_of(today, _UNIT_OF[second], int(first in _NEXT))
+    of_period = at + 2 < len(tokens) and tokens[at + 2].text == "of" and first in _LAST  # the last quarter of 2026
+    if first in (*_NEXT, *_LAST, "this", "current") and second in CALENDAR_UNITS and not of_period:
+        return at + 2, _period_of(today, _UNIT_OF[second], (first in _NEXT) - (first in _LAST))
     after_edge = at > 0 and tokens[at - 1].text in ("of", "the")
     return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in CALENDAR_UNITS else None
 

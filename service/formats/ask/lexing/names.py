@@ -154,8 +154,9 @@ def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator
             yield Piece("F", Doubtful(written, "region", tuple(dict.fromkeys(name.value for name in names))[:MOST_CANDIDATES]), at, last)
         elif names[0].kind == "A" and not plural and compact(written).removesuffix("s") != compact(written):
             yield Piece("A", Chosen(names[0], written, _without_plural(written, names[0], vocabulary)), at, last)
-        elif names[0].kind == "G" and len(names) > 1:
-            yield Piece("F", Doubtful(written, "program", tuple(name.id for name in names[:MOST_CANDIDATES])), at, last)
+        elif names[0].kind == "G" and len(names) > 1 and names[1].kind == "G":
+            programs = tuple(name.id for name in names if name.kind == "G")
+            yield Piece("F", Doubtful(written, "program", programs[:MOST_CANDIDATES]), at, last)
         else:
             yield Piece(names[0].kind, Chosen(names[0], written, names[0].also, plural), at, last)
 

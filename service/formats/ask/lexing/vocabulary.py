@@ -154,10 +154,20 @@ def add_programs(vocabulary: Vocabulary, programs: Iterable[Name]) -> Vocabulary
     names, longest = dict(vocabulary.names), vocabulary.longest
     for name in found:
         label = compact(name.value)
-        same = tuple(other for other in names.get(label, ()) if other.kind == "G")
-        names[label] = (*same, name)
+        known = names.get(label, ())
+        same = tuple(other for other in known if other.kind == "G")
+        names[label] = (*same, name, *(other for other in known if other.kind != "G"))
         longest = max(longest, len(tokenise(normalise(name.value))))
     return replace(vocabulary, names=names, programs=found, longest=min(longest, MOST_TOKENS))
+
+
+def without_programs(vocabulary: Vocabulary, labels: Iterable[str]) -> Vocabulary:
+    """The vocabulary where some labels are not those of programs, but of what else is called so."""
+    names = dict(vocabulary.names)
+    for label in labels:
+        others = tuple(name for name in names.pop(label, ()) if name.kind != "G")
+        names |= {label: others} if others else {}
+    return replace(vocabulary, names=names)
 
 
 def _family(model: str) -> str:

@@ -298,7 +298,7 @@ def _is_term(draft: Draft) -> bool:
 def status_request(draft: Draft) -> Request:
     """GET /v1/track/programs/{id}/status."""
     program = draft.one("program", "id")
-    as_of = draft.one("start", "as_of") or draft.one("date", "as_of") or draft.one("deadline", "as_of")
+    as_of = draft.one("as_of", "as_of") or draft.one("start", "as_of") or draft.one("date", "as_of") or draft.one("deadline", "as_of")
     if program is None and not draft.asks:
         draft.missing("of which program?")
     end = None if as_of is None else f"{as_of.isoformat()}T23:59:59Z"

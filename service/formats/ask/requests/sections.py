@@ -217,7 +217,7 @@ def accelerator_counts(draft: Draft, path: str) -> list[int]:
     """Numbers of accelerators; nodes count as many as the one accelerator's usual node has."""
     counts = [int(value) for value in draft.many("count", path)]
     machines = {slot.value for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)}
-    per_node = draft.slots.peek(PER_NODE)
+    per_node = draft.slots.peek(PER_NODE) or draft.slots.peek("machine_of")
     for slot in (*draft.slots.each(NODES), *draft.slots.each(RACKS)):
         number, what = slot.value, slot.name
         name = next(iter(machines)) if len(machines) == 1 else None
@@ -262,6 +262,9 @@ def _count_of_ranks(draft: Draft) -> list[int]:
 
 def machine_size(draft: Draft) -> int:
     """Accelerators of a machine, where machines are counted; else 0."""
+    said = draft.one("machine_of", "own.0.capex_usd_per_accelerator")
+    if said is not None:
+        return int(said)
     stated_sizes = [found.group(1) for slot in draft.slots.all if slot.name == "count" and (found := NODES_OF.search(slot.note))]
     if stated_sizes:
         return int(stated_sizes[0])

@@ -1,0 +1,49 @@
+"""Machines that are spoken of by what they hold: $310k per node (8 GPUs), 32 of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.quantities import capex_of_machine, figures
+from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.vocabulary import Name
+
+MOST_PER_MACHINE = 72
+"""No machine that is sold as one has more accelerators."""
+PRONOUNS = frozenset({"them", "those", "these"})
+
+
+def capex_of_sized_machine(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """$310k per node (8 GPUs): what a machine costs, and how many accelerators it has."""
+    price, size = list(capex_of_machine(pieces[:-2])), figures(pieces)[-1]
+    if price and size.scale == 1 and size.value.denominator == 1 and 1 < size.value <= MOST_PER_MACHINE:
+        yield replace(price[0], last=pieces[-1].last)
+        yield Slot("machine_of", int(size.value), pieces[0].first, pieces[-1].last)
+
+
+def of_machines(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with `32 of them` as machines, where the price of one is said and no other number."""
+    counts = [slot for slot in slots if slot.name == "count"]
+    if len(counts) != 1 or not any(slot.name == "capex_of_machine" for slot in slots) or any(slot.name == "nodes" for slot in slots):
+        return list(slots)
+    said = sentence.tokens[counts[0].last - 1].text
+    return [replace(slot, name="nodes") if slot is counts[0] and said in PRONOUNS else slot for slot in slots]
+
+
+def of_types(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots without the sizes of several instance types, which say no number: aws p5 and azure nd h100 v5; of a provider once."""
+    implied = [slot for slot in slots if slot.name == "count" and slot.implied and slot.note]
+    kept = [slot for slot in slots if len(implied) < 2 or slot not in implied]
+    sellers: dict[str, Slot] = {}
+    for slot in kept:
+        if slot.name == "provider" and isinstance(slot.value, Name):
+            sellers.setdefault(slot.value.value, slot)
+    return [_of_seller(slot, sellers) if slot.name == "provider" else slot for slot in kept]
+
+
+def _of_seller(slot: Slot, sellers: Mapping[str, Slot]) -> Slot:
+    """The slot with the name by which its provider is said first."""
+    first = sellers.get(slot.value.value) if isinstance(slot.value, Name) else None
+    return slot if first is None else replace(slot, value=first.value)

@@ -1,0 +1,82 @@
+"""Days that are no plan of a run: those of a status, which is of the past, and those on which papers are due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+
+from service.formats.ask.grammar.slots import Doubt, Slot
+from service.formats.ask.lexing.dates import add_months
+from service.formats.ask.lexing.tokens import Sentence
+
+TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", "make", "land", "going", "end"})
+"""Words by which a program's day is one to come: will it finish by Friday."""
+PAPERS = frozenset(
+    {"deck", "report", "presentation", "memo", "slides", "slide", "proposal", "review", "meeting", "invoice", "forecast", "answer"}
+)
+"""What is due on a day, and is no run."""
+LAST_DAY = "a status is of the past: the last such day"
+CUMULATIVE = "a status is of the program from its start to the last day of that time: what was spent in it alone is the difference of two"
+UNFINISHED = "that time is not over: a status of the program from its start to today"
+
+
+def without_papers(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with the day that a paper is due as no deadline of the run: board deck due tomorrow."""
+    texts = [token.text for token in sentence.tokens]
+    due = [slot for slot in slots if slot.name == "deadline" and slot.first > 0 and texts[slot.first] == "due"]
+    of_papers = [
+        slot for slot in due if texts[slot.first - 1] in PAPERS or (texts[slot.first - 1] == "is" and texts[slot.first - 2] in PAPERS)
+    ]
+    return [replace(slot, name="paper_due") if slot in of_papers else slot for slot in slots]
+
+
+def past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[list[Slot], list[Doubt]]:
+    """The slots of a question about a program's status, days to come as the last such day where that one is nearer; else to be asked."""
+    found: list[Slot] = []
+    doubts: list[Doubt] = []
+    chance = any(slot.name == "intent" and slot.value == "chance" for slot in slots)
+    ahead = any(token.text in TO_COME for token in sentence.tokens)
+    for slot in slots:
+        if not isinstance(slot.value, date) or (chance and slot.name != "deadline"):
+            found.append(slot)
+        elif slot.name == "deadline" and ahead and slot.value > today:
+            doubts.append(_forecast(sentence, slot))
+        elif past := _in_past(slot, today):
+            found.append(past)
+        elif slot.name == "deadline":
+            doubts.append(_forecast(sentence, slot))
+        else:
+            before = _one_before(slot.value, slot.repeats)
+            candidates = () if before is None else (f"as of {before.isoformat()}",)
+            text = sentence.part(slot.first, slot.last)
+            doubts.append(Doubt(text, candidates, "a status is of the past, and this day is to come: of which day?"))
+    return found, doubts
+
+
+def _forecast(sentence: Sentence, slot: Slot) -> Doubt:
+    text = sentence.part(slot.first, slot.last)
+    return Doubt(text, (), "a status says when the end is forecast: compare that day with this one", blocking=False)
+
+
+def _in_past(slot: Slot, today: date) -> Slot | None:
+    """The slot of a day that is over, as it is or a week or year before; of a period that has begun, up to today; else None."""
+    last, begin = slot.value, slot.begins
+    assert isinstance(last, date)
+    if begin is None:
+        before = _one_before(last, slot.repeats)
+        if last <= today:
+            return slot
+        return replace(slot, value=before, note=LAST_DAY) if before is not None and today - before <= last - today else None
+    if begin > today:
+        begin, last = (_one_before(day, slot.repeats) or day for day in (begin, last))
+    if begin > today:
+        return None
+    return replace(slot, value=min(last, today), note=UNFINISHED if last > today else CUMULATIVE)
+
+
+def _one_before(day: date, repeats: str) -> date | None:
+    """The same day of the week or year before; None of a day that is only once."""
+    if repeats == "week":
+        return day - timedelta(weeks=1)
+    return add_months(day, -12) if repeats == "year" else None
