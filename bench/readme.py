@@ -79,10 +79,10 @@ def optimum_in_words(request: dict[str, Any]) -> str:
     low, middle, high = (short_count(params[point]) for point in ("p10", "p50", "p90"))
     alone, joint = lifetime["training_only"]["params"], lifetime["joint"]["params"]
     return (
-        f"answers {middle} parameters ({low} to {high} by the law's uncertainty) on {short_count(answer['tokens']['p50'])} tokens,\n"
-        f"which train within the million and are the cheapest to train and to serve for their loss. Training alone is best spent on\n"
-        f"{short_count(alone)}; a {short_count(joint)} model is as good as that, costs {lifetime['extra_training_share']:.0%} more to train"
-        f" and saves {lifetime['saves_share']:.0%} in total.\n"
+        f"The answer is a model with {middle} parameters ({low} to {high}, given the law's uncertainty), trained on\n"
+        f"{short_count(answer['tokens']['p50'])} tokens. It uses up the million, and no other model with the same loss costs less to train and serve.\n"
+        f"If you counted training alone, you would train {short_count(alone)} parameters. A model with {short_count(joint)} is as good,\n"
+        f"costs {lifetime['extra_training_share']:.0%} more to train, and saves {lifetime['saves_share']:.0%} once serving is counted.\n"
     )
 
 
