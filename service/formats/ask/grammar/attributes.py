@@ -52,6 +52,7 @@ BATCH_SIZE, BATCH_SEQUENCES = "batch_size", "batch_sequences"
 HYPERPARAMETER = "hyperparameter"
 EP = "ep"
 """Expert-parallel ranks before their number, epochs after it."""
+LIMIT_DAYS = "limit_days"
 USD_KEYS = frozenset({"budget_usd", "price_per_hour"})
 """Attributes that are dollars, by a name that says so."""
 FIGURES = "npmU"
@@ -91,6 +92,8 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
     for key in keys:
         places = (key - 1,) if _stands_after(pieces, key) else (_after(pieces, key), key - 1)[: 1 + (pieces[key].value != HYPERPARAMETER)]
         choices = [at for at in places if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
+        if choices[1:] and pieces[key + 1].kind == "=":
+            choices = choices[:1]
         if len(choices) == 2 and pieces[key].value == EP:  # 3ep 8 H100
             choices = choices[::-1]
         elif len(choices) == 2:
@@ -166,6 +169,8 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
     too_many = key == "batch_tokens" and figure.value >= MOST_BATCH_TOKENS
     if key in TIMES or too_many:
         return None
+    if key == LIMIT_DAYS:
+        return ("limit", Duration(figure.value, "days"), "") if not figure.unit else None
     field = load_fields().get(key)
     if key == HYPERPARAMETER or key in USD_KEYS:
         return (key, plain(figure.value), "") if figure.unit in ("", "usd" if key in USD_KEYS else "percent") else None

@@ -14,9 +14,13 @@ MOST_CARDS = 8
 
 
 def of_memory(pieces: Sequence[Piece]) -> Iterator[Slot]:
-    """24GB card."""
-    if any(piece.value == "gigabytes" for piece in pieces) and pieces[-1].value == "gpus":
-        yield Slot(CARD, float(figures(pieces)[0].value), *span_of(pieces))
+    """24GB card, 2 GPUs of 48GB."""
+    *number, memory = figures(pieces)
+    if not any(piece.value == "gigabytes" for piece in pieces) or any(piece.kind == "g" and piece.value != "gpus" for piece in pieces):
+        return
+    if number and number[0].value.denominator == 1:
+        yield Slot("count", int(number[0].value), *span_of(pieces))
+    yield Slot(CARD, float(memory.value), *span_of(pieces))
 
 
 def settle(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) -> tuple[list[Slot], list[Doubt]]:

@@ -46,7 +46,8 @@ def settle(slots: Sequence[Slot]) -> list[Slot]:
         return found
     share = float(str(shares[0].value))
     left = round((share if shares[0].name == "share_left" else 1 - share) * int(str(tokens[0].value)))
-    note = f"{left / int(str(tokens[0].value)):.0%} of {tokens[0].value:,} tokens: what is done already is left out"
+    done = f"{share:.0%} {'are left' if shares[0].name == 'share_left' else 'are done'}: "
+    note = f"{done}{left / int(str(tokens[0].value)):.0%} of {tokens[0].value:,} tokens"
     return [replace(slot, value=left, note=note) if slot is tokens[0] else slot for slot in found if slot is not shares[0]]
 
 

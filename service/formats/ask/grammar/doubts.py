@@ -113,6 +113,8 @@ GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
 """What a day or quarter before it is that of, and not of the run."""
+LEFT_OVER = frozenset({"left", "remaining"})
+"""What a day after it is that of, and not of the run: $1M left this quarter."""
 FORECASTS = frozenset({"forecast", "forecasts", "outlook", "horizon", "projection", "view"})
 """What a time before it is that of, where a status is asked for."""
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
@@ -311,7 +313,11 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
         else:
             dated = said.has("start", "deadline")
-            yield _unused_time(sentence, text, slot, kind, dated=dated) or _unused_setting(text, slot) or _unused(text, slot, kind)
+            yield (
+                _unused_time(sentence, text, slot, kind, dated=dated)
+                or _unused_setting(text, slot, of_model=said.has("doubtful_model"))
+                or _unused(text, slot, kind)
+            )
     for slot in said.all:
         weighed = (slot.value, kind) in ANSWERED
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
@@ -322,7 +328,8 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
     """What to ask about a day or time without a place; None of other slots. `dated`: a start or a deadline is said besides."""
     after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
     label = after & OCCASIONS or (dated and after & RUNS)
-    if slot.name == "date" and (label or text.lower() in BESIDES):
+    left = slot.first > 0 and sentence.tokens[slot.first - 1].text in LEFT_OVER
+    if slot.name == "date" and (label or left or text.lower() in BESIDES):
         return Doubt(text, (), "read as no time of the run", blocking=False)
     if slot.name == "passed":
         return Doubt(text, (), "read as no time of the run: `from` says its start", blocking=False)
@@ -335,7 +342,7 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
     return None
 
 
-def _unused_setting(text: str, slot: Slot) -> Doubt | None:
+def _unused_setting(text: str, slot: Slot, *, of_model: bool) -> Doubt | None:
     """What to ask about a setting of the training; None of other slots."""
     if slot.name == HYPERPARAMETER:
         return Doubt(text, (), NO_COST, blocking=False)
@@ -344,6 +351,8 @@ def _unused_setting(text: str, slot: Slot) -> Doubt | None:
     if slot.name in ("share_done", "share_left"):
         return Doubt(text, (), "of how many tokens is this the share?", blocking=False)
     if slot.name in (BATCH_SIZE, BATCH_SEQUENCES):
+        if of_model:
+            return Doubt(text, (), "of sequences or of images: that follows from the model", blocking=False)
         readings = (f"batch of {slot.value} sequences of 4096 tokens", f"{slot.value} tokens per batch")
         return Doubt(text, readings[: 1 + (slot.name == BATCH_SIZE)], "a batch is stated in tokens: sequences of how many?")
     return None

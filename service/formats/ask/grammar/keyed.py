@@ -32,6 +32,12 @@ def counted_after(name: str) -> Callable[[Pieces], Iterator[Slot]]:
     return make
 
 
+def samples_after(pieces: Pieces) -> Iterator[Slot]:
+    """Samples=80k."""
+    if pieces[0].value == "samples":
+        yield Slot("samples", plain(figures(pieces)[0].value), *span_of(pieces))
+
+
 def steps_after(pieces: Pieces) -> Iterator[Slot]:
     """Steps: 50k, --train-iters 500000."""
     if pieces[0].value == "steps":

@@ -97,7 +97,7 @@ RULES: tuple[Rule, ...] = (
     _rule("[aq]?[ti]?[DU]Φ|Φ[ti]?[DU]", times.passed),
     _rule("nxn(?!x?[AgnN])", images.square),
     _rule("Ω", data_said.of_dataset),
-    _rule("nWg", cards.of_memory),
+    _rule("nWg|nx?gnW|gnW(?!T)", cards.of_memory),
     _rule("K[=tb]?nW", storage.of_size),
     _rule("K=?nW|nWK", reinforcement.batch_of_prompts),
     _rule("K=?nsx?nTE?", batches.sequences_of),
@@ -110,6 +110,7 @@ RULES: tuple[Rule, ...] = (
     # key before value: tokens=1T, params 7B tokens 1T
     _rule("T=n", keyed.keyed("tokens")),
     _rule("Q=n", keyed.keyed("params")),
+    _rule("s=n", keyed.samples_after),
     _rule("V=n", keyed.keyed("active_params")),
     _rule("N=n|(?<=,)Nn(?=,|$)|^Nn(?=,|$)", quantities.nodes),
     _rule("e=n|(?<=,)en(?=,|$)", keyed.counted_after("epochs")),

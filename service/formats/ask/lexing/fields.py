@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Literal
 
 FIELDS = Path(__file__).parent / "data" / "fields.toml"
+UNIT = " (unit)"
+"""Marks the units of a field that has names too."""
 FieldUnit = Literal["count", "width", "number", "usd", "share"]
 
 
@@ -26,7 +28,10 @@ class Field:
 
 @cache
 def load_fields() -> Mapping[str, Field]:
-    """The fields by their path."""
+    """The fields by what their words stand for: their path, and of the units of a field that has names too that with a mark."""
     rows = tomllib.loads(FIELDS.read_text(encoding="utf-8"))["field"]
     fields = (Field(row["path"], row["unit"], tuple(row["words"]), row.get("before", False)) for row in rows)
-    return MappingProxyType({field.path: field for field in fields})
+    found: dict[str, Field] = {}
+    for field in fields:
+        found[f"{field.path}{UNIT}" if field.path in found else field.path] = field
+    return MappingProxyType(found)

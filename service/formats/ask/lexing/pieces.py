@@ -109,7 +109,7 @@ def _is_loose_letter(token: Token, tokens: Sequence[Token], at: int) -> bool:
 
 
 def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
-    if tokens[at].text == "w" and at > 0 and tokens[at - 1].end == tokens[at].start and tokens[at - 1].text[0].isdigit():
+    if _is_watts(tokens, at):
         return None  # 700W are no `700 with`
     if tokens[at].text == "+" and _is_sign(tokens, at):
         return None
@@ -127,6 +127,14 @@ def _is_sign(tokens: Sequence[Token], at: int) -> bool:
     before = at > 0 and tokens[at - 1].end == tokens[at].start
     after = at + 1 < len(tokens) and tokens[at + 1].start == tokens[at].end
     return (before and not after) or (after and not before and tokens[at + 1].text[0].isdigit())
+
+
+def _is_watts(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a w after a number is its unit: 700W, 700 W, but 64 h100 w/ fp8."""
+    if tokens[at].text != "w" or at == 0 or not tokens[at - 1].text[0].isdigit():
+        return False
+    slashed = at + 1 < len(tokens) and tokens[at + 1].text == "/"
+    return tokens[at - 1].end == tokens[at].start or (tokens[at].written == "W" and not slashed)
 
 
 def _ends_word(tokens: Sequence[Token], end: int) -> bool:

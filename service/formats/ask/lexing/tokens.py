@@ -15,7 +15,8 @@ _TOKEN = re.compile(
     r"|\d{1,3}(?: \d{3})+(?= ?(?:usd|dollars?|\$)(?![^\W\d_]))"
     r"|10\^\d{1,2}(?!\d)"
     r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # thousands as most of Europe writes them
-    r"|\d+(?:\.\d+)?(?:e[+-]?\d{1,2}(?!\d))?"
+    r"|(?<![^\W\d_])\d+(?:\.\d+)?e-\d{1,2}(?!\d)"  # 2e-4, but v5e-64
+    r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
     r"|(?<=\d)s(?=x\d)"  # L40Sx8
     r"|[kmbgt](?=tok(?:ens?|s)?(?![^\W\d_]))"  # 500 Gtokens

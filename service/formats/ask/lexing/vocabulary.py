@@ -180,7 +180,7 @@ def load_lexicon() -> Lexicon:
     """The words of `data/words.toml`, and the names of `data/fields.toml` and `data/datasets.toml`."""
     document = tomllib.loads(WORDS.read_text(encoding="utf-8"))
     rows: list[tuple[Phrase, str, str]] = [(_phrase(words), "_", "") for words in document["filler"]]
-    rows += [(_phrase(words), "K", field.path) for field in load_fields().values() for words in field.words]
+    rows += [(_phrase(words), "K", name) for name, field in load_fields().items() for words in field.words]
     rows += [(_phrase(words), "Ω", dataset.name) for dataset in load_datasets().values() for words in dataset.labels]
     rows += [(_phrase(words), row["kind"], row["value"]) for row in document["phrase"] for words in row["words"]]
     by_first: dict[str, dict[Phrase, tuple[Phrase, str, str]]] = {}

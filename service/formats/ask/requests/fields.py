@@ -12,7 +12,7 @@ from service.formats.ask.requests.draft import Draft, Request
 def stated_fields(draft: Draft, section: str) -> Request:
     """The fields of a section that are stated."""
     found: Request = {}
-    for path in load_fields():
+    for path in dict.fromkeys(field.path for field in load_fields().values()):
         if not path.startswith(f"{section}."):
             continue
         value = draft.one(path, path)

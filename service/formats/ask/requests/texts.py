@@ -42,7 +42,7 @@ def percent_text(value: float) -> str:
 
 def field_texts(request: Mapping[str, Any]) -> Iterator[str]:
     """The stated fields of a request in words."""
-    for field in load_fields().values():
+    for field in {field.path: field for field in load_fields().values()}.values():
         value: Any = request
         for name in field.path.split("."):
             value = value.get(name) if isinstance(value, Mapping) else None

@@ -25,7 +25,7 @@ def leaf(path: str) -> object:
     return schema.fields[name]
 
 
-@pytest.mark.parametrize("path", load_fields())
+@pytest.mark.parametrize("path", sorted({field.path for field in load_fields().values()}))
 def test_a_named_field_is_one_of_the_request(path: str) -> None:
     assert not isinstance(leaf(path), Part)
 
