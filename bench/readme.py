@@ -78,11 +78,12 @@ def optimum_in_words(request: dict[str, Any]) -> str:
     params, lifetime = answer["params"], answer["lifetime"]
     low, middle, high = (short_count(params[point]) for point in ("p10", "p50", "p90"))
     alone, joint = lifetime["training_only"]["params"], lifetime["joint"]["params"]
+    tokens = short_count(answer["tokens"]["p50"])
     return (
-        f"The answer is a model with {middle} parameters ({low} to {high}, given the law's uncertainty), trained on\n"
-        f"{short_count(answer['tokens']['p50'])} tokens. It uses up the million, and no other model with the same loss costs less to train and serve.\n"
-        f"If you counted training alone, you would train {short_count(alone)} parameters. A model with {short_count(joint)} is as good,\n"
-        f"costs {lifetime['extra_training_share']:.0%} more to train, and saves {lifetime['saves_share']:.0%} once serving is counted.\n"
+        f"The answer is a model with {middle} parameters ({low} to {high}, given the law's uncertainty), trained on {tokens} tokens.\n"
+        f"It uses up the million, and no other model with the same loss costs less to train and serve. If you counted training\n"
+        f"alone, you would train {short_count(alone)} parameters. A model with {short_count(joint)} is as good, costs\n"
+        f"{lifetime['extra_training_share']:.0%} more to train, and saves {lifetime['saves_share']:.0%} once serving is counted.\n"
     )
 
 
