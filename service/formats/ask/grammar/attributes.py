@@ -56,6 +56,8 @@ LIMIT_DAYS = "limit_days"
 USD_KEYS = frozenset({"budget_usd", "price_per_hour"})
 """Attributes that are dollars, by a name that says so."""
 FIGURES = "npmU"
+CAPEX, LEAST_CAPEX_USD = "capex", 500
+"""An accelerator costs more than this: a smaller number behind the word is of something else [USD]."""
 POWER_WORDS = "usd_per_energy"
 """Words of electricity that have other senses: a sum beside them is the price of a kilowatt-hour, a number is not."""
 DECIMALS = frozenset({"pue", "kw_per_accelerator", "max_tco2e"})
@@ -202,7 +204,7 @@ def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:
         return _share(key, figure)
     if key == "seq_len":
         return None if figure.unit else _seq_len(figure)
-    if key == POWER_WORDS and figure.unit != "usd":
+    if (key == POWER_WORDS and figure.unit != "usd") or (key == CAPEX and figure.value < LEAST_CAPEX_USD):
         return None
     if key in ("usd_per_kwh", POWER_WORDS):
         return ("usd_per_kwh", plain(figure.value), "") if figure.unit in ("", "usd") and figure.value <= MOST_USD_PER_KWH else None

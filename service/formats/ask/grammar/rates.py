@@ -12,6 +12,9 @@ from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
+USING = ("use", "utilisation")
+USED_OF = frozenset({("hours", "days"), ("hours", "weeks"), ("days", "weeks")})
+"""Units of a time of use, and of what it is a part of."""
 OF_ALL, EACH = "money_per_time", "money_per_time_each"
 NETWORK = "hardware.inter_node_gbps"
 BITS = 8
@@ -61,3 +64,15 @@ def money_per_time(pieces: Pieces) -> Iterator[Slot]:
         kinds = {piece.kind for piece in pieces}
         name, note = EACH if "E" in kinds else OF_ALL, "" if figure.unit else "read as dollars"
         yield Slot(name, Rate(plain(figure.value), duration), *_span(pieces), note=note, implied="l" in kinds)
+
+
+def used_hours(pieces: Pieces) -> Iterator[Slot]:
+    """12 hours a day, 5 days per week: the share of the time in which accelerators are used."""
+    used, every = pieces[-2].value, pieces[-1].value
+    if pieces[0].kind == "K" and pieces[0].value not in USING:
+        return
+    whole = every if isinstance(every, Duration) else Duration(Fraction(1), str(every), article=True)
+    assert isinstance(used, Duration)
+    if whole.article and 0 < used.days <= whole.days and (used.unit, whole.unit) in USED_OF and not used.article:
+        share, words = round(used.days / whole.days, 4), f"{float(used.value):g} {used.unit} a {whole.unit.removesuffix('s')}"
+        yield Slot("utilisation", share, *_span(pieces), note=words)

@@ -79,7 +79,7 @@ def deadline(pieces: Pieces) -> Iterator[Slot]:
         yield from _whole_span(pieces, period)
     elif "w" in words:
         yield _slot("deadline", period.first if period.at_end else period.first - DAY, pieces, period)
-    elif words & {"i", "u"} and "b" not in words:
+    elif (words & {"i", "u"} and "b" not in words) or words == {"l"}:
         note = "" if "u" in words or period.unit == "day" else f"read as done by the end of the {period.unit}"
         yield _slot("deadline", period.last, pieces, period, note)
     else:

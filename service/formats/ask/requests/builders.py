@@ -195,17 +195,31 @@ def price_request(draft: Draft) -> Request:
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
     if not names and not providers and not regions:
         draft.missing("the price of which accelerator, such as H100?")
+    hours = _hours_held(draft, counted=bool(counts))
     return stated(
         accelerator=SEVERAL.join(names) or None,
         provider=SEVERAL.join(providers) or None,
         region=SEVERAL.join(regions) or None,
         jurisdiction=SEVERAL.join(places) or None,
         pricing=_pricings(draft),
-        max_usd_per_accelerator_hour=draft.one("max_price_per_hour", "max_usd_per_accelerator_hour"),
+        max_usd_per_accelerator_hour=_most_per_hour(draft, counts, hours),
         count=counts[0] if len(counts) == 1 else None,
-        hours=_hours_held(draft, counted=bool(counts)),
+        hours=hours,
         usd_per_accelerator_hour=_price_held(draft, counts),
     )
+
+
+def _most_per_hour(draft: Draft, counts: Sequence[int], hours: float | None) -> float | None:
+    """The highest price of an hour, or what a budget for a number of accelerators and a time allows of one."""
+    usd: float | None = draft.one("max_price_per_hour", "max_usd_per_accelerator_hour")
+    if usd is not None or hours is None or len(counts) != 1 or not draft.slots.has(*MONEY):
+        return usd
+    budget = dollars(draft, "max_usd_per_accelerator_hour")
+    if budget is None:
+        return None
+    most: float = round(budget / (counts[0] * hours), 4)
+    draft.note("max_usd_per_accelerator_hour", most, f"${budget:,} for {counts[0]:,} of them for {hours:,.10g} hours")
+    return most
 
 
 def _price_held(draft: Draft, counts: Sequence[int]) -> float | None:
@@ -232,7 +246,7 @@ def _price_of_time(draft: Draft, counts: Sequence[int]) -> float | None:
         return None
     draft.slots.taken.add(said[0].name)
     of_what = "each" if each else f"for {number:,}"
-    draft.note("usd_per_accelerator_hour", usd, f"${rate.usd:,} in {float(rate.every.value):g} {rate.every.unit} {of_what}")
+    draft.note("usd_per_accelerator_hour", usd, f"${rate.usd:,} a {rate.every.unit.removesuffix('s')} {of_what}")
     return usd
 
 

@@ -198,8 +198,9 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
         elif not pricings:
             draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
         quotes.append({"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": slot.value, **stated(term_months=months)})
-    if len(quotes) == 1 and draft.slots.has("upfront_share"):
-        return [_paid_upfront(draft, quotes[0], years)]
+    termed = [quote for quote in quotes if len(quotes) == 1 or str(quote["pricing"]).startswith("reserved")]
+    if len(termed) == 1 and draft.slots.has("upfront_share"):
+        return [_paid_upfront(draft, quote, years) if quote is termed[0] else quote for quote in quotes]
     return quotes
 
 
