@@ -19,9 +19,10 @@ from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import figure_notes, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import of_machines, of_types
+from service.formats.ask.grammar.nodes import NODES, RACKS
 from service.formats.ask.grammar.past import past_days, without_papers
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
-from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD, NODES, RACKS
+from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
@@ -106,7 +107,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     notes = [*_slips(corrections, draft.doubts), *draft.notes]
     notes += [*fits, *figure_notes(sentence, pieces, kind)]
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
-    return _reading(kind, request, said, draft.doubts, notes)
+    doubts = [replace(doubt, blocking=False) for doubt in draft.doubts] if kind == "help" else draft.doubts
+    return _reading(kind, request, said, doubts, notes)
 
 
 def _things(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Slot], list[Doubt]]:

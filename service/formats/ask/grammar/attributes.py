@@ -45,7 +45,9 @@ TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, "restart_minutes"
 NOUNS_OF_OWNING = frozenset({*OF_OWNING, LEAD_TIME, DEPRECIATION})
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
-COUNTS = frozenset({"response_tokens", "lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+SPEED, SPEED_OF_ALL = "tokens_per_s", "tokens_per_s_of_all"
+"""Measured tokens per second, of a number of accelerators that is not said, or of all."""
+COUNTS = frozenset({SPEED, SPEED_OF_ALL, "response_tokens", "lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
 LENGTHS = frozenset({"batch", "batch_tokens", "seq_len"})
 BATCH_SIZE, BATCH_SEQUENCES = "batch_size", "batch_sequences"
 """A batch without a unit, and one in sequences or samples."""
@@ -138,7 +140,7 @@ def _after(pieces: Sequence[Piece], key: int) -> int:
 def _stands_after(pieces: Sequence[Piece], key: int) -> bool:
     """Whether an attribute is a unit, which stands after its figure: 8 g/kWh; per_tb=80 is none."""
     field = load_fields().get(str(pieces[key].value))
-    if field is None or not field.before:
+    if pieces[key].value not in (SPEED, SPEED_OF_ALL) and not (field is not None and field.before):
         return False
     named = key + 1 < len(pieces) and pieces[key + 1].kind == "="
     return not named or (key > 0 and pieces[key - 1].kind in FIGURES)  # 100 TB of storage: 20B model

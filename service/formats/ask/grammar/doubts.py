@@ -9,15 +9,15 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, CONTINGENCY, HYPERPARAMETER
-from service.formats.ask.grammar.figures_asked import ASKED
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, CONTINGENCY, HYPERPARAMETER, SPEED
+from service.formats.ask.grammar.figures_asked import ASKED, THE_ANSWER_HAS, asked_figures
 from service.formats.ask.grammar.intents import LEVERS
+from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
-from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Vocabulary, compact
@@ -82,6 +82,8 @@ GOVERNING = frozenset("bwauqlti!")
 """Words that make what follows a date, a limit or a price."""
 OF_DEADLINES = frozenset("bwu")
 """Those of them that make it the deadline; where that is said, the word beside it is its name: before NeurIPS (15 May)."""
+LEADING = frozenset({"of", "to", "on", "in", "from", "with", "the", "a", "an", "any", "all", "our", "at", "using", "into", "onto"})
+"""Words between a word that leaves a name out, and the name."""
 SIGNS = re.compile(r"\d|[+<>±]|(?<![^\W\d_])-|-(?![^\W\d_])")
 """Figures and signs that may change one; a hyphen within a word is none."""
 TYING = frozenset(
@@ -121,15 +123,17 @@ RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 NO_COST = "no cost depends on this"
 TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
-LEAST_SIZE_SCALE = 10**6
-THE_ANSWER_HAS = "read as asked for: the answer has it in"
-WANTED = frozenset({"need", "needed", "require", "required", "must", "to"})
-"""Words that ask how large a figure has to be, which no answer has."""
 MISPLACED: Mapping[str, str] = {
     "optimal": TOKENS_ASKED,
     "follow": "each question stands alone, and an earlier one is not known: say all of it again with what changes",
 }
 """What to ask about words of questions of one kind, by the value of their pieces."""
+UNPLACED: Mapping[str, str] = {
+    **dict.fromkeys((OF_ALL, EACH), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"),
+    CONTINGENCY: "a contingency is that of a program's budget (POST /v1/estimate/program); other answers have the p80 of the cost",
+    UNCLEAR: "so many nodes, or nodes of so many? say the number of accelerators",
+}
+"""What to ask about slots that no request has, by their name."""
 ANNUAL = frozenset({"annual", "annually", "yearly"})
 """What a plan or budget is too, where nothing is paid for a year."""
 BESIDES = frozenset({"yesterday", "today", "now"})
@@ -146,11 +150,11 @@ def piece_doubts(
     governing = GOVERNING - (OF_DEADLINES if any(slot.name in ("deadline", "date") for slot in slots) else frozenset())
     governed = {after.first for before, after in pairwise(pieces) if before.kind in governing or _text(sentence, before) in ("per", "/")}
     said = [piece for piece in pieces if piece.kind != FILLER]
-    governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED}
+    governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED and _touch(sentence, before, after)}
     governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= _beside_figures(sentence, said, slots)
-    asked = _asked_figures(sentence, pieces)
+    asked = asked_figures(sentence, pieces)
     yield from _unmet_limits(sentence, said, slots)
     others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
     run: list[Piece] = []
@@ -171,21 +175,9 @@ def piece_doubts(
     yield from _unknown(sentence, run, vocabulary, governed)
 
 
-def _asked_figures(sentence: Sentence, pieces: Sequence[Piece]) -> dict[int, str]:
-    """Where settings stand that have no figure beside them and are figures of the answer, with its field: what is the MFU."""
-    found = {}
-    said = [piece for piece in pieces if piece.kind != FILLER]
-    for at, piece in enumerate(said):
-        beside = {other.kind for other in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if not _is_size(other)}
-        wanted = {token.text for token in sentence.tokens[piece.last : piece.last + 3]} & WANTED
-        if piece.kind == "K" and piece.value in ASKED and not beside & (FIGURES | {"U"}) and not wanted:
-            found[piece.first] = ASKED[str(piece.value)]
-    return found
-
-
-def _is_size(piece: Piece) -> bool:
-    """Whether a figure can only be a size, or a number of tokens: 7B."""
-    return isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE and not piece.value.unit
+def _touch(sentence: Sentence, before: Piece, after: Piece) -> bool:
+    """Whether nothing stands between two pieces but what may follow a word that leaves a name out: sans aws, banned on aws."""
+    return {token.text for token in sentence.tokens[before.last : after.first]} <= LEADING
 
 
 def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
@@ -371,13 +363,10 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
 
 def _meanings(text: str, slot: Slot, question: str) -> tuple[tuple[str, ...], str]:
     """What a slot without a place may be meant as, and what to ask about it."""
-    if slot.name == "batch_size":
-        texts = (f"batch of {slot.value} sequences, in tokens", f"{slot.value} tokens per batch")
-        return texts, "a batch is stated in tokens: how many?"
-    if slot.name in (OF_ALL, EACH):
-        return (), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"
-    if slot.name == CONTINGENCY:
-        return (), "a contingency is that of a program's budget (POST /v1/estimate/program); other answers have the p80 of the cost"
+    if slot.name in UNPLACED:
+        return (), UNPLACED[slot.name]
+    if slot.name == SPEED:
+        return (f"{slot.value:,} tok/s/gpu", f"{slot.value:,} tok/s in total"), "the speed of one accelerator, or of all of them?"
     if slot.name == "span":
         return (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?"
     if slot.name == "share":

@@ -19,7 +19,9 @@ EXCESS = frozenset({"more than", "above", "exceeding", "greater than", ">", "bey
 INSTEAD = frozenset({"instead of", "rather than"})
 WEIGHING = ("saving", "compare")
 """Values of pieces that ask what one way is to another."""
-COMPARATIVES = frozenset({"if", "diff", "differ", "longer", "faster", "slower", "cheaper", "more", "less", "impact", "effect"})
+COMPARATIVES = frozenset(
+    {"if", "sooner", "earlier", "later", "diff", "differ", "longer", "faster", "slower", "cheaper", "more", "less", "impact", "effect"}
+)
 """Words that do."""
 OPPOSED = "PSAXZYMRJn"
 """Kinds of pieces of which one can stand in the place of another."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from service.domain.ask import Kind, ReadingNote
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
@@ -33,6 +34,7 @@ SPECIFICATIONS = frozenset({"memory", "speed", "peak"})
 """Words that ask for a figure of an accelerator, where nothing runs on it."""
 ASKED: Mapping[str, str] = {
     "mfu": "throughput.mfu",
+    "tokens_per_s": "throughput",
     "mtbf_hours": "reliability.mttf_hours",
     "mttf_hours_per_accelerator": "reliability.mttf_hours",
     "max_tco2e": "energy.tco2e",
@@ -40,6 +42,11 @@ ASKED: Mapping[str, str] = {
     "kw_per_accelerator": "energy.watts_per_accelerator",
 }
 """Settings that are figures of an answer too, with its field: without a figure beside them they are asked for."""
+LEAST_SIZE_SCALE = 10**6
+THE_ANSWER_HAS = "read as asked for: the answer has it in"
+WANTED = frozenset({"need", "needed", "require", "required", "must", "to"})
+"""Words that ask how large a figure has to be, which no answer has."""
+FIGURES = frozenset("nmp€U")
 NOTES: Mapping[Kind, Mapping[str, str]] = {
     "estimate": OF_RUNS,
     "chance": OF_RUNS,
@@ -61,3 +68,20 @@ def specification_doubts(sentence: Sentence, pieces: Sequence[Piece], kind: Kind
         if kind == "price" and piece.kind == FILLER and piece.value in SPECIFICATIONS:
             what = "prices have no such figure: GET /v1/accelerators has those of an accelerator, and an estimate those of a run"
             yield Doubt(sentence.part(piece.first, piece.last), (), what)
+
+
+def asked_figures(sentence: Sentence, pieces: Sequence[Piece]) -> dict[int, str]:
+    """Where settings stand that have no figure beside them and are figures of the answer, with its field: what is the MFU."""
+    found = {}
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    for at, piece in enumerate(said):
+        beside = {other.kind for other in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if not _is_size(other)}
+        wanted = {token.text for token in sentence.tokens[piece.last : piece.last + 3]} & WANTED
+        if piece.kind == "K" and piece.value in ASKED and not beside & (FIGURES) and not wanted:
+            found[piece.first] = ASKED[str(piece.value)]
+    return found
+
+
+def _is_size(piece: Piece) -> bool:
+    """Whether a figure can only be a size, or a number of tokens: 7B."""
+    return isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE and not piece.value.unit

@@ -194,7 +194,7 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
         and not slots.has("jurisdiction", "ways")
     ):
         return "estimate"
-    if slots.has(GRID) and slots.has("objective") and not several and slots.has("accelerator") and slots.has("count", "nodes"):
+    if slots.has(GRID) and slots.has("objective") and not several and slots.has("accelerator") and slots.has("count", "nodes", "racks"):
         return "estimate"
     sure_by = slots.has("probability") and slots.has("deadline")
     if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):

@@ -18,8 +18,6 @@ MOST_PER_HOUR_USD = 200
 APART = 20
 """7B and 1T tokens are not two numbers of tokens."""
 TERABYTES = "terabytes"
-MOST_OF_NODE = 1000
-"""No node has more accelerators."""
 LEAST_LISTED, ALIKE = 3, 8
 """Figures of a list that commas part too, and the most that one is times another."""
 ANSWERS = "answers"
@@ -28,7 +26,6 @@ LEAST_PER_HOUR_USD = Fraction(1, 5)
 """Below it a sum that does not say of what may as well be that of a kilowatt-hour [USD]."""
 LEAST_CAPEX_USD = 500
 HELD = "what "
-NODES, RACKS = "nodes", "racks"
 MOST_INSTANCES = 100_000
 MOST_COUNT = 10**6
 """So many accelerators nobody has: 64,128,256 are three numbers."""
@@ -197,43 +194,11 @@ def flops(pieces: Pieces) -> Iterator[Slot]:
     yield Slot("flops", plain(value), *span_of(pieces), note=f"{float(value):g} FLOPs" if of_days else "")
 
 
-def nodes(pieces: Pieces) -> Iterator[Slot]:
-    """16 nodes of 8 H100, 16 DGX H100, 4 nodes: as many accelerators as they have."""
-    counts, chosen = figures(pieces), _chosen(pieces)
-    if any(count.value.denominator != 1 for count in counts):
-        return
-    if len(counts) == 2 and counts[1].value > MOST_OF_NODE:  # 16 nodes. 7B on 1T tokens
-        at = next(at for at, piece in enumerate(pieces) if piece.kind == "N")
-        yield Slot("nodes", int(counts[0].value), *span_of(pieces[: at + 1]))
-        return
-    if len(counts) == 2:
-        note = f"{int(counts[0].value):,} nodes of {int(counts[1].value)}"
-        yield Slot("count", int(counts[0].value * counts[1].value), *span_of(pieces), note=note)
-    elif chosen:
-        what = machine_name(pieces)
-        size = size_of(chosen[0].name, what)
-        if not size:
-            return
-        note = f"{int(counts[0].value):,} {what} of {size}, as is usual for {chosen[0].name.value}"
-        yield Slot("count", int(counts[0].value * size), *span_of(pieces), note=note)
-    else:
-        yield Slot(machine_name(pieces), int(counts[0].value), *span_of(pieces))
-    yield from accelerator_slots(pieces)
-
-
-def machine_name(pieces: Pieces) -> str:
-    """What machines are counted: nodes or racks."""
-    return RACKS if any(piece.value == RACKS for piece in pieces) else NODES
-
-
-def size_of(name: Name, machine: str) -> int:
-    """Accelerators of a usual machine; 0 of a rack, where they differ."""
-    return name.per_rack if machine == RACKS else name.per_node
-
-
 def product(pieces: Pieces) -> Iterator[Slot]:
     """64 x 8 H100."""
     first, second = figures(pieces)
+    if first.value * second.value > MOST_COUNT:
+        return
     note = f"{plain(first.value):,} times {plain(second.value):,}"
     yield Slot("count", int(first.value * second.value), *span_of(pieces), note=note)
 
@@ -286,7 +251,7 @@ def bounded(make: Callable[[Pieces], Iterator[Slot]]) -> Callable[[Pieces], Iter
 
 def instances(pieces: Pieces) -> Iterator[Slot]:
     """16 p5.48xlarge: their accelerators, at the provider that has them."""
-    name = _chosen(pieces)[0].name
+    name = chosen_of(pieces)[0].name
     number = next((figure.value for figure in figures(pieces)), None)
     if number is not None and (number.denominator != 1 or number > MOST_INSTANCES):
         return
@@ -342,7 +307,7 @@ def _comma_note(figure: Figure) -> str:
     return f"its comma could part a list ({', '.join(str(value) for value in figure.several)}) or thousands ({figure.value})"
 
 
-def _chosen(pieces: Pieces) -> list[Chosen]:
+def chosen_of(pieces: Pieces) -> list[Chosen]:
     return [piece.value for piece in pieces if isinstance(piece.value, Chosen)]
 
 

@@ -33,7 +33,7 @@ def fitting(sentence: Sentence, said: Slots, kind: Kind) -> tuple[Kind, list[Rea
     """The kind of a question whether something is possible: an estimate where nothing is to be kept to."""
     asked = [slot for slot in said.all if slot.name == "intent" and slot.value == "chance"]
     texts = {sentence.part(slot.first, slot.last).lower() for slot in asked}
-    machine = said.has("accelerator") and said.has("count", "nodes")
+    machine = said.has("accelerator") and said.has("count", "nodes", "racks")
     if kind != "chance" or not texts or texts - FITS or said.has(*LIMITS) or not machine:
         return kind, []
     return "estimate", [ReadingNote("", "estimate", FITTING)]

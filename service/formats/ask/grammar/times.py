@@ -89,6 +89,11 @@ def deadline(pieces: Pieces) -> Iterator[Slot]:
         yield _slot("deadline", period.first, pieces, period, note)
 
 
+def named_deadline(pieces: Pieces) -> Iterator[Slot]:
+    """Before NeurIPS, 15 May: a day whose name, which is not known, stands before it."""
+    yield from deadline([replace(pieces[0], last=pieces[-1].first, first=pieces[-1].first), pieces[-1]])
+
+
 def later_than(pieces: Pieces) -> Iterator[Slot]:
     """Overruns 15 January: the chance to be done by then, of which that is the rest."""
     if pieces[0].value == "past":
@@ -138,9 +143,12 @@ def span(pieces: Pieces) -> Iterator[Slot]:
 
 
 def of_nouns(slots: Sequence[Slot], left: Pieces) -> list[Slot]:
-    """The slots with a bare time as none of the run where a word right behind it says of what it is: 3 days onboarding."""
+    """The slots with a bare time as none of the run where a word right behind it says of what it is, or right before it what it is: 3 days
+    onboarding, slips two months."""
     nouns = {piece.first for piece in left if piece.kind in (UNKNOWN, "K")}
-    return [replace(slot, name="noun_time") if slot.name == "span" and slot.implied and slot.last in nouns else slot for slot in slots]
+    verbs = {piece.last for piece in left if piece.kind == UNKNOWN}
+    bare = [slot for slot in slots if slot.name == "span" and slot.implied and (slot.last in nouns or slot.first in verbs)]
+    return [replace(slot, name="noun_time") if slot in bare else slot for slot in slots]
 
 
 def span_after(pieces: Pieces) -> Iterator[Slot]:

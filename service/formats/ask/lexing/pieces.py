@@ -15,6 +15,7 @@ from service.formats.ask.lexing.tokens import Piece, Token
 from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 
 FIGURE_KINDS = {"": "n", "usd": "m", "percent": "p", "foreign": "€"}
+POWER_LIMIT = "hardware.power_limit_w"
 UNKNOWN, FILLER = "?", "_"
 _Reader = Callable[[], "tuple[int, str, object] | None"]
 
@@ -110,7 +111,7 @@ def _is_loose_letter(token: Token, tokens: Sequence[Token], at: int) -> bool:
 
 def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
     if _is_watts(tokens, at):
-        return None  # 700W are no `700 with`
+        return Piece("K", POWER_LIMIT, at, at + 1) if _ends_word(tokens, at + 1) else None  # 700W are no `700 with`
     if tokens[at].text == "+" and _is_sign(tokens, at):
         return None
     rows = load_lexicon().by_first.get(tokens[at].text, ())

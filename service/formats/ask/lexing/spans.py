@@ -30,7 +30,20 @@ def read_span(tokens: Sequence[Token], at: int, today: date) -> Found | None:
         return days
     of_name = tokens[at].text in CALENDAR_UNITS and at + 2 < len(tokens) and tokens[at + 1].text == "of"  # the month of February
     found = read_period(tokens, at + 2 * of_name, today)
-    return None if found is None else _with_its_end(tokens, found, today)
+    return None if found is None else _with_its_end(tokens, _with_its_date(tokens, found, today), today)
+
+
+def _with_its_date(tokens: Sequence[Token], found: Found, today: date) -> Found:
+    """The day after its weekday: Monday, 29 March 2027; the weekday itself where another day follows."""
+    end, period = found
+    if period.repeats != "week":
+        return found
+    begin = end + (end < len(tokens) and tokens[end].text == ",")
+    dated = read_period(tokens, begin, today) if begin < len(tokens) else None
+    same = (
+        dated is not None and dated[1].unit == "day" and dated[1].repeats != "week" and dated[1].first.weekday() == period.first.weekday()
+    )
+    return dated if dated is not None and same else found
 
 
 def _with_its_end(tokens: Sequence[Token], found: Found, today: date) -> Found:

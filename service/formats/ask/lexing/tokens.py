@@ -26,6 +26,8 @@ _TOKEN = re.compile(
 )
 _FLAG = re.compile(r"(?<!\S)--(?=[a-z])", re.IGNORECASE)
 """What begins the name of an option: --tokens 1T."""
+_NODES_FLAG = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
+"""The option of srun and sbatch for the number of nodes."""
 _TAG = re.compile(r"(?<=\d):(?=\d+(?:\.\d+)?[bm](?![^\W_]))|(?<=\d)\.{2,3}(?=\d)", re.IGNORECASE)
 """What parts a model and its size (llama3.1:8b), or the ends of a range (64..128)."""
 _ARROW = re.compile(r"→|[-=]>")
@@ -73,7 +75,7 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
-    return " ".join(_TAG.sub("-", _FLAG.sub(", ", _ARROW.sub(" to ", plain))).translate(_HYPHENS).split())
+    return " ".join(_TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", plain)))).translate(_HYPHENS).split())
 
 
 def tokenise(text: str) -> tuple[Token, ...]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY
+from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.reservations import TERMS
@@ -27,7 +28,6 @@ from service.formats.ask.requests.sections import (
     check_future,
     data_section,
     dollars,
-    efficiency_section,
     hardware_section,
     many_pricings,
     model_section,
@@ -38,6 +38,7 @@ from service.formats.ask.requests.sections import (
     training_section,
     waits,
 )
+from service.formats.ask.requests.speeds import efficiency_section
 from service.formats.ask.requests.variants import variants_of
 
 ENDPOINTS: Mapping[Kind, str] = {
@@ -187,6 +188,8 @@ def _days(draft: Draft) -> float | None:
 
 def price_request(draft: Draft) -> Request:
     """GET /v1/offers: its filters."""
+    if not draft.slots.has("span", "paid_time"):
+        draft.rename(UNCLEAR, "count", "read as the accelerators of a node")
     names = accelerator_names(draft, "accelerator")
     draft.slots.taken.add("rent")
     counts = _counts_held(draft)

@@ -10,7 +10,7 @@ from typing import Any
 
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
 from service.formats.ask.grammar.intents import MONEY
-from service.formats.ask.grammar.quantities import NODES, RACKS, size_of
+from service.formats.ask.grammar.nodes import NODES, RACKS, size_of
 from service.formats.ask.grammar.reinforcement import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
@@ -114,14 +114,6 @@ def _tokens_of_steps(draft: Draft) -> int | None:
         return None
     draft.note("data.tokens", steps * batch, f"{steps:,} steps of {batch:,} tokens")
     return steps * batch
-
-
-def efficiency_section(draft: Draft) -> Request:
-    """The speed that was measured, of which one figure is stated."""
-    section = stated(mfu=draft.one("mfu", "efficiency.mfu")) | stated_fields(draft, "efficiency")
-    if len(section) > 1:
-        draft.doubts.append(Doubt(", ".join(f"{name} {value:,}" for name, value in section.items()), (), "which of these was measured?"))
-    return section
 
 
 def training_section(draft: Draft) -> Request:
