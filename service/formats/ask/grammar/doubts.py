@@ -14,6 +14,7 @@ from service.formats.ask.grammar.figures_asked import ASKED, THE_ANSWER_HAS, ask
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
+from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.fields import load_fields
@@ -90,27 +91,6 @@ TYING = frozenset(
     {"of", "is", "are", "was", "be", "as", "to", "into", "about", "around", "approximately", "roughly", "~", "ca", "circa", "the", "also"}
 )
 """Words that may stand between a figure and the noun that it is of."""
-QUESTIONS: Mapping[str, str] = {
-    "k": "which accelerators of this vendor?",
-    "€": "amounts are in US dollars: how many of them?",
-    "L": "prices are of one accelerator: what is it of one?",
-    "@": "prices are of one accelerator-hour: what is it of one?",
-    "D": "what of this time: by it, from it, or for it?",
-    "U": "what of this time: by it, from it, or for it?",
-    "n": "what is this number of?",
-    "m": "what is this number of?",
-    "Ψ": "a network of its own: which preset, such as stable-diffusion-xl?",
-    "d": "Outlay plans, prices and tracks runs, and does not do this",
-    "z": "this limit has no place here: which number is meant?",
-}
-"""What to ask about pieces that no rule reads, by their kind."""
-OTHER_UNITS: Mapping[str, str] = {
-    "runs": "a question is of one run: ask of one, or plan all of them as a program (POST /v1/estimate/program)",
-    "users": "a number of users is no part of a request: what they are served is stated in tokens (`2T tokens served`)",
-    "people": "a number of people is no part of a request",
-    "prompts": "data of RL are counted in answers: how many to each prompt, such as 20k prompts, 16 samples each?",
-}
-"""What to ask about a number of things that no request counts; of all others how many tokens they are."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
@@ -122,7 +102,6 @@ FORECASTS = frozenset({"forecast", "forecasts", "outlook", "horizon", "projectio
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
 NO_COST = "no cost depends on this"
-TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
 MISPLACED: Mapping[str, str] = {
     "optimal": TOKENS_ASKED,
     "follow": "each question stands alone, and an earlier one is not known: say all of it again with what changes",
@@ -324,7 +303,7 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
     if slot.name == "date" and (label or left or text.lower() in BESIDES):
         return Doubt(text, (), "read as no time of the run", blocking=False)
     if slot.name == "passed":
-        return Doubt(text, (), "read as no time of the run: `from` says its start", blocking=False)
+        return Doubt(text, (), PASSED.get(kind, "read as no time of the run: `from` says its start"), blocking=False)
     if slot.name in ("span", "limit", "deadline") and kind == "status" and after & FORECASTS:
         return Doubt(text, (), "a status has the forecast to the end", blocking=False)
     if slot.name == "time_to_date":
