@@ -54,7 +54,8 @@ BATCH_SIZE, BATCH_SEQUENCES = "batch_size", "batch_sequences"
 HYPERPARAMETER = "hyperparameter"
 EP = "ep"
 """Expert-parallel ranks before their number, epochs after it."""
-LIMIT_DAYS = "limit_days"
+DURATIONS = {"limit_days": ("limit", "days"), "span_years": ("span", "years")}
+"""Attributes of so many days or years, by the slot that they are."""
 USD_KEYS = frozenset({"budget_usd", "price_per_hour"})
 """Attributes that are dollars, by a name that says so."""
 FIGURES = "npmU"
@@ -173,8 +174,9 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
     too_many = key == "batch_tokens" and figure.value >= MOST_BATCH_TOKENS
     if key in TIMES or too_many:
         return None
-    if key == LIMIT_DAYS:
-        return ("limit", Duration(figure.value, "days"), "") if not figure.unit else None
+    if key in DURATIONS:
+        name, unit = DURATIONS[key]
+        return (name, Duration(figure.value, unit), "") if not figure.unit and figure.scale == 1 else None
     field = load_fields().get(key)
     if key == HYPERPARAMETER or key in USD_KEYS:
         return (key, plain(figure.value), "") if figure.unit in ("", "usd" if key in USD_KEYS else "percent") else None
@@ -260,6 +262,15 @@ def _seq_len(figure: Figure) -> tuple[str, object, str] | None:
         return None
     fits = value.denominator == 1 and LEAST_SEQ_LEN <= value <= LONGEST_SEQ_LEN
     return ("seq_len", int(value), note) if fits else None
+
+
+def sequences_of(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """Sequences of 16k: their length."""
+    figure = pieces[-1].value
+    assert isinstance(figure, Figure)
+    found = _seq_len(figure) if pieces[0].value == "sequences" and not figure.unit else None
+    if found is not None:
+        yield Slot(*found[:2], pieces[0].first, pieces[-1].last, found[2])
 
 
 def share(pieces: Sequence[Piece]) -> Iterator[Slot]:

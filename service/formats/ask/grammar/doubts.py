@@ -9,14 +9,14 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, CONTINGENCY, HYPERPARAMETER, SPEED
+from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
 from service.formats.ask.grammar.figures_asked import ASKED, THE_ANSWER_HAS, asked_figures
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.nodes import UNCLEAR
-from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
 from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
 from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -101,7 +101,6 @@ FORECASTS = frozenset({"forecast", "forecasts", "outlook", "horizon", "projectio
 """What a time before it is that of, where a status is asked for."""
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
 """What a day before it names, where its start or deadline is said: the Q2 run, from 1 April."""
-NO_COST = "no cost depends on this"
 MISPLACED: Mapping[str, str] = {
     "optimal": TOKENS_ASKED,
     "follow": "each question stands alone, and an earlier one is not known: say all of it again with what changes",
@@ -286,7 +285,7 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             dated = said.has("start", "deadline")
             yield (
                 _unused_time(sentence, text, slot, kind, dated=dated)
-                or _unused_setting(text, slot, of_model=said.has("doubtful_model"))
+                or unused_setting(text, slot, of_model=said.has("doubtful_model"))
                 or _unused(text, slot, kind)
             )
     for slot in said.all:
@@ -310,22 +309,6 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
         return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")
     if slot.name == "date":
         return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
-    return None
-
-
-def _unused_setting(text: str, slot: Slot, *, of_model: bool) -> Doubt | None:
-    """What to ask about a setting of the training; None of other slots."""
-    if slot.name == HYPERPARAMETER:
-        return Doubt(text, (), NO_COST, blocking=False)
-    if slot.name == PREEMPTED:
-        return Doubt(text, (f"{text} per node",), "is it each node that is taken away so often, or one of all of them?")
-    if slot.name in ("share_done", "share_left"):
-        return Doubt(text, (), "of how many tokens is this the share?", blocking=False)
-    if slot.name in (BATCH_SIZE, BATCH_SEQUENCES):
-        if of_model:
-            return Doubt(text, (), "of sequences or of images: that follows from the model", blocking=False)
-        readings = (f"batch of {slot.value} sequences of 4096 tokens", f"{slot.value} tokens per batch")
-        return Doubt(text, readings[: 1 + (slot.name == BATCH_SIZE)], "a batch is stated in tokens: sequences of how many?")
     return None
 
 

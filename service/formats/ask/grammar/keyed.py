@@ -9,6 +9,8 @@ from service.formats.ask.grammar.quantities import ANSWERS, Pieces, accelerator_
 from service.formats.ask.grammar.slots import Slot, plain
 
 PER_NODE = "hardware.accelerators_per_node"
+LEAST_SAMPLES = 1000
+"""Fewer, of so many tokens each, are answers to a prompt."""
 LEAST_COUNT_AT = 16
 """No accelerator-hour costs so much: at 64 is a number of them."""
 
@@ -63,5 +65,6 @@ def counts_at(pieces: Pieces) -> Iterator[Slot]:
 def samples_of_each(pieces: Pieces) -> Iterator[Slot]:
     """60k pairs, each pair 1,500 tokens; 16 answers, each of 2k tokens are no data."""
     said = [piece for piece in pieces if piece.kind in "sIδE"]
-    if len(said) > 1 and not any(piece.value == ANSWERS for piece in said):
+    of_few = [piece.kind for piece in said[1:]] == ["E"] and figures(pieces)[0].value < LEAST_SAMPLES
+    if len(said) > 1 and not of_few and not any(piece.value == ANSWERS for piece in said):
         yield from samples_of(pieces)

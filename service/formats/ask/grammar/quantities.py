@@ -145,11 +145,18 @@ def rule_of_thumb(pieces: Pieces) -> Iterator[Slot]:
 def samples_of(pieces: Pieces) -> Iterator[Slot]:
     """60k pairs of 1,000 tokens: all their tokens."""
     samples, length = figures(pieces)
-    if pieces[1].value not in ("samples", ANSWERS, "documents", "help"):  # examples: alone they are a question for help
+    if pieces[1].value not in ("samples", "sequences", ANSWERS, "documents", "help"):  # examples: alone they are a question for help
         return
     if length.value.denominator == 1 and length.value <= MOST_SAMPLE_TOKENS and length.scale <= 1000:
         note = f"{plain(samples.value):,} of {plain(length.value):,} tokens each"
         yield Slot("tokens", plain(samples.value * length.value), *span_of(pieces), note=note)
+
+
+def samples(pieces: Pieces) -> Iterator[Slot]:
+    """40k images; of 34B with sequences of 16k, the 34B is a size."""
+    figure = figures(pieces)[0]
+    if figure.scale < BILLION or pieces[0].last == pieces[1].first:
+        yield Slot("samples", plain(figure.value), *span_of(pieces))
 
 
 def answers(pieces: Pieces) -> Iterator[Slot]:

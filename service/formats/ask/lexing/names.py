@@ -115,7 +115,7 @@ def read_name(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Piece
         return _family_name(tokens, at, vocabulary) or found
     if found is not None and found.kind == "M":
         return _with_release(tokens, _with_size(tokens, found, vocabulary))
-    if found is None and tokens[at].text.isalpha() and vocabulary.unmodelled:
+    if found is None and any(prefix.startswith(tokens[at].text) for prefix in vocabulary.unmodelled):
         found = _unmodelled(tokens, at, vocabulary)
     return found or _family_name(tokens, at, vocabulary) or _sized_family(tokens, at, vocabulary)
 
@@ -236,7 +236,7 @@ def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) 
             at + 1,
         )
     opened = at < len(tokens) and tokens[at].text == "("
-    at += opened
+    at += opened or (at + 2 < len(tokens) and tokens[at].text in ("of", "with") and tokens[at + 2].text in MEMORY_UNITS)
     if at >= len(tokens) or not tokens[at].text.isdigit():
         return found
     end = at + 1

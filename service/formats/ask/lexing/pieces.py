@@ -114,12 +114,13 @@ def _read_phrase(tokens: Sequence[Token], at: int) -> Piece | None:
         return Piece("K", POWER_LIMIT, at, at + 1) if _ends_word(tokens, at + 1) else None  # 700W are no `700 with`
     if tokens[at].text == "+" and _is_sign(tokens, at):
         return None
-    rows = load_lexicon().by_first.get(tokens[at].text, ())
-    texts = tuple(token.text for token in tokens[at : at + len(rows[0][0])]) if rows else ()
-    for words, kind, value in rows:
-        end = at + len(words)
-        if texts[: len(words)] == words and (kind == "K" or _ends_word(tokens, end)):
-            return Piece(kind, value, at, end)
+    lexicon = load_lexicon()
+    lengths = lexicon.lengths.get(tokens[at].text, ())
+    texts = tuple(token.text for token in tokens[at : at + lengths[0]]) if lengths else ()
+    for length in lengths:
+        found = lexicon.by_phrase.get(texts[:length]) if length <= len(texts) else None
+        if found is not None and (found[0] == "K" or _ends_word(tokens, at + length)):
+            return Piece(*found, at, at + length)
     return None
 
 

@@ -105,10 +105,15 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Phrases by their first word: the longest first, each with its kind and value. Fillers have the kind `_`."""
+    """Phrases by their first word: the longest first, each with its kind and value. Fillers have the kind `_`.
+
+    `by_phrase`: kind and value of each; `lengths`: how many tokens phrases of a first word have, the most first.
+    """
 
     by_first: Mapping[str, tuple[tuple[Phrase, str, str], ...]]
     words: frozenset[str]
+    by_phrase: Mapping[Phrase, tuple[str, str]]
+    lengths: Mapping[str, tuple[int, ...]]
 
 
 def compact(label: str) -> str:
@@ -188,7 +193,9 @@ def load_lexicon() -> Lexicon:
         by_first.setdefault(row[0][0], {})[row[0]] = row
     words = frozenset(word for row in rows for word in row[0] if word.isalpha())
     ordered = {first: tuple(sorted(found.values(), key=_length, reverse=True)) for first, found in by_first.items()}
-    return Lexicon(ordered, words)
+    by_phrase = {phrase: (kind, value) for found in ordered.values() for phrase, kind, value in found}
+    lengths = {first: tuple(dict.fromkeys(len(row[0]) for row in found)) for first, found in ordered.items()}
+    return Lexicon(ordered, words, by_phrase, lengths)
 
 
 @cache

@@ -12,8 +12,9 @@ from service.formats.ask.requests.draft import Draft, Request
 def stated_fields(draft: Draft, section: str) -> Request:
     """The fields of a section that are stated."""
     found: Request = {}
-    for path in dict.fromkeys(field.path for field in load_fields().values()):
-        if not path.startswith(f"{section}."):
+    said = dict.fromkeys(slot.name for slot in draft.slots.all if slot.name.startswith(f"{section}."))
+    for path in said:
+        if path not in load_fields():
             continue
         value = draft.one(path, path)
         if value is not None:
