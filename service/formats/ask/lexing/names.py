@@ -128,7 +128,8 @@ def _unmodelled(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Pie
     ):
         end += 1
     written = _written(tokens, at, end)
-    near = next((near for prefix, near in vocabulary.unmodelled.items() if compact(written).startswith(prefix)), ())
+    name = compact(written)
+    near = next((near for prefix, near in vocabulary.unmodelled.items() if name.startswith(prefix)), ())
     return Piece("F", Doubtful(written, "model", near), at, end) if near else None
 
 
