@@ -34,7 +34,7 @@ def capacity_band(provider: str, accelerator: Accelerator) -> CapacityBand:
 
 def describe_capacity(provider: str, band: CapacityBand) -> str:
     """Text of how many accelerators a provider lets without a contract."""
-    return f"more than about {band.most:,} accelerators of {provider} need a contract"
+    return f"more than about {band.most:,} accelerators at {provider} need a contract"
 
 
 @functools.cache

@@ -239,7 +239,7 @@ def _note_surroundings(request: Request, notes: AssumptionLog) -> None:
     if all(energy.get("region") is None for energy in energies):
         notes.assume("energy.region", "each offer's own", "PUE and grid of its region, of its country or the world where that is not known")
     if any(energy.get("usd_per_kwh") for energy in energies):
-        notes.warn("a cloud's price contains its power, workload.energy.usd_per_kwh adds it again; owned hardware has its own usd_per_kwh")
+        notes.warn("a cloud's price includes power, so workload.energy.usd_per_kwh counts it twice; owned hardware has its own usd_per_kwh")
 
 
 def _note_measured(workloads: Sequence[Workload], accelerators: Collection[str], notes: AssumptionLog) -> None:

@@ -32,7 +32,7 @@ from service.usecases.resolution.utilisation import resolve_utilisation
 Request = Mapping[str, Any]
 
 # What is true of the chosen offer, by whether no offer is cheaper.
-_LEAST = {True: "on which this run costs least in all", False: "with a fresh price on which this run costs least in all"}
+_LEAST = {True: "with the lowest total cost of this run", False: "with a fresh price and the lowest total cost of this run"}
 
 # A network that makes the run this much slower than the fastest one on offer is worth a warning.
 SLOW_NETWORK = 1.1
@@ -204,7 +204,7 @@ def _warn_contradiction(offer: Offer, cluster: Cluster, stated_gbps: float, note
     if max(sold, stated_gbps) > CONTRADICTION * min(sold, stated_gbps):
         notes.warn(
             f"hardware.inter_node_gbps says {stated_gbps:g} Gbit/s a node, but {offer.provider} {offer.instance_type} has {sold:g}"
-            f" ({network.source}): leave it out, or price the machine that you mean"
+            f" ({network.source}): leave it out, or choose the price of the machine that you mean"
         )
 
 

@@ -29,10 +29,10 @@ Figure = TypeVar("Figure")
 
 DEFAULT_PRICING = "on_demand"
 # Ends the text of a price that is not known, where all but the cost is answered.
-STATE_PRICE = "a vendor's quote or what an hour of your own costs: until then the cost is not known"
+STATE_PRICE = "the price in a vendor's quote, or the cost of an hour on your own hardware; without it the cost is not known"
 OLD_AFTER = timedelta(days=365)
 FILTERS = ("provider", "region", "pricing", "snapshot")
-DISCOUNTED = "USD an accelerator-hour before the discounts of your price files, each of which is off what the one before has left"
+DISCOUNTED = "USD per accelerator-hour before the discounts of your price files; each discount applies to the price after the one before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Price:
 def require_priced(figure: Figure | None) -> Figure:
     """A price or a cost, for answers that are sums or differences of dollars. Raises UnpricedAccelerator where it is not known."""
     if figure is None:
-        text = "what this costs is not known, as no price of the accelerator is known here: state price.usd_per_accelerator_hour"
+        text = "the cost is not known because no price of the accelerator is known: state price.usd_per_accelerator_hour"
         raise UnpricedAccelerator(text, "/price")
     return figure
 

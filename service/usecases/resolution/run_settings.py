@@ -99,7 +99,7 @@ def _preemptions(given: Section, pricing: str | None, notes: AssumptionLog) -> t
     if pricing != "spot" or given.get("preemptions_per_node_hour") is not None:
         return float(notes.choose(given, "failures.preemptions_per_node_hour")), AS_STATED
     usual = spot_preemptions()
-    notes.warn("spot capacity is taken back at any time: state failures.preemptions_per_node_hour as you see it")
+    notes.warn("the provider can take spot capacity back at any time: if you know how often, state failures.preemptions_per_node_hour")
     rate = usual.per_node_hour
     notes.assume("failures.preemptions_per_node_hour", rate.p50, f"{rate.p10:g} to {rate.p90:g}: {usual.source}")
     return rate.p50, rate.scaled(1 / rate.p50)
@@ -112,8 +112,8 @@ def _capacity_share(given: Section, pricing: str | None, notes: AssumptionLog) -
     usual = spot_capacity()
     share = usual.share_of_time
     notes.warn(
-        f"spot capacity is waited for: it is taken to be there {share.p50:.0%} of the time, and the time on the clock holds the wait,"
-        " which is not paid; state failures.capacity_share as you see it"
+        f"spot capacity is not always available: it is assumed for {share.p50:.0%} of the time, and the wall-clock time includes the"
+        " waiting, which costs nothing; if you know the share, state failures.capacity_share"
     )
     notes.assume("failures.capacity_share", share.p50, f"{share.p10:g} to {share.p90:g}: {usual.source}")
     return share.p50
@@ -122,7 +122,7 @@ def _capacity_share(given: Section, pricing: str | None, notes: AssumptionLog) -
 def _recovery(given: Section, name: str, software_year: int, notes: AssumptionLog) -> float:
     usual = recovery_defaults(software_year)[name]
     if name == "checkpoint_blocking_share" and given.get("checkpoint_write_minutes") is not None:
-        usual = RecoveryDefault(1, "the stated write is taken as one that training waits for: state the share of it where it does not")
+        usual = RecoveryDefault(1, "training waits for the whole stated write; if it waits for a part, state that share")
     return float(notes.take(given, f"failures.{name}", usual.value, usual.source))
 
 
@@ -190,7 +190,7 @@ def resolve_schedule(given: Section, today: date, notes: AssumptionLog) -> Sched
     start, deadline = given.get("start"), given.get("deadline")
     if deadline is not None and start is None:
         start = today
-        notes.assume("schedule.start", start.isoformat(), "today: a deadline is stated and no start")
+        notes.assume("schedule.start", start.isoformat(), "today, because a deadline is stated without a start")
     if start is not None and deadline is not None and deadline < start:
         raise InvalidRequest(f"the deadline {deadline} is before the start {start}", "/schedule/deadline")
     return Schedule(start, deadline, **_section(given, "schedule", ("queue_hours", "maintenance_hours_per_week"), notes))

@@ -93,7 +93,7 @@ def _widen_unmeasured(run: Run, utilisation: Utilisation, known: LayoutKnowledge
         return utilisation
     if training.rl is not None:
         return replace(utilisation, spread=_no_narrower(training.rl.rates.spread, utilisation))
-    notes.warn(f"no published rates of method {training.method} stand behind this throughput: its range is widened")
+    notes.warn(f"no throughput of method {training.method} is published, so the range is wider")
     return replace(utilisation, spread=raise_range(utilisation.spread, UNMEASURED_POWER))
 
 
@@ -118,14 +118,14 @@ def _borrow_for_generic_network(run: Run, utilisation: Utilisation, known: Layou
 def _note_stated_efficiency(run: Run, notes: AssumptionLog) -> None:
     """Record that a stated efficiency is a whole run's, and warn where one of steps would leave out a loss that counts."""
     source = (
-        "taken as that of the whole run: nothing but interruptions comes off, and it has no range of its own; state a rate measured on"
-        " steps with efficiency.measured_on"
+        "used as the speed of the whole run: only interruptions reduce it, and it has no range; if it was measured on steps, state"
+        " efficiency.measured_on"
     )
     notes.assume("efficiency", "of the whole run", source)
     lost = 1 - run_over_step_speed(replace(run, efficiency=Efficiency()), plan_calibration())
     if lost > default("efficiency.loss_worth_a_warning").value:
         notes.warn(
-            f"the stated efficiency is taken as the whole run's: planned runs of this size lose {lost:.0%} beyond their steps and"
+            f"the stated efficiency is used for the whole run, but runs of this size usually lose another {lost:.0%} outside of steps and"
             " interruptions; if it was measured on steps, state efficiency.measured_on"
         )
 
@@ -138,8 +138,8 @@ def _in_typical_layouts(run: Run, utilisation: Utilisation, known: LayoutKnowled
     share = typical_share(utilisation, run.cluster)
     if share < 1:
         source = (
-            "of the speed in the fastest layout that is found: the median of published jobs on several nodes, asked without their layout;"
-            " throughput.best_tokens_per_s_per_accelerator is that of the fastest; state training.parallelism to plan with your own layout"
+            "speed over that of the fastest layout: the median of published jobs on several nodes, which rarely run the fastest one. Its"
+            " speed is throughput.best_tokens_per_s_per_accelerator; state training.parallelism to plan with your own layout"
         )
         notes.assume("throughput.typical_share", round(share, 4), source)
     return utilisation
@@ -153,8 +153,8 @@ def _note_whole_run_losses(run: Run, notes: AssumptionLog) -> None:
         return
     year = min(run.training.software_year, found.measured.last_year)
     source = (
-        f"published runs on such a machine, with software of {year} or the nearest year measured, took {1 / ratio:.3g} times the hours of"
-        " their steps and failures; on one node of recent software no more; the ranges of time and cost reach from none of that to twice"
-        " as much; state a whole run's efficiency to leave it out"
+        f"published runs on such a machine, with software of {year} or the nearest measured year, took {1 / ratio:.3g} times as long as"
+        " their steps and failures alone (single nodes with recent software: no longer). The ranges of time and cost cover from none to"
+        " twice this loss; to leave it out, state the efficiency of a whole run"
     )
     notes.assume("throughput.run_over_step_speed", ratio, source)

@@ -31,8 +31,8 @@ def batch_warnings(stated: Mapping[str, Any], run: Run, utilisation: Utilisation
     if sequences < least or share < SLOW_SHARE:
         tokens, better = sequences * training.seq_len, usual * training.seq_len
         yield (
-            f"training.global_batch_tokens {tokens:,} makes {_counted(sequences)} a step for {count:,} accelerators, which train at"
-            f" {share:.0%} of their speed with the usual {better:,}: state a larger batch, or fewer accelerators"
+            f"training.global_batch_tokens {tokens:,} gives {_counted(sequences)} a step to {count:,} accelerators. They train at"
+            f" {share:.0%} of the speed that they reach with the usual {better:,}: state a larger batch or fewer accelerators"
         )
 
 

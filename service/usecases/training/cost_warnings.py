@@ -29,7 +29,7 @@ def unused_capacity(run: Run, cost: CostBlock) -> Iterator[str]:
         yield f"{_idle(run)} stand idle: {_of_total(idle, cost.total_usd)}; smaller instances cost less where they are sold."
     if unused > WORTH_SAYING * total:
         yield (
-            f"{_of_total(unused, cost.total_usd)} are for the unused rest of the commitment, whose terms of"
+            f"{_of_total(unused, cost.total_usd)} pay for the part of the commitment that the run does not use: terms of"
             f" {run.billing.term_hours:,.0f} h are paid in full."
         )
 
@@ -38,7 +38,7 @@ def overhead_warnings(request: Mapping[str, Any], run: Run, total_usd: Range | N
     """The warning that a request states no overhead, where the run costs enough for it to matter or its cost is not known."""
     least = default("overhead.worth_a_warning_from_usd").value
     if not request.get("overhead") and not overhead_share(run) and (total_usd is None or total_usd.p50 >= least):
-        yield "no overhead is stated: a real budget has evaluation, debugging, re-runs and people beside the run"
+        yield "the cost is that of the run alone: evaluation, debugging, re-runs and people come on top; state overhead and personnel"
 
 
 def _idle(run: Run) -> str:

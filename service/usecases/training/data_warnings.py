@@ -34,8 +34,8 @@ def data_warnings(run: Run, total_usd: Range | None) -> Iterator[str]:
         trained, worth = run.data.trained_tokens, float(effective_tokens(run.data.trained_tokens, limit))
         yield (
             f"{REPEATED_DATA} for {epochs:g} epochs: up to {free_epochs:g}, repeated tokens are worth nearly as much as new ones,"
-            f" beyond that less and less (Muennighoff et al. 2023, arXiv 2305.16264). These {short_count(trained)} tokens teach about as"
-            f" much as {short_count(worth)} new ones: get more data, train for fewer epochs or take a smaller model"
+            f" beyond that less and less (Muennighoff et al. 2023, arXiv 2305.16264). These {short_count(trained)} tokens are worth about"
+            f" {short_count(worth)} new ones: get more data, train for fewer epochs or use a smaller model"
         )
         return
     law = default_law()
@@ -53,20 +53,20 @@ def _optimality_warnings(comparison: PlanAgainstOptimum, source: str, total_usd:
         return
     stated = float(plan.tokens / plan.params)
     best = stated / comparison.overtraining
-    distance = f"{short_count(stated)} tokens a parameter, where {short_count(best)} are best for its arithmetic"
+    distance = f"{short_count(stated)} tokens per parameter; {short_count(best)} give the lowest loss for the same compute"
     planned, same_loss = (
         f"{short_count(float(model.params))} parameters on {short_count(float(model.tokens))} tokens" for model in (plan, cheaper)
     )
     usd = 0.0 if total_usd is None else total_usd.p50
     priced = f", {money(cost_share * usd)} instead of {money(usd)}" if usd else ""
     advice = (
-        "take the smaller model, or train this one on more tokens"
+        "use the smaller model, or train this one on more tokens"
         if too_few
-        else "the long training pays only where the smaller model is served much: state lifetime_inference_tokens to POST /v1/optimal"
+        else "longer training pays off only if the smaller model serves many tokens: state lifetime_inference_tokens to POST /v1/optimal"
     )
     yield (
-        f"{FAR_FROM_OPTIMAL}: {planned} are {distance}."
-        f" The predicted loss of {float(plan.loss or 0.0):.3f} is {comparison.loss_excess:.3f} above the best for the same arithmetic;"
+        f"{FAR_FROM_OPTIMAL}: {planned} is {distance}."
+        f" The predicted loss of {float(plan.loss or 0.0):.3f} is {comparison.loss_excess:.3f} above the lowest for the same compute;"
         f" {same_loss} reach it for about {cost_share:.0%} of the cost{priced}: {advice} ({source})"
     )
 

@@ -155,8 +155,8 @@ def _rates_elsewhere(resolved: ResolvedRun) -> Iterator[str]:
     runs = [phase.resolved.run for phase in resolved.phases if phase.resolved.run.efficiency.tokens_per_s_per_accelerator == stated]
     if stated and len({(run.training.seq_len, run.training.precision, run.cluster) for run in runs}) > 1:
         yield (
-            f"efficiency.tokens_per_s_per_accelerator of {stated:g} is taken for phases of other lengths, formats or machines too: state"
-            " efficiency in each phase, or mfu"
+            f"efficiency.tokens_per_s_per_accelerator of {stated:g} is used for phases that differ in sequence length, number format"
+            " or machine: state an efficiency in each phase, or an mfu"
         )
 
 
@@ -174,8 +174,8 @@ def short_run_warnings(found: Estimate) -> Iterator[str]:
     hours = found.time.wall_clock_hours.p50
     if hours < SHORT_RUN_HOURS:
         yield (
-            f"training takes {duration(hours)}: to start the job and to load model and data takes minutes more, which are paid for and are"
-            " in no figure here"
+            f"training takes only {duration(hours)}: starting the job and loading model and data take minutes more. These are"
+            " billed too, but are not included here"
         )
 
 
@@ -183,21 +183,29 @@ def _warn_of_years(found: Estimate, notes: AssumptionLog) -> None:
     """Warn of a run of years; of one that its batch slows down, the batch is named instead."""
     years = found.time.wall_clock_hours.p50 / HOURS_PER_YEAR
     if years > 1:
-        notes.warn(f"the run takes {years:.1f} years: more accelerators or fewer tokens are meant?")
+        notes.warn(f"the run takes {years:.1f} years: check the number of accelerators and of tokens")
 
 
 def _warn_of_offer(run: Run, provider: str, price: Price, notes: AssumptionLog) -> None:
     """Warn of instances smaller than a node, of power counted twice, and of more accelerators than are let at the list price."""
     node, instance = run.cluster.accelerators_per_node, price.accelerators_per_instance
     if instance < min(node, run.cluster.count):
-        notes.warn(f"the price is of instances of {instance}; the links of nodes of {node} are modelled: check the provider's network")
+        notes.warn(
+            f"the price is for instances of {instance}, but nodes of {node} with a fast link are modelled: check the provider's network"
+        )
     if run.energy.usd_per_kwh:
-        notes.warn("a cloud's price contains its power, usd_per_kwh adds it again: state price.usd_per_accelerator_hour for owned hardware")
+        notes.warn(
+            "a cloud's price includes power, so usd_per_kwh counts it twice: leave it out, or state price.usd_per_accelerator_hour"
+            " for owned hardware"
+        )
     if price.pricing not in UNCONTRACTED:
         return
     band = capacity_band(provider, run.cluster.accelerator)
     if run.cluster.count > band.most:
-        notes.warn(f"{describe_capacity(provider, band)}, and its list price is that of fewer: state your quote's. Source: {band.source}")
+        notes.warn(
+            f"{describe_capacity(provider, band)}, and the list price used here is for smaller orders: ask for a quote and state its price"
+            f" in price.usd_per_accelerator_hour. Source: {band.source}"
+        )
 
 
 def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:
@@ -206,8 +214,8 @@ def _warn_of_tight_memory(found: Estimate, notes: AssumptionLog) -> None:
     share = memory.per_accelerator_gb / memory.capacity_gb
     if memory.fits and share > TIGHT_MEMORY_SHARE:
         notes.warn(
-            f"the layout fills {share:.1%} of the memory, and predictions are off by more than what is free: a smaller"
-            " training.micro_batch, more training.activation_recompute or more accelerators leave room"
+            f"the layout fills {share:.1%} of the memory. The prediction may be off by more than what is left, so the run may not fit: use"
+            " a smaller training.micro_batch, more training.activation_recompute or more accelerators"
         )
 
 
@@ -221,7 +229,7 @@ def _warn_of_idle_gain(run: Run, utilisation: Utilisation, found: Estimate, note
     gain = tokens_per_s.get(fewer, 0.0) / found.throughput.tokens_per_s - 1
     if gain > IDLE_GAIN:
         notes.warn(
-            f"{fewer:,} of the {cluster.count:,} accelerators train {gain:.0%} faster than all of them, as their number divides into more"
+            f"{fewer:,} of the {cluster.count:,} accelerators train {gain:.0%} faster than all of them, because their number allows more"
             f" layouts: use {fewer:,} and leave {cluster.count - fewer:,} idle"
         )
 
@@ -285,8 +293,8 @@ def _note_layout(run: Run, found: Estimate, notes: AssumptionLog) -> None:
         notes.assume("training.global_batch_tokens", tokens, "rounded to whole micro-batches on every data rank")
         if abs(tokens / asked - 1) > BATCH_ROUNDING_WARNING:
             notes.warn(
-                f"the layout trains on {tokens:,} tokens a step where {asked:,} were asked for: its data ranks times micro_batch make no"
-                " smaller batch; take fewer data ranks or a smaller micro_batch"
+                f"a step has {tokens:,} tokens instead of the requested {asked:,}: the layout's data ranks times micro_batch allow no"
+                " smaller batch; use fewer data ranks or a smaller micro_batch"
             )
     axes = run.training.axes
     chunks = axes.virtual_pipeline or (1 if axes.pipeline == 1 else None)

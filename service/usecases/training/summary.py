@@ -29,7 +29,7 @@ MAX_DRIVERS = 3
 PRICE_CHANGE = 0.1
 # A range of time narrower than this share of its median moves nothing worth telling.
 LEAST_WIDTH = 0.002
-STATE_PRICE = "what it costs is not known, as no price is known here: state price.usd_per_accelerator_hour"
+STATE_PRICE = "the cost is not known because no price is known: state price.usd_per_accelerator_hour"
 # An old price that is less than this of the best fresh one's cost is worth a call, though it may not hold any more.
 FAR_CHEAPER = 0.5
 # A published run that took this much less or more of its plan than 1 is further off than most runs are.
@@ -55,7 +55,7 @@ def summarise_estimate(
     around = comonotone_sum((with_overhead(run, found.time.wall_clock_hours), elapsed_hours(evaluation)))
     hours = shifted(around, run.schedule.queue_hours)
     machine = f"{run.cluster.count:,} {short_name(run.cluster.accelerator.name)}"
-    fits = "" if found.memory.fits else "It does not fit in the memory."
+    fits = "" if found.memory.fits else "It does not fit into the accelerators' memory."
     comparable = comparable_run(run)
     sentences = [
         estimate_text(usd, hours, machine, price),

@@ -471,7 +471,7 @@ def test_a_run_shorter_than_an_hour_says_that_its_start_is_not_in_it(client: Fla
     """An adapter on 10,000 samples trains for two minutes, and its job takes minutes more to start."""
     run = {"model": {"preset": "llama-3.1-8b"}, "data": {"samples": samples}, "hardware": {"accelerator": "H100", "count": 8}}
     warnings = client.post("/v1/estimate", json={**run, "training": {"method": "lora"}}).get_json()["warnings"]
-    assert any("to start the job and to load model and data takes minutes more" in text for text in warnings) == warned
+    assert any("starting the job and loading model and data take minutes more" in text for text in warnings) == warned
 
 
 def test_an_evaluation_is_in_the_answer(client: FlaskClient) -> None:

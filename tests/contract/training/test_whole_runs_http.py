@@ -56,7 +56,7 @@ def test_a_stated_efficiency_is_said_to_be_the_whole_runs(client: FlaskClient, c
     (said,) = (one["source"] for one in body["assumptions"] if one["field"] == "efficiency")
     assert "whole run" in said
     assert "efficiency.measured_on" in said
-    assert any("lose" in text and "beyond their steps" in text for text in body["warnings"]) is warned
+    assert any("lose" in text and "outside of steps" in text for text in body["warnings"]) is warned
     assert "efficiency" not in assumed(ask(client, count=count))
 
 

@@ -75,7 +75,7 @@ def test_counts_above_what_a_provider_lets_need_a_contract(context: AppContext) 
     assert (1024, "on_demand") in needing
     assert (1024, "spot") in needing
     assert (1024, "reserved_1y") in needing
-    assert any("more than about 512 accelerators of aws need a contract" in warning for warning in found.warnings)
+    assert any("more than about 512 accelerators at aws need a contract" in warning for warning in found.warnings)
     granted = compared(context, {"counts": [1024], "providers": ["aws"], "quotas": [{"provider": "aws", "count": 2048}]})
     assert not any(option.needs_contract for option in granted.options)
 
@@ -102,7 +102,7 @@ def test_an_estimate_at_a_list_price_warns_of_counts_that_need_a_contract(contex
     """Not at the caller's own price."""
     request = WORKLOAD | {"hardware": {"accelerator": "H100", "count": 1024}}
     listed = estimate(selling(context, [offer("3.90"), *MARKET[:2]]), request | {"price": {"provider": "aws"}})
-    assert any("more than about 512 accelerators of aws need a contract" in warning for warning in listed.warnings)
+    assert any("more than about 512 accelerators at aws need a contract" in warning for warning in listed.warnings)
     at_most = request | {"hardware": {"accelerator": "H100", "count": 512}, "price": {"provider": "aws"}}
     assert not any("need a contract" in warning for warning in estimate(context, at_most).warnings)
     stated = estimate(context, request | {"price": {"usd_per_accelerator_hour": 2.0}})

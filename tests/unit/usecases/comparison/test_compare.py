@@ -260,8 +260,8 @@ def test_warnings_are_of_what_can_run_and_name_few(settings: Settings) -> None:
     assert any(all(name in text for name in names[:2]) for text in borrowed)
     assert not any("T4" in text for text in borrowed)
     assert all(len(text) < 300 for text in found.warnings)
-    assert sum(text.startswith("no overhead is stated") for text in found.warnings) == 1
-    assert sum(text.startswith("spot: spot capacity is taken back") for text in found.warnings) == 1
+    assert sum(text.startswith("the cost is that of the run alone") for text in found.warnings) == 1
+    assert sum(text.startswith("spot: the provider can take spot capacity back") for text in found.warnings) == 1
     assert set(noted_of(found.assumptions)["failures.preemptions_per_node_hour"]) == {"spot", "not spot"}
 
 
@@ -279,5 +279,5 @@ def test_many_borrowed_accelerators_are_counted_in_one_warning(settings: Setting
 def test_a_warning_of_one_variant_names_it(context: AppContext) -> None:
     """And the way it is sold, where it is of that alone."""
     variants = [{"name": "calm", "workload": {"failures": {"preemptions_per_node_hour": 0.001}}}, {"name": "usual", "workload": {}}]
-    spot = [text for text in compared(context, {"counts": [8, 64]}, variants=variants).warnings if "taken back" in text]
+    spot = [text for text in compared(context, {"counts": [8, 64]}, variants=variants).warnings if "take spot capacity back" in text]
     assert [text.partition(":")[0] for text in spot] == ["usual, spot"]

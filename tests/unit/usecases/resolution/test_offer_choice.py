@@ -120,7 +120,7 @@ def test_a_cheaper_stale_price_is_named_with_its_age_and_total(context: AppConte
     assert (choice.cheaper_stale.offer, choice.cheaper_stale.age_days, choice.cheaper_stale.offers) == (stale, 90, 1)
     assert choice.cheaper_stale.cost_ratio == pytest.approx(0.5, rel=0.01)
     told = sources(choice)
-    assert "with a fresh price on which this run costs least in all" in told
+    assert "with a fresh price and the lowest total cost of this run" in told
     assert f"1 cheaper offer has an old price: aws, {money(choice.cheaper_stale.usd)} in all at a price read 90 days ago" in told
     dear = offer(context, "9.00", days=90, **EFA)
     for offers in ((dear, fresh), (stale,), (fresh,)):

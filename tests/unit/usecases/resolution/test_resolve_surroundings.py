@@ -81,7 +81,7 @@ class TestFailures:
         notes = AssumptionLog()
         assert run_settings.resolve_failures({}, H100, "spot", 2026, notes).capacity_share == 0.59
         assert noted(notes)["failures.capacity_share"] == 0.59
-        assert any("waited for" in warning for warning in notes.warnings)
+        assert any("not always available" in warning for warning in notes.warnings)
         assert any("spot-traces" in assumption.source and "0.31 to 0.89" in assumption.source for assumption in notes.assumptions)
         stated = AssumptionLog()
         assert run_settings.resolve_failures({"capacity_share": 0.9}, H100, "spot", 2026, stated).capacity_share == 0.9

@@ -49,7 +49,7 @@ def test_70b_on_100_billion_tokens_is_far_from_compute_optimal(context: AppConte
     assert f"{compared.plan.loss:.3f}" in warning
     assert f"{compared.loss_excess:.3f} above" in warning
     assert f"about {1 - compared.wasted_share:.0%} of the cost" in warning
-    assert "1.43 tokens a parameter, where 19.6 are best" in warning
+    assert "1.43 tokens per parameter; 19.6 give the lowest loss" in warning
     assert "13.9B parameters on 277B tokens" in warning
 
 
@@ -80,7 +80,7 @@ def test_data_repeated_beyond_four_epochs_are_warned_of(context: AppContext, epo
     warnings = warnings_of(context, "repeated", {"params": 7_000_000_000}, {"tokens": 50_000_000_000, "epochs": epochs})
     assert bool(warnings) == (epochs > 4)
     if epochs == 40:
-        assert "2T tokens teach about as much as 758B new ones" in warnings[0]
+        assert "2T tokens are worth about 758B new ones" in warnings[0]
 
 
 @pytest.mark.parametrize("method", ["full_finetune", "lora"])

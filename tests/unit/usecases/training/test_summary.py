@@ -177,7 +177,7 @@ def test_a_commitment_that_is_not_used_is_said(context: AppContext) -> None:
     sell(context, "committed", offer(2.0), offer(1.0, pricing="reserved_1y"))
     answer = estimated(context, data={"tokens": "1T"}, price={"pricing": "reserved_1y"})
     (unused,) = (float(line.usd) for line in answer.estimate.cost.lines if line.line == "unused commitment")
-    said = f"{money(unused)} of {money(answer.summary.p50_usd)} are for the unused rest of the commitment"
+    said = f"{money(unused)} of {money(answer.summary.p50_usd)} pay for the part of the commitment that the run does not use"
     assert said in answer.summary.text
     assert answer.warnings[0].startswith(said)
 
@@ -185,6 +185,6 @@ def test_a_commitment_that_is_not_used_is_said(context: AppContext) -> None:
 def test_overhead_is_missed_only_where_it_matters(context: AppContext) -> None:
     """A run of some dollars has no budget; that none is stated stays an assumption."""
     small, large = estimated(context, **SMALL), estimated(context)
-    assert not any("no overhead" in text for text in small.warnings)
+    assert not any("the run alone" in text for text in small.warnings)
     assert any(each.field == "overhead" for each in small.assumptions)
-    assert sum("no overhead" in text for text in large.warnings) == 1
+    assert sum("the run alone" in text for text in large.warnings) == 1
