@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.quantities import tokens
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.datasets import load_datasets
 from service.formats.ask.lexing.pieces import FILLER
@@ -12,6 +13,8 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 DATASET, SHARE_DONE = "dataset", "share_done"
 STATED = frozenset({"tokens", "samples", "tokens_per_parameter", "steps", "prompts", "other_unit", "training.rl.prompts_per_step"})
+SIZES = frozenset({"model", "doubtful_model", "params", "quantity"})
+"""A model and a bare figure, or two of them: the figure is its tokens."""
 DONE = frozenset({"done", "finished", "completed", "complete", "trained", "through"})
 LEFT = frozenset({"left", "remaining", "to go", "still to go"})
 
@@ -19,6 +22,12 @@ LEFT = frozenset({"left", "remaining", "to go", "still to go"})
 def of_dataset(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """ImageNet-1k: what it holds."""
     yield Slot(DATASET, str(pieces[0].value), pieces[0].first, pieces[-1].last)
+
+
+def part_of_dataset(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """10B FineWeb tokens: so many of them."""
+    if load_datasets()[str(pieces[1].value)].unit == "tokens":
+        yield from tokens([pieces[0], replace(pieces[-1], first=pieces[0].last)])
 
 
 def with_progress(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
@@ -38,17 +47,18 @@ def _progress(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
 
 def settle(slots: Sequence[Slot]) -> list[Slot]:
     """The slots with a data set as what it holds, where no number is stated, and with the tokens that are still to be trained on."""
-    stated = any(slot.name in STATED for slot in slots)
+    sizes = sum(slot.name in SIZES for slot in slots)
+    stated = any(slot.name in STATED for slot in slots) or (sizes > 1 and any(slot.name == "quantity" for slot in slots))
     found = [_held(slot) if slot.name == DATASET else slot for slot in slots if not (slot.name == DATASET and stated)]
-    tokens = [slot for slot in found if slot.name == "tokens" and isinstance(slot.value, int)]
+    counted = [slot for slot in found if slot.name == "tokens" and isinstance(slot.value, int)]
     shares = [slot for slot in found if slot.name in (SHARE_DONE, "share_left") and isinstance(slot.value, float)]
-    if len(tokens) != 1 or len(shares) != 1:
+    if len(counted) != 1 or len(shares) != 1:
         return found
     share = float(str(shares[0].value))
-    left = round((share if shares[0].name == "share_left" else 1 - share) * int(str(tokens[0].value)))
+    left = round((share if shares[0].name == "share_left" else 1 - share) * int(str(counted[0].value)))
     done = f"{share:.0%} {'are left' if shares[0].name == 'share_left' else 'are done'}: "
-    note = f"{done}{left / int(str(tokens[0].value)):.0%} of {tokens[0].value:,} tokens"
-    return [replace(slot, value=left, note=note) if slot is tokens[0] else slot for slot in found if slot is not shares[0]]
+    note = f"{done}{left / int(str(counted[0].value)):.0%} of {counted[0].value:,} tokens"
+    return [replace(slot, value=left, note=note) if slot is counted[0] else slot for slot in found if slot is not shares[0]]
 
 
 def _held(slot: Slot) -> Slot:

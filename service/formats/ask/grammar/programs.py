@@ -115,7 +115,7 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     """The pieces of a question of status (or of nothing else) with an unknown word as the one program whose name has it."""
     intents = {piece.value for piece in pieces if piece.kind == "I"}
     asked = intents & {"status", "chance"} or not (intents or any(_is_of_run(piece) for piece in pieces))
-    if not asked or any(piece.kind == "G" for piece in pieces):
+    if not asked or any(piece.kind == "G" for piece in pieces) or ("status" not in intents and _says_run(pieces)):
         return list(pieces)
     found: list[Piece] = []
     for piece in pieces:

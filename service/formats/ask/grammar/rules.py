@@ -98,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     _rule("K[=t]*U", preemptions.of_something),
     _rule("[aq]?[ti]?[DU]Φ|Φ[ti]?[DU]", times.passed),
     _rule("nxn(?!x?[AgnN])", images.square),
+    _rule("nΩT", data_said.part_of_dataset),
     _rule("Ω", data_said.of_dataset),
     _rule("nWg|nx?gnW|gnW(?!T)", cards.of_memory),
     _rule("K[=tb]?nW", storage.of_size),
