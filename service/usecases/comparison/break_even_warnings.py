@@ -72,9 +72,9 @@ def _of_years(hardware: OwnedHardware, own_usd: float, pairs: Sequence[_Pair]) -
 
 def _why(hardware: OwnedHardware) -> str:
     change, lead = hardware.list_change.p50, float(hardware.cluster.lead_time_months)
-    causes = [f"list prices are taken to change by {change:+.1%} a year"] if change else []
-    causes += [f"its lead time of {lead:g} months is bridged on demand"] if lead else []
-    return " and ".join(causes) or "a run has costs besides its accelerators, and fleets are counted in whole months"
+    causes = [f"list prices are assumed to change by {change:+.1%} a year"] if change else []
+    causes += [f"its lead time of {lead:g} months is bridged with on-demand capacity"] if lead else []
+    return " and ".join(causes) or "a run has other costs than accelerators, and fleets are paid by whole months"
 
 
 def _of_mix(hardware: OwnedHardware, own: Option, pairs: Sequence[_Pair]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _of_mix(hardware: OwnedHardware, own: Option, pairs: Sequence[_Pair]) -> Ite
     best = int(npvs.argmin())
     if best > len(reserved):
         saved = money(float(npvs[0] - npvs[best]))
-        yield f"over its years a reserved base with peaks on demand costs {saved} less than {hardware.cluster.name}: {ASK}"
+        yield f"over its years, reserving the base and renting peaks on demand costs {saved} less than {hardware.cluster.name}: {ASK}"
 
 
 def _of_spot(hardware: OwnedHardware, own: Option, pairs: Sequence[_Pair]) -> Iterator[str]:
@@ -102,6 +102,6 @@ def _of_spot(hardware: OwnedHardware, own: Option, pairs: Sequence[_Pair]) -> It
     share = time.accelerator_hours.p50 / (time.wall_clock_hours.p50 * first.option.count)
     if float(delivered_share(hardware.cluster)) > share:
         yield (
-            f"spot costs less for this run than {hardware.cluster.name}; it can be had in {share:.0%} of the time, less than"
-            f" {hardware.cluster.name} is in use, and takes no part over the years: {ASK}"
+            f"spot costs less for this run than {hardware.cluster.name}; it is available only {share:.0%} of the time, less than"
+            f" {hardware.cluster.name} is in use, so it is left out of the comparison over the years: {ASK}"
         )

@@ -125,4 +125,7 @@ def warn_contracts(options: Sequence[Option], notes: AssumptionLog) -> None:
     """Warns of the providers whose options take more accelerators than they let at list prices."""
     texts = sorted({option.needs_contract for option in options if option.needs_contract is not None})
     if texts:
-        notes.warn(f"some list prices are those of fewer accelerators: {'; '.join(texts)}. State candidates.quotas that are granted to you")
+        notes.warn(
+            f"some list prices are for smaller orders: {'; '.join(texts)}."
+            " If a provider has granted you a quota, state it in candidates.quotas"
+        )

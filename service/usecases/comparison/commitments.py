@@ -101,8 +101,8 @@ def warn_commitments(options: Sequence[Option], notes: AssumptionLog) -> None:
     discounts = sorted({option.offer.provider for option in reserved if option.commitment and option.commitment.holds_capacity is False})
     if discounts:
         notes.warn(
-            f"reservations of {', '.join(discounts)} are a discount and hold no capacity: the accelerators must be had on demand"
-            " when the run starts; blocks, calendar reservations and clusters hold them"
+            f"reservations of {', '.join(discounts)} are only a discount and reserve no capacity: the accelerators must be available on"
+            " demand when the run starts; capacity blocks, calendar reservations and clusters do reserve them"
         )
     for text in dict.fromkeys(_far_text(option) for option in reserved):
         if text:

@@ -50,7 +50,7 @@ def explain_no_offer(candidates: Request, accelerators: Sequence[str], book: Pri
     filters = list(_without_one(candidates, accelerators, book, now))
     reasons = "; ".join(filters) or "no single filter rules out all offers: widen accelerators, providers, regions or pricing"
     lacks = "".join(f"; {text}" for text in _lacking_commitments(candidates, accelerators, book))
-    return NoOffer(f"no offer in {book.name} answers these candidates: {reasons}{_advice(accelerators, book)}{lacks}", "/candidates")
+    return NoOffer(f"no offer in {book.name} matches these candidates: {reasons}{_advice(accelerators, book)}{lacks}", "/candidates")
 
 
 def describe_unpriced(candidates: Request, accelerators: Sequence[str], offered: Collection[str], book: PriceBook) -> list[str]:
@@ -72,7 +72,7 @@ def _advice(accelerators: Sequence[str], book: PriceBook) -> str:
     """What to do about accelerators that nobody sells."""
     if book.columns.accelerator.among(accelerators).any():
         return ""
-    return "; nobody sells them: state yours in on_prem, or price.usd_per_accelerator_hour of your quote in an estimate"
+    return "; no provider sells them: state your own hardware in on_prem, or estimate with the price.usd_per_accelerator_hour of your quote"
 
 
 def _without_one(candidates: Request, accelerators: Sequence[str], book: PriceBook, now: datetime) -> Iterator[str]:
@@ -85,12 +85,12 @@ def _without_one(candidates: Request, accelerators: Sequence[str], book: PriceBo
     rows = matching_rows(candidates, accelerators, book)
     if candidates.get(AGE) is not None and len(rows):
         days = (now.timestamp() - book.columns.observed_s[rows].max()) / SECONDS_PER_DAY
-        yield f"the newest price that does was read {days:,.0f} days ago (candidates.{AGE})"
+        yield f"the newest matching price was read {days:,.0f} days ago (candidates.{AGE})"
     every = tuple(sorted(book.columns.accelerator.names))
     rows = recent_rows(matching_rows(candidates, every, book), candidates, book, now)
     if candidates.get("accelerators") and len(rows):
         available = sorted({book.columns.accelerator.names[code] for code in np.unique(book.columns.accelerator.codes[rows])})
-        yield f"offers there are of {_shorten(available)}, not of {names} (candidates.accelerators)"
+        yield f"there are offers of {_shorten(available)}, but none of {names} (candidates.accelerators)"
 
 
 def _near(filter_name: str, wanted: str, column: CodedColumn) -> tuple[str, ...]:

@@ -246,7 +246,10 @@ def _committed_usd(configuration: TimedConfiguration, offer: OptionOffer, commit
 def _describe_split(exclusion: Exclusion) -> str:
     configuration, instance = exclusion.configuration, exclusion.offer.accelerators_per_instance
     linked = configuration.run.cluster.linked_accelerators if configuration.run else 0
-    return f"{configuration.count} accelerators in instances of {instance}: their links are not known, {linked} on a fast one are modelled"
+    return (
+        f"{configuration.count} accelerators in instances of {instance}: the links between instances are not known, and {linked}"
+        " accelerators on one fast link are modelled"
+    )
 
 
 def _describe_days(exclusion: Exclusion) -> str:
@@ -255,7 +258,7 @@ def _describe_days(exclusion: Exclusion) -> str:
 
 def _describe_horizon(exclusion: Exclusion) -> str:
     beyond = _compare_to_limit(_run_days(exclusion), exclusion.constraints.horizon_days, " days")
-    return f"takes {beyond}: without a deadline or max_wall_clock_days no longer run is an option"
+    return f"takes {beyond}: longer runs are only compared if a deadline or max_wall_clock_days is stated"
 
 
 def _run_days(exclusion: Exclusion) -> float:

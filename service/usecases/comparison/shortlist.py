@@ -67,7 +67,7 @@ def describe_fresh(compared: ComparedOptions, at: int) -> str:
     offer, usd = option.offer, f", {money(option.cost_usd.p50)}" if option.cost_usd else ""
     machine = f"{option.count:,} {short_name(offer.accelerator)}"
     seller = f"{offer.provider} {offer.region}, {offer.pricing.replace('_', ' ')}"
-    return f"the first option's price is stale; the best with a price that is not: {machine} at {seller}{usd}"
+    return f"the price of the first option is stale; the best option with a fresh price is {machine} at {seller}{usd}"
 
 
 def select_rivals(compared: ComparedOptions, order: Ints, shown: Flags, workloads: Sequence[Workload]) -> Flags:
@@ -89,7 +89,7 @@ def select_rivals(compared: ComparedOptions, order: Ints, shown: Flags, workload
 def describe_nearest(compared: ComparedOptions, at: int) -> str:
     """Message that nothing is feasible and what the nearest option misses."""
     option = make_option(1, at, compared, on_front=False)
-    return f"No option meets these constraints; nearest: {option.id} misses: {'; '.join(option.reasons)}"
+    return f"No option meets all constraints. The nearest one, {option.id}, does not because: {'; '.join(option.reasons)}"
 
 
 def find_nearest_if_none(compared: ComparedOptions) -> int | None:

@@ -26,8 +26,8 @@ def summarise_comparison(
     feasible = [option for option in options if option.feasible]
     if not feasible:
         most = _most_frequent(table.infeasible)
-        why = f"; what rules most of them out: {_reason(most)}" if most else ""
-        return Summary(text=f"None of {len(table.row):,} options keeps to the constraints{why}.")
+        why = f"; most common reason: {_reason(most)}" if most else ""
+        return Summary(text=f"None of {len(table.row):,} options meets the constraints{why}.")
     best = feasible[0]
     if best.cost_usd is None or best.time is None:
         raise ValueError(f"option {best.id} is feasible but has no cost or time")

@@ -87,7 +87,7 @@ def _nothing_text(accelerator: str, choices: Sequence[RentChoice]) -> str:
     if choices:
         first = choices[0]
         return f"every price of {accelerator} is ruled out, {first.name} because {first.ruled_out}: state own or other rent.quotes"
-    return f"nothing is known that {accelerator} can be owned or rented at: state own, rent.quotes or other filters"
+    return f"no price is known at which {accelerator} can be bought or rented: state own, rent.quotes or other filters"
 
 
 def _book(context: AppContext, request: Request) -> PriceBook:
@@ -150,13 +150,13 @@ def _note_peak(inputs: ProcurementInputs, peak: RentChoice | None, notes: Assump
     if not bridged and float(demand.high.max()) <= inputs.count:
         return
     if peak is None:
-        text = "some demand has to be rented, in the lead time or above the fleet, and no price is known: state a quote on demand"
+        text = "demand in the lead time or above the fleet has to be rented, but no price is known: state an on-demand quote"
         raise InvalidRequest(text, "/rent/quotes")
-    source = "the cheapest on demand" if sold else "no price on demand is known: the cheapest rent there is"
+    source = "the cheapest on demand" if sold else "the cheapest rent, because no on-demand price is known"
     notes.assume("rent.on_demand", f"{peak.name} at {peak.usd_per_hour:.4f} USD", f"for lead times and demand above capacity: {source}")
     if peak.kind == "reserved":
-        text = f"no price on demand is known: what is rented by the hour costs the {peak.usd_per_hour:.2f} USD of {peak.name} here"
-        notes.warn(f"{text}, a price for a whole term, and likely more: state a quote on demand")
+        text = f"no on-demand price is known: hours rented on demand are priced at the {peak.usd_per_hour:.2f} USD of {peak.name}"
+        notes.warn(f"{text}, which is a price for a whole term; they will likely cost more: state an on-demand quote")
 
 
 def _needs_price(phases: Sequence[Any]) -> bool:

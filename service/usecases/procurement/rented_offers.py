@@ -194,7 +194,7 @@ def _warn_expiry(offer: RentedOffer, today: date, notes: AssumptionLog) -> None:
         return
     days = (offer.valid_until - today).days
     if days < 0:
-        notes.warn(f"the quote {offer.provider} ended on {offer.valid_until}: it takes no part; ask for a new one")
+        notes.warn(f"the quote {offer.provider} ended on {offer.valid_until} and is left out: ask for a new one")
     else:
         notes.warn(f"the quote {offer.provider} ends in {days} days, on {offer.valid_until}")
 

@@ -21,7 +21,7 @@ from service.usecases.resolution.assumption_log import AssumptionLog
 
 SPOT = "spot"
 FACTOR_TEXT = "hours paid on spot for each uninterrupted hour of the reference run: lost work and restarts"
-SHARE_TEXT = "part of the time in which all of a set can be had, in the median of traces"
+SHARE_TEXT = "share of the time in which all accelerators of a set are available, median of traces"
 
 
 def apply_spot_terms(
@@ -39,7 +39,7 @@ def apply_spot_terms(
     notes.assume("rent.spot_capacity_share", share, SHARE_TEXT)
     others = owned or any(choice.kind != SPOT and choice.ruled_out is None for choice in choices)
     busiest, when = demand.busiest_utilisation, "" if demand.is_steady else " in the busiest month"
-    short = f"spot can be had in {share:.0%} of the time, and {busiest:.0%} is demanded{when}"
+    short = f"spot is available {share:.0%} of the time, but {busiest:.0%} is needed{when}"
     ruled_out = short if others and busiest > share else None
     most = share if others else math.inf
     return [

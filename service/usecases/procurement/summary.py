@@ -26,7 +26,7 @@ def summarise_verdict(evaluation: Evaluation, verdict: ProcurementVerdict) -> Su
         p50_usd=npv.p50,
         p80_usd=percentile(npv, KEPT_WITH) if npv.p10 > 0 else npv.p90,
         drivers=tuple(
-            Driver(flip.variable, flip.origin, f"from {three_figures(flip.to):g} on {other_side} costs less")
+            Driver(flip.variable, flip.origin, f"{other_side} costs less from {three_figures(flip.to):g} on")
             for flip in verdict.flips[:MAX_DRIVERS]
             if verdict.against
         ),
@@ -57,8 +57,8 @@ def _spot_text(evaluation: Evaluation, choice: Row) -> str:
     if choice.kind != "spot":
         return ""
     lasting = next((row for row in evaluation.eligible if row.kind != "spot"), None)
-    instead = f"; of what lasts, {_what(lasting)} costs least: {money(lasting.npv_usd)}" if lasting else ""
-    return f"That is spot, which is taken back at any time{instead}."
+    instead = f"; the cheapest capacity that stays is {_what(lasting)}: {money(lasting.npv_usd)}" if lasting else ""
+    return f"That is spot capacity, which can be taken back at any time{instead}."
 
 
 def _utilisation_text(evaluation: Evaluation, verdict: ProcurementVerdict) -> str:
@@ -66,7 +66,7 @@ def _utilisation_text(evaluation: Evaluation, verdict: ProcurementVerdict) -> st
     if at is None:
         return ""
     side = "below" if at < evaluation.inputs.utilisation else "above"
-    return f"It stops being right {side} a utilisation of {at:.2f}."
+    return f"The verdict changes {side} a utilisation of {at:.2f}."
 
 
 def _action(row: Row) -> str:

@@ -40,15 +40,15 @@ def _of_choice(verdict: ProcurementVerdict, choice: Row) -> Iterator[str]:
     owning = verdict.probability_owning_best
     if choice.owned and owning < UNSURE:
         yield (
-            f"owning costs least at the medians, but in {1 - owning:.0%} of the trials something rented costs less:"
-            " prices, use and resale may well go the other way"
+            f"owning costs least at the medians, but renting costs less in {1 - owning:.0%} of the trials: the verdict is not safe"
+            " against changes of price, use or resale value"
         )
     elif not choice.owned and owning > UNSURE:
-        yield f"renting costs least at the medians, but in {owning:.0%} of the trials owning does"
+        yield f"renting costs least at the medians, but owning costs less in {owning:.0%} of the trials"
     elif verdict.probability_best < UNSURE and verdict.against is not None:
         yield f"{choice.name} is the best in only {verdict.probability_best:.0%} of the trials"
     if choice.kind == "spot":
-        yield "spot capacity is taken back at any time and cannot be had at others: plan it for work that can wait, not for a fleet"
+        yield "spot capacity can be taken back at any time and is not always available: use it for work that can wait, not for a fleet"
 
 
 def _of_other_sizes(evaluation: Evaluation) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _of_other_sizes(evaluation: Evaluation) -> Iterator[str]:
     costs = option_npvs(replace(inputs, fleets=tuple(fleets), rents=()))[:, 0]
     at = int(costs.argmin())
     if costs[at] < (1 - WORTH_SAYING) * best:
-        count = f"{fleets[at].phases[0].cluster.count:,} accelerators of {own.name}, with what is above them rented on demand,"
+        count = f"{fleets[at].phases[0].cluster.count:,} accelerators of {own.name}, with the demand above them rented on demand,"
         yield f"{count} would cost {money(float(costs[at]))}, less than the best: add it under own with its count"
 
 
@@ -104,9 +104,9 @@ def _of_terms(evaluation: Evaluation) -> Iterator[str]:
         term = row.choice.terms.term_months
         unused = paid_months(term, months) - months
         if unused:
-            yield f"{row.name} is paid for {unused} months after the demand ends: its last term is not used up, and its rest is in the cost"
+            yield f"{row.name} is paid for {unused} months after the demand ends, because terms are paid in full; the cost includes them"
         if term < months:
-            yield f"{row.name} holds its price for {term} months; after that it is renewed at the list price of that day, which drifts"
+            yield f"{row.name} holds its price for {term} months; after that it is renewed at the list price of that time, which may change"
 
 
 def _of_commitments(evaluation: Evaluation) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _of_commitments(evaluation: Evaluation) -> Iterator[str]:
     reserved = [row for row in evaluation.eligible if row.choice is not None and row.kind == "reserved"]
     for row in reserved[:1]:
         if row.choice is not None and row.choice.offer.holds_capacity is False:
-            yield f"{row.name} is a discount and holds no capacity: the accelerators must be had on demand on the first day"
+            yield f"{row.name} is only a discount and reserves no capacity: the accelerators must be available on demand on the first day"
     for row in reserved:
         published = row.choice.offer.published if row.choice else None
         if row.choice and published and published.is_far and (row is reserved[0] or row.choice.offer.source == CALLER):
@@ -128,10 +128,10 @@ def _of_fleets(evaluation: Evaluation) -> Iterator[str]:
         hours = rented_hours(fleet.phases, demand)
         if hours > 0:
             share = hours / evaluation.hours_by_month.sum()
-            yield f"{fleet.name} leaves {share:.0%} of the demanded hours to be rented, in its lead time and above its capacity"
+            yield f"{fleet.name} does not cover {share:.0%} of the demanded hours, in its lead time or above its capacity; these are rented"
         forgotten = forgotten_costs(fleet.phases[0].cluster)
         if forgotten:
-            yield f"{fleet.name} counts nothing for {', '.join(forgotten)}: state them under own unless they are in its price"
+            yield f"{fleet.name} has no cost for {', '.join(forgotten)}: state them under own, unless its price includes them"
 
 
 def _of_lead_times(evaluation: Evaluation, assumed: Mapping[str, str]) -> Iterator[str]:
@@ -139,4 +139,4 @@ def _of_lead_times(evaluation: Evaluation, assumed: Mapping[str, str]) -> Iterat
     for fleet in evaluation.inputs.fleets:
         source = assumed.get(f"own.{fleet.name}.lead_time_months")
         if source is not None and not fleet.phases[0].cluster.lead_time_months:
-            yield f"{fleet.name} is counted from the first day ({source}): state lead_time_months, in which its work is rented"
+            yield f"{fleet.name} is assumed to run from the first day ({source}): state lead_time_months; until then its work is rented"

@@ -74,7 +74,7 @@ def summarise_sweep(rows: Sequence[Result]) -> Summary:
 def summarise_optimisation(best: Result | None, considered: int) -> Summary:
     """The best option found."""
     if best is None:
-        return Summary(text=f"None of {considered:,} options keeps to the constraints.")
+        return Summary(text=f"None of {considered:,} options meets the constraints.")
     cost, hours = _range(best["cost_usd"]), _range(best["wall_clock_hours"])
     machine = f"{best['count']:,} {short_name(best['accelerator'])} at {best['provider']}, {best['pricing'].replace('_', ' ')}"
     return Summary(

@@ -46,8 +46,8 @@ COLUMNS = (
 )
 """Columns that order the table: order, title, class of the cells."""
 REASON_WORDS: Mapping[str, str] = {
-    "cannot_run": "the run does not fit on so many of these accelerators",
-    "beyond_reason": "the figures are beyond all reason",
+    "cannot_run": "the run does not fit into the memory of this number of accelerators",
+    "beyond_reason": "takes more accelerator-hours or dollars than can be planned",
     "beyond_horizon": "takes longer than two years",
     "splits_nodes": "its instances have fewer accelerators than a node of the run needs",
     "misses_deadline": "ends after the deadline",
@@ -57,7 +57,7 @@ REASON_WORDS: Mapping[str, str] = {
     "outside_jurisdictions": "lies outside the stated countries",
     "unknown_jurisdiction": "its country is not known",
     "over_quota": "more than the quota",
-    "needs_contract": "so many are sold by contract only",
+    "needs_contract": "sold in this number by contract only",
     "not_available": "no source confirms that it can be ordered",
 }
 """Why an option is out, in words; what is not here says it by its name."""

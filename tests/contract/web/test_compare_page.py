@@ -123,4 +123,4 @@ def test_a_reason_is_said_in_words(client: FlaskClient) -> None:
 def test_a_warning_names_an_offer_as_people_do(client: FlaskClient) -> None:
     """Not by the id of its option."""
     page = words_of(client.get("/compare?model=7B&workload.data.tokens=100B&candidates.accelerators=H100&candidates.counts=64,128"))
-    assert re.search(r"the best with a price that is not: (64|128) H100-80GB at \w+ [\w-]+, [a-z ]+, \$[\d,]+", page)
+    assert re.search(r"the best option with a fresh price is (64|128) H100-80GB at \w+ [\w-]+, [a-z ]+, \$[\d,]+", page)

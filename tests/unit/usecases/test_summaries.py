@@ -50,7 +50,7 @@ def test_a_comparison_without_a_feasible_option_says_what_rules_most_out(context
     request = {"workload": RUN, "candidates": {"accelerators": ["H100"], "counts": [64]}, "constraints": {"max_cost_usd": 1}}
     summary = compare(context, CompareRequestSchema().load(request)).summary
     assert summary.text.startswith("None of ")
-    assert "what rules most of them out: over budget" in summary.text
+    assert "most common reason: over budget" in summary.text
     assert (summary.p50_usd, summary.p50_finish_days) == (None, None)
 
 
@@ -149,7 +149,7 @@ def test_a_sweep_names_its_cheapest_feasible_cell() -> None:
 
 
 def test_an_optimisation_without_a_feasible_option_says_so() -> None:
-    assert summarise_optimisation(None, 12).text == "None of 12 options keeps to the constraints."
+    assert summarise_optimisation(None, 12).text == "None of 12 options meets the constraints."
 
 
 @pytest.mark.parametrize(("days", "word"), [(60, "on track"), (9, "at risk"), (3, "off track")])

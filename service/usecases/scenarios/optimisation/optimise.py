@@ -156,7 +156,7 @@ def finish(context: AppContext, prepared: PreparedScenario, tallies: Iterable[Bo
     }
     if not rows:
         empty: dict[str, Any] = {"best": None, "pareto_front": [], "gap": None, "commitment": None, "assumptions": []}
-        warnings = ["nothing keeps to the constraints", *dict.fromkeys(problems)][:20]
+        warnings = ["nothing meets the constraints", *dict.fromkeys(problems)][:20]
         return _summed_up(None, answer | empty | {"warnings": warnings})
     context, task = at_time(context, prepared.request["now"]), prepared.request
     front = [with_checkpoint_interval(context, task, row) for row in sorted(select_pareto_front(rows), key=sort_key)[:MOST_ON_FRONT]]

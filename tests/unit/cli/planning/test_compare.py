@@ -96,7 +96,7 @@ def test_what_is_ruled_out_says_why(settings: Settings) -> None:
     text = printed(settings, "--model", "llama-3.1-405b", "--tokens", "1T", "--accelerators", "A100-80GB", "--counts", "8", "--limit", "2")
     sentence, *lines = text.splitlines()
     assert sentence.startswith("None of ")
-    assert lines[0].startswith("No option meets these constraints; nearest: ")
+    assert lines[0].startswith("No option meets all constraints. The nearest one, ")
     first = re.split(r"  +", lines[2])
     assert first[:2] == ["-", "-"]
     assert first[-1].startswith(("no layout fits", "stale no layout fits"))

@@ -70,7 +70,7 @@ def test_options_say_whether_capacity_is_held_and_what_is_published(context: App
     assert (held["reserved"].holds_capacity, held["reserved_1y"].holds_capacity) == (True, False)
     assert held["reserved_1y"].published is not None
     assert held["reserved_1y"].published.text.startswith("21 % under the published band of 1y contracts of hyperscalers")
-    assert any("reservations of aws are a discount and hold no capacity" in warning for warning in found.warnings)
+    assert any("reservations of aws are only a discount and reserve no capacity" in warning for warning in found.warnings)
 
 
 def test_a_price_far_outside_its_band_is_warned_of(settings: Settings) -> None:

@@ -182,7 +182,9 @@ def test_a_run_of_years_is_no_option_unless_asked_for(context: AppContext) -> No
     found = compared(context, {"counts": [8, 1024]}, workload=long)
     late = {option.id for option in found.options if days(option) > 730}
     assert found.infeasible["beyond_horizon"] == len(late) > 0
-    assert {option.id for option in found.options if any("without a deadline" in text for text in option.reasons)} == late
+    assert {
+        option.id for option in found.options if any("a deadline or max_wall_clock_days is stated" in text for text in option.reasons)
+    } == late
     assert {each.field: each.value for each in found.assumptions}["constraints.max_wall_clock_days"] == 730
     stated = compared(context, {"counts": [8, 1024]}, workload=long, constraints={"max_wall_clock_days": 1e6})
     assert "beyond_horizon" not in stated.infeasible
@@ -196,7 +198,7 @@ def test_where_nothing_is_feasible_the_nearest_is_named(context: AppContext) -> 
     limit = least - 1000
     found = compared(context, COUNTS, constraints={"max_cost_usd": limit}, objective="time", limit=1)
     (nearest,) = (option for option in found.options if option.cost_usd and option.cost_usd.p50 == least)
-    assert found.warnings[0].startswith(f"No option meets these constraints; nearest: {nearest.id} misses: costs ")
+    assert found.warnings[0].startswith(f"No option meets all constraints. The nearest one, {nearest.id}, does not because: costs ")
     assert found.warnings[0].endswith(f"more than {limit:,.10g} by 1,000")
     assert not any("No option" in text for text in everything.warnings)
 

@@ -49,11 +49,11 @@ def test_names_that_are_all_unknown_are_an_error_with_near_ones(
             {"accelerators": ["H100"], "pricing": ["reserved_1y"]},
             [
                 "NVIDIA-H100-80GB-SXM has no pricing reserved_1y here, known are on_demand, spot (candidates.pricing)",
-                "offers there are of NVIDIA-A100-80GB-SXM, not of NVIDIA-H100-80GB-SXM (candidates.accelerators)",
+                "there are offers of NVIDIA-A100-80GB-SXM, but none of NVIDIA-H100-80GB-SXM (candidates.accelerators)",
             ],
         ),
         ({"accelerators": ["A100-80GB"], "regions": ["us-east-1"]}, ["has no regions us-east-1 here, known are europe-west4"]),
-        ({"providers": ["gcp"], "max_age_days": 30.0}, ["the newest price that does was read 40 days ago (candidates.max_age_days)"]),
+        ({"providers": ["gcp"], "max_age_days": 30.0}, ["the newest matching price was read 40 days ago (candidates.max_age_days)"]),
         ({"accelerators": ["MI300X"], "providers": ["aws"], "pricing": ["spot"]}, ["no single filter rules out all offers"]),
     ],
 )
@@ -77,6 +77,6 @@ def test_the_best_option_with_a_fresh_price_is_named_where_that_of_the_first_is_
     found = compared(selling(build_context(settings), market), limit=1)
     assert [(option.rank, option.offer.provider) for option in found.options] == [(1, "lambda"), (3, "aws")]
     assert "64 H100-80GB at aws us-east-1, on demand, $" in found.warnings[0]
-    assert "a price that is not" in found.warnings[0]
+    assert "the best option with a fresh price" in found.warnings[0]
     fresh = compared(selling(build_context(settings), market[2:]))
     assert not any("stale" in text for text in fresh.warnings)

@@ -271,9 +271,9 @@ def test_a_run_that_is_cheaper_on_what_loses_over_the_years_says_why(settings: S
     falling = compared(context, COUNT, on_prem=[DC1 | {"cloud_price_decline_per_year": 0.33}])
     assert owned(falling).rank == 1
     assert falling.break_even[0].npv_saved_usd < 0
-    assert "list prices are taken to change by -33.0% a year" in falling.warnings[0]
+    assert "list prices are assumed to change by -33.0% a year" in falling.warnings[0]
     steady = compared(context, COUNT, on_prem=[DC1 | {"cloud_price_decline_per_year": 0.0}])
-    assert not any("taken to change" in warning for warning in steady.warnings)
+    assert not any("assumed to change" in warning for warning in steady.warnings)
     rising = compared(selling(build_context(settings), (offer("1.80"),)), COUNT, on_prem=[DC1 | {"cloud_price_decline_per_year": -0.3}])
     assert owned(rising).rank == 2
     assert rising.break_even[0].npv_saved_usd > 0
@@ -294,9 +294,9 @@ def test_spot_that_costs_less_for_a_run_is_no_fleet(settings: Settings) -> None:
     """It can be had in 59 % of the time, the owned hardware is used in 70 %; used less, nothing is said."""
     context = selling(build_context(settings), (offer("0.90", pricing="spot"), offer("4.00", "gcp", "us-central1")))
     busy = compared(context, COUNT, on_prem=[DC1])
-    assert any("it can be had in 59% of the time" in warning for warning in busy.warnings)
+    assert any("it is available only 59% of the time" in warning for warning in busy.warnings)
     idle = compared(context, COUNT, on_prem=[DC1 | {"utilisation": 0.3}])
-    assert not any("can be had in" in warning for warning in idle.warnings)
+    assert not any("is available only" in warning for warning in idle.warnings)
 
 
 def test_a_mix_that_beats_owning_is_named(settings: Settings) -> None:
@@ -306,5 +306,5 @@ def test_a_mix_that_beats_owning_is_named(settings: Settings) -> None:
         compared(selling(build_context(settings), (offer(usd, pricing="reserved_1y"), on_demand)), COUNT, on_prem=[DC1])
         for usd in ("1.50", "2.50")
     )
-    assert any("a reserved base with peaks on demand costs" in warning for warning in near.warnings)
+    assert any("reserving the base and renting peaks on demand costs" in warning for warning in near.warnings)
     assert not any("reserved base" in warning for warning in far.warnings)

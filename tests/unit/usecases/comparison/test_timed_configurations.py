@@ -124,7 +124,7 @@ def test_instances_smaller_than_the_node_are_not_taken_for_it(settings: Settings
     feasible = {(option.offer.instance_type, option.count) for option in found.options if option.feasible}
     assert feasible == {("four", 4)}
     assert found.infeasible == {"splits_nodes": 5}
-    assert all("their links are not known" in option.reasons[0] for option in found.options if not option.feasible)
+    assert all("the links between instances are not known" in option.reasons[0] for option in found.options if not option.feasible)
 
 
 def test_a_torus_is_let_in_slices(settings: Settings) -> None:
@@ -325,7 +325,7 @@ def test_every_variant_has_its_best_option_in_the_answer(settings: Settings) -> 
         assert block.feasible == 4
         assert block.reason is None
     assert (endless.best, endless.cost_usd, endless.feasible) == (None, None, 0)
-    assert "without a deadline or max_wall_clock_days" in str(endless.reason)
+    assert "if a deadline or max_wall_clock_days is stated" in str(endless.reason)
     assert compared(context).variants == ()
 
 

@@ -82,10 +82,10 @@ def test_a_node_alone_takes_any_instance(context: AppContext) -> None:
 def test_spot_takes_part_where_it_can_serve_the_demand(context: AppContext) -> None:
     """More than it can be had, it is told with its cost; less, it may win; with nothing else it does."""
     busy, idle = answered(context), answered(context, demand={"utilisation": 0.3})
-    assert "can be had in 59% of the time, and 70% is demanded" in (option(busy, "aws us-east-1 eight-H100 spot").ruled_out or "")
+    assert "spot is available 59% of the time, but 70% is needed" in (option(busy, "aws us-east-1 eight-H100 spot").ruled_out or "")
     assert any("spot would cost" in warning for warning in busy.warnings)
     assert idle.verdict.kind == "spot"
-    assert "taken back at any time; of what lasts" in idle.summary.text
+    assert "taken back at any time; the cheapest capacity that stays" in idle.summary.text
     alone = answered(context, own=[], rent={"pricing": ["spot"]})
     assert (alone.verdict.kind, alone.verdict.against, alone.verdict.grid) == ("spot", None, None)
 
@@ -131,7 +131,7 @@ def test_several_fleets_are_each_an_option(context: AppContext) -> None:
     assert option(found, "half").on_demand is not None
     assert option(found, "dc1").on_demand is None
     assert option(found, "half").years[0].lines_usd["on demand"] > 0
-    assert any(warning.startswith("half leaves ") for warning in found.warnings)
+    assert any(warning.startswith("half does not cover ") for warning in found.warnings)
 
 
 def test_the_next_generation_is_as_fast_as_modelled(context: AppContext) -> None:
@@ -205,7 +205,7 @@ def test_without_a_price_on_demand_the_bridge_is_the_cheapest_rent(context: AppC
     found = answered(context, own=[OWN | {"lead_time_months": 4}], rent={"providers": [], "quotes": [QUOTE]})
     assert found.mix is None
     said = next(each for each in found.assumptions if each.field == "rent.on_demand")
-    assert "no price on demand is known" in said.source
+    assert "no on-demand price is known" in said.source
     nobody = {"own": [OWN | {"lead_time_months": 4}], "rent": {"providers": []}}
     assert pointer_of(lambda: answered(context, **nobody), InvalidRequest) == "/rent/quotes"
     assert pointer_of(lambda: answered(context, own=[], rent={"providers": []}), NoOffer) == "/rent"

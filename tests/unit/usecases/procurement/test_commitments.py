@@ -65,7 +65,7 @@ def test_a_reservation_that_is_a_discount_says_so(settings: Settings) -> None:
     """The cheapest reservation is AWS's, which holds no capacity."""
     answer = answered(settings)
     assert rented(answer, "reserved_1y").holds_capacity is False
-    assert any("is a discount and holds no capacity" in warning for warning in answer.warnings)
+    assert any("is only a discount and reserves no capacity" in warning for warning in answer.warnings)
 
 
 def test_what_the_book_lacks_is_said_where_a_commitment_was_wanted(settings: Settings) -> None:

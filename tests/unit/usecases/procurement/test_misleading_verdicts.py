@@ -46,13 +46,13 @@ def test_a_fleet_of_another_size_that_costs_less_is_told(context: AppContext) ->
     rent: dict[str, Any] = {"providers": ["nebius"], "quotes": [QUOTE]}
     found = answered(context, demand=demand, rent=rent)
     assert found.verdict.kind == "mix"
-    told = next(warning for warning in found.warnings if "of dc1, with what is above them rented" in warning)
+    told = next(warning for warning in found.warnings if "of dc1, with the demand above them rented" in warning)
     assert told.startswith("128 accelerators of dc1")
     both = answered(context, demand=demand, rent=rent, own=[OWN, OWN | {"name": "half", "count": 128}])
     assert both.verdict.choice == "half"
     grown = answered(context, demand={"growth_per_year": 0.6}, rent={"providers": ["nebius"]})
     assert int(next(each for each in grown.warnings if "accelerators of dc1, with" in each).split()[0]) > 256
-    assert not any("with what is above them rented" in warning for warning in both.warnings)
+    assert not any("with the demand above them rented" in warning for warning in both.warnings)
 
 
 def test_a_fleet_that_comes_too_late_is_refused(context: AppContext) -> None:
@@ -70,7 +70,7 @@ def test_tax_that_one_fleet_states_is_deducted_by_all(context: AppContext) -> No
 def test_a_bridge_at_the_price_of_a_term_is_warned_of(context: AppContext) -> None:
     """Nobody sells an hour at the price of three years."""
     found = answered(context, own=[OWN | {"lead_time_months": 4}], rent={"providers": [], "quotes": [QUOTE]})
-    assert any(warning.startswith("no price on demand is known") for warning in found.warnings)
+    assert any(warning.startswith("no on-demand price is known") for warning in found.warnings)
 
 
 def test_why_nothing_is_left_is_said(context: AppContext) -> None:
@@ -93,12 +93,12 @@ def test_the_horizon_is_in_words(settings: Settings, years: float, words: str) -
 def test_spot_serves_the_busiest_month_or_nothing(context: AppContext) -> None:
     """A demand that grows beyond what can be had of it is not its mean."""
     found = answered(context, demand={"utilisation": 0.5, "growth_per_year": 0.3})
-    assert "is demanded in the busiest month" in (option(found, "aws us-east-1 eight-H100 spot").ruled_out or "")
+    assert "is needed in the busiest month" in (option(found, "aws us-east-1 eight-H100 spot").ruled_out or "")
     assert found.verdict.kind != "spot"
 
 
 def test_a_fleet_that_nobody_said_when_it_comes_is_told(context: AppContext) -> None:
     """Bought today, there today is rarely so; stated as 0, it is."""
-    assert any(warning.startswith("dc1 is counted from the first day") for warning in answered(context).warnings)
+    assert any(warning.startswith("dc1 is assumed to run from the first day") for warning in answered(context).warnings)
     there = answered(context, own=[OWN | {"lead_time_months": 0.0}])
     assert not any("from the first day" in warning for warning in there.warnings)

@@ -96,7 +96,10 @@ def test_a_sweep_shows_the_cells_that_have_a_price_and_those_that_have_none(cont
 
 @pytest.mark.parametrize(
     ("candidates", "words"),
-    [({"accelerators": ["H800"]}, "state yours in on_prem"), ({"providers": ["aws"], "accelerators": ["MI300X"]}, "candidates.providers")],
+    [
+        ({"accelerators": ["H800"]}, "state your own hardware in on_prem"),
+        ({"providers": ["aws"], "accelerators": ["MI300X"]}, "candidates.providers"),
+    ],
 )
 def test_an_optimisation_without_an_offer_is_refused_when_submitted(context: AppContext, candidates: dict[str, Any], words: str) -> None:
     """Not on the worker: nothing that it could find is sold."""
