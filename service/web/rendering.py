@@ -15,6 +15,7 @@ from service.api.http import sessions
 from service.domain.quantities import Range
 from service.formats import headline
 from service.formats.field_words import path_words
+from service.formats.option_words import option_words
 from service.formats.reading_order import in_order
 from service.web.assets import asset_address
 from service.web.plain_words import field_in_words, in_plain_text, in_typed_words, in_words
@@ -78,6 +79,7 @@ def environment() -> Environment:
         "query": query_string,
         "day": headline.day,
         "words": path_words,
+        "option_words": option_words,
         "field": field_in_words,
         "plain": in_words,
         "typed": in_typed_words,

@@ -14,6 +14,7 @@ from service.cli.terminal.options import OPTIONAL_FILE, OUT_FILE, PRICINGS, VERB
 from service.cli.terminal.request_io import answer_to, build_request, write_output
 from service.cli.terminal.server import server_options
 from service.cli.terminal.tables import Entry
+from service.formats.option_words import option_words
 
 if TYPE_CHECKING:
     from service.cli.terminal.request_io import UseCase
@@ -125,7 +126,7 @@ def _row(option: Entry) -> tuple[str, ...]:
     npv, offer = option["npv_usd"], option["offer"] or {}
     return (
         f"{option['rank']}" if option["ruled_out"] is None else "-",
-        f"{option['count']} x {option['name']}",
+        f"{option['count']} x {option_words(option)}",
         option["kind"],
         tables.figure(npv["p50"]),
         f"{tables.figure(npv['p10'])} - {tables.figure(npv['p90'])}",

@@ -16,6 +16,7 @@ OptionKind = Literal["own", "reserved", "on_demand", "spot", "mix"]
 OPTION_KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 MOST_OPTIONS = 600
 MOST_YEARS = 20
+MOST_MONTHS_PAID = 2 * 12 * MOST_YEARS + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,16 @@ class ProcurementOption:
     ruled_out: Annotated[
         str | None, Doc("Why it takes no part in the verdict, such as a stale price; null: it takes part", max_length=1000)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class CashCurve:
+    """What one option has cost by the start and by the end of each month, discounted to the start; the last is its `npv_usd`."""
+
+    option: Annotated[str, Doc("Name of the option", max_length=1000)]
+    p10_usd: Annotated[tuple[float, ...], Doc("10th percentile of the trials", "USD", max_items=MOST_MONTHS_PAID)]
+    p50_usd: Annotated[tuple[float, ...], Doc("At the medians of all inputs", "USD", max_items=MOST_MONTHS_PAID)]
+    p90_usd: Annotated[tuple[float, ...], Doc("90th percentile of the trials", "USD", max_items=MOST_MONTHS_PAID)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +180,10 @@ class BuyOrRent:
     options: Annotated[tuple[ProcurementOption, ...], Doc("Options, the cheapest first", max_items=MOST_OPTIONS)]
     considered: Annotated[int, Doc("Options that were computed; those not shown are never the cheapest")]
     verdict: Annotated[ProcurementVerdict, Doc("What costs least, how surely, and what would turn it")]
+    curves: Annotated[
+        tuple[CashCurve, ...],
+        Doc("Cumulative cash of the verdict's choice and of what it is compared with, the cheaper first", max_items=2),
+    ]
     mix: Annotated[MixPlan | None, Doc("Null: no reserved price, or none on demand")]
     inputs: Annotated[ResolvedInputs, Doc("Medians that the cash flows follow from, besides the demand and the offers")]
     trials: Annotated[int, Doc("Trials of the Monte Carlo simulation", "count")]

@@ -93,6 +93,33 @@ def streams_npv(streams: Iterable[Stream], discount: FloatArray) -> FloatArray:
     return total
 
 
+def cumulative_usd(streams: Iterable[Stream], discount: FloatArray) -> FloatArray:
+    """Discounted payments by the start and by the end of each month.
+
+    Parameters
+    ----------
+    streams : iterable of Stream
+        Over at most as many months as are discounted.
+    discount : (scenarios, months + 1) or (months + 1,) float array
+        Value of a dollar at the start and at the end of each month [1].
+
+    Returns
+    -------
+    (scenarios, months + 1) or (months + 1,) float array
+        Sums [USD], the last of each scenario the present value.
+    """
+    patterns: dict[int, tuple[Amount, FloatArray]] = {}
+    for stream in streams:
+        usd, _ = patterns.get(id(stream.pattern), (0.0, stream.pattern))
+        patterns[id(stream.pattern)] = usd + stream.usd, stream.pattern
+    shapes = [np.broadcast_shapes(np.shape(usd), pattern.shape[:-1]) for usd, pattern in patterns.values()]
+    total = np.zeros((*np.broadcast_shapes(*shapes, discount.shape[:-1]), discount.shape[-1]))
+    for usd, pattern in patterns.values():
+        total[..., : pattern.shape[-1]] += np.asarray(usd)[..., np.newaxis] * pattern
+    total *= discount
+    return np.cumsum(total, axis=-1, out=total)
+
+
 def line_flows(streams: Iterable[Stream], months: int) -> dict[str, FloatArray]:
     """Flows of one scenario by line.
 

@@ -71,6 +71,14 @@ def range_around(median: float, draws: FloatArray) -> Range:
     return Range(min(float(low), median), median, max(float(high), median))
 
 
+def ranges_around(medians: FloatArray, draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same of several figures: `medians` (figures,), `draws` (trials, figures), or (figures,) where nothing is uncertain."""
+    if draws.ndim == 1:
+        return medians, medians
+    low, high = np.quantile(np.ascontiguousarray(draws.T), (0.1, 0.9), axis=-1, overwrite_input=True)
+    return np.minimum(low, medians), np.maximum(high, medians)
+
+
 def _field(path: str) -> str:
     return path.rpartition(".")[2]
 

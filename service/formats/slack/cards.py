@@ -9,6 +9,7 @@ from typing import Any
 from service.domain.counts import parse_count
 from service.domain.quantities import Range
 from service.formats.headline import count, duration_range, money, money_range, short_name
+from service.formats.option_words import name_words
 
 Answer = Mapping[str, Any]
 Field = tuple[str, str]
@@ -71,11 +72,11 @@ def _optimal(_: Answer, answer: Answer) -> tuple[Field, ...]:
 def _buy_or_rent(_: Answer, answer: Answer) -> tuple[Field, ...]:
     verdict = answer["verdict"]
     saved = _range(verdict["npv_saved_usd"])
-    best = verdict["probability_best"]
+    best, choice = verdict["probability_best"], name_words(answer, verdict["choice"])
     return (
         _cost(_chosen(answer)),
         ("Saves", NOT_KNOWN if saved is None else money_range(saved)),
-        ("Choice", verdict["choice"] if best is None else f"{verdict['choice']}, best in {best:.0%} of the trials"),
+        ("Choice", choice if best is None else f"{choice}, best in {best:.0%} of the trials"),
     )
 
 

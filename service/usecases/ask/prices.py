@@ -13,6 +13,7 @@ from service.context import AppContext
 from service.domain.prices import FleetCost
 from service.domain.summary import Summary
 from service.formats.headline import counted, day, duration, money
+from service.formats.option_words import pricing_words
 from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
 from service.usecases.prices.catalog import find_offers, values_of
@@ -49,7 +50,7 @@ def _of_fleet(fleet: FleetCost | None, least: Iterable[Offer]) -> Iterator[str]:
     """What a fleet costs at a stated price, at the lowest of each kind and at the median, in a sentence; nothing where none is known."""
     if fleet is None:
         return
-    sums: dict[str, float | None] = {f"{_words(offer.pricing)} at its lowest price": _of_hours(offer, fleet) for offer in least}
+    sums: dict[str, float | None] = {f"{pricing_words(offer.pricing)} at its lowest price": _of_hours(offer, fleet) for offer in least}
     sums |= {"at the median": fleet.median_usd} if sums else {}
     sums = {"at your price": fleet.stated_usd} | sums
     told = [f"{money(usd)} {words}" for words, usd in sums.items() if usd is not None]
@@ -77,7 +78,7 @@ def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook,
         held = "" if fleet is None else f", and {_held(fleet)}"
         return Summary(text=f"{what}, cheapest an accelerator-hour{held}: {'; '.join(several)}."[:LONGEST_SUMMARY])
     lowest = _least_of_kinds(firm)
-    kinds = "; ".join(f"{_words(least.pricing)} from {_least(least, 'pricing')}, {_age(least, book, now)}" for least in lowest)
+    kinds = "; ".join(f"{pricing_words(least.pricing)} from {_least(least, 'pricing')}, {_age(least, book, now)}" for least in lowest)
     of_what = _named(request, ("accelerator", "provider", "region", "jurisdiction"))
     text = f"{of_what}, an accelerator-hour: {kinds}. {_spread(firm, book, now)}"
     return Summary(text=" ".join([text, *_of_fleet(fleet, lowest)])[:LONGEST_SUMMARY])
@@ -106,10 +107,6 @@ def _least_of_kinds(firm: list[Offer]) -> list[Offer]:
     return sorted(first.values(), key=lambda offer: (offer.pricing != ON_DEMAND, offer.pricing))
 
 
-def _words(pricing: str) -> str:
-    return pricing.replace("_", " ").replace("1y", "1 year").replace("3y", "3 years")
-
-
 def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: datetime, fleet: FleetCost | None) -> list[str]:
     """The cheapest offer of each provider that is asked about, or accelerator, or kind of pricing; nothing where one is asked about.
 
@@ -133,7 +130,7 @@ def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: d
 def _least(least: Offer, axis: str) -> str:
     """An offer's price and what it is of besides what is asked about."""
     seller = "" if axis == "provider" else f"{least.provider} "
-    kind = "" if axis == "pricing" else f", {_words(least.pricing)}"
+    kind = "" if axis == "pricing" else f", {pricing_words(least.pricing)}"
     return f"{money(float(least.usd_per_accelerator_hour))} ({seller}{least.region}{kind})"
 
 

@@ -72,6 +72,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
         options=tuple(_make_options(evaluation, verdict, request.get("limit", DEFAULT_LIMIT))),
         considered=len(evaluation.rows),
         verdict=verdict,
+        curves=tuple(evaluation.cash_curve(row) for row in evaluation.eligible if row.name in (verdict.choice, verdict.against)),
         mix=_make_mix(evaluation),
         inputs=resolved_inputs(evaluation),
         trials=trials,
@@ -86,7 +87,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
 def _nothing_text(accelerator: str, choices: Sequence[RentChoice]) -> str:
     if choices:
         first = choices[0]
-        return f"every price of {accelerator} is ruled out, {first.name} because {first.ruled_out}: state own or other rent.quotes"
+        return f"every price of {accelerator} is ruled out, {first.words} because {first.ruled_out}: state own or other rent.quotes"
     return f"no price is known at which {accelerator} can be bought or rented: state own, rent.quotes or other filters"
 
 
@@ -153,9 +154,9 @@ def _note_peak(inputs: ProcurementInputs, peak: RentChoice | None, notes: Assump
         text = "demand in the lead time or above the fleet has to be rented, but no price is known: state an on-demand quote"
         raise InvalidRequest(text, "/rent/quotes")
     source = "the cheapest on demand" if sold else "the cheapest rent, because no on-demand price is known"
-    notes.assume("rent.on_demand", f"{peak.name} at {peak.usd_per_hour:.4f} USD", f"for lead times and demand above capacity: {source}")
+    notes.assume("rent.on_demand", f"{peak.words} at {peak.usd_per_hour:.4f} USD", f"for lead times and demand above capacity: {source}")
     if peak.kind == "reserved":
-        text = f"no on-demand price is known: hours rented on demand are priced at the {peak.usd_per_hour:.2f} USD of {peak.name}"
+        text = f"no on-demand price is known: hours rented on demand are priced at the {peak.usd_per_hour:.2f} USD of {peak.words}"
         notes.warn(f"{text}, which is a price for a whole term; they will likely cost more: state an on-demand quote")
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.domain.procurement.answer import OptionKind
-from service.engine.procurement.cash_flows import fleet_streams, rent_streams
+from service.domain.procurement.answer import CashCurve, OptionKind
+from service.engine.procurement.cash_flows import Scenarios, fleet_streams, rent_streams
 from service.engine.procurement.options import (
+    AS_STATED,
     MOST_MIXES,
     OwnedFleet,
     ProcurementInputs,
     RentedCapacity,
     busiest_utilisation,
+    fleet_phases,
     last_month,
     make_scenarios,
     mix_npv,
@@ -25,10 +28,14 @@ from service.engine.procurement.options import (
 )
 from service.engine.procurement.present_value import discount_factors
 from service.engine.procurement.price_paths import HOURS_PER_MONTH
-from service.engine.procurement.streams import Stream, line_flows
-from service.engine.procurement.trials import UncertainInput, draw_inputs, probability_best
+from service.engine.procurement.streams import Stream, cumulative_usd, line_flows
+from service.engine.procurement.trials import UncertainInput, draw_inputs, probability_best, ranges_around
+from service.formats.option_words import rented_words
 from service.prices.offer_table import Flags, Floats
 from service.usecases.procurement.rented_offers import RentChoice
+
+if TYPE_CHECKING:
+    from service.engine.procurement.options import Values
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,11 @@ class Row:
     serves: Flags | None = None
 
     @property
+    def words(self) -> str:
+        """The option as people read it."""
+        return rented_words(self.name, asdict(self.choice.offer)) if self.choice else self.name
+
+    @property
     def owned(self) -> bool:
         """Whether it is an owned fleet."""
         return self.fleet is not None
@@ -63,13 +75,15 @@ class Row:
 class Evaluation:
     """All rows of a request, the cheapest first, with what they were computed from.
 
-    `mixes` are those of every reserved price, also where all is reserved or nothing, which is no option of its own.
+    `mixes` are those of every reserved price, also where all is reserved or nothing, which is no option of its own. `draws`: the inputs of
+    the trials by their path, (trials,) each.
     """
 
     inputs: ProcurementInputs
     rows: tuple[Row, ...]
     mixes: tuple[Row, ...]
     on_demand: RentChoice | None
+    draws: Mapping[str, Floats]
 
     @cached_property
     def eligible(self) -> tuple[Row, ...]:
@@ -104,15 +118,30 @@ class Evaluation:
 
     def flows(self, row: Row) -> dict[str, Floats]:
         """Cash flows of a row by line, at the medians, (months + 1,) each."""
-        scenarios = make_scenarios(self.inputs)
-        streams: list[Stream]
-        if row.fleet is not None:
-            streams = fleet_streams(row.fleet.phases, self.inputs.on_demand, scenarios)
-        else:
-            assert row.choice is not None
-            terms = replace(row.choice.terms, count=row.reserved_count) if row.kind == "mix" else row.choice.terms
-            streams = rent_streams(terms, row.choice.usd_per_hour, self.inputs.on_demand, scenarios)
+        streams = self._streams(row, make_scenarios(self.inputs), AS_STATED)
         return line_flows(streams, max(self.inputs.months, *(stream.pattern.shape[-1] - 1 for stream in streams)))
+
+    def cash_curve(self, row: Row) -> CashCurve:
+        """What a row has cost by each month, at the medians and in the trials."""
+        streams = self._streams(row, make_scenarios(self.inputs), AS_STATED)
+        discount = self.discount[: max(self.inputs.months + 1, *(stream.pattern.shape[-1] for stream in streams))]
+        median = cumulative_usd(streams, discount)
+        low, high = ranges_around(median, cumulative_usd(self._streams(row, self._trials, self.draws), discount))
+        p10, p50, p90 = (tuple(float(usd) for usd in curve) for curve in (low, median, high))
+        return CashCurve(row.name, p10, p50, p90)
+
+    @cached_property
+    def _trials(self) -> Scenarios:
+        """What the options have in common in the trials."""
+        return make_scenarios(self.inputs, self.draws)
+
+    def _streams(self, row: Row, scenarios: Scenarios, values: Values) -> list[Stream]:
+        """Payments of a row in scenarios, which the values are of."""
+        if row.fleet is not None:
+            return fleet_streams(fleet_phases(row.fleet, values), self.inputs.on_demand, scenarios)
+        assert row.choice is not None
+        terms = replace(row.choice.terms, count=row.reserved_count) if row.kind == "mix" else row.choice.terms
+        return rent_streams(terms, row.choice.usd_per_hour, self.inputs.on_demand, scenarios)
 
 
 def evaluate(
@@ -126,7 +155,7 @@ def evaluate(
     draws = draw_inputs(uncertain, *trials)
     mixes = _mix_rows(inputs, choices, draws)
     rows = [*_fleet_rows(inputs, draws), *_rent_rows(inputs, choices, draws), *(row for row in mixes if _is_proper(row))]
-    return Evaluation(inputs, _ordered(rows), _ordered(mixes), on_demand)
+    return Evaluation(inputs, _ordered(rows), _ordered(mixes), on_demand, draws)
 
 
 def _ordered(rows: Sequence[Row]) -> tuple[Row, ...]:

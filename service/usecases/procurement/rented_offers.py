@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.procurement.answer import OptionKind, RentedOffer
 from service.engine.procurement.cash_flows import RentTerms
 from service.engine.procurement.price_paths import HOURS_PER_MONTH
+from service.formats.option_words import rented_words
 from service.presets.procurement.commitments import fewest_accelerators, holds_capacity, offer_faults
 from service.presets.procurement.contract_prices import compare_with_published
 from service.prices.book import PriceBook
@@ -43,6 +44,11 @@ class RentChoice:
     overhead: float = 1.0
     minimum: int = 1
     most_utilisation: float = math.inf
+
+    @property
+    def words(self) -> str:
+        """The price as people read it."""
+        return rented_words(self.name, asdict(self.offer))
 
     @property
     def usd_per_hour(self) -> float:

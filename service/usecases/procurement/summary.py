@@ -7,6 +7,7 @@ from service.domain.summary import Driver, Summary
 from service.engine.numerics.ranges import percentile
 from service.engine.procurement.trials import range_around
 from service.formats.headline import day, money, three_figures
+from service.formats.option_words import PEAKS
 from service.usecases.procurement.evaluation import Evaluation, Row
 
 KEPT_WITH = 0.8
@@ -73,7 +74,7 @@ def _action(row: Row) -> str:
     if row.owned:
         return f"Buying {row.name}"
     if row.kind == "mix":
-        return f"Reserving {row.reserved_count:,.0f} at {row.choice.name if row.choice else ''} and renting the peaks on demand"
+        return f"Reserving {row.reserved_count:,.0f} at {row.words.removesuffix(PEAKS)} and renting the peaks on demand"
     return f"{'Reserving at' if row.kind == 'reserved' else 'Renting at'} {_priced(row)}"
 
 
@@ -85,8 +86,8 @@ def _priced(row: Row) -> str:
     """The name of an option with the day its price was read."""
     offer = row.choice.offer if row.choice else None
     if offer is None or offer.observed_at is None:
-        return row.name
-    return f"{row.name} (price of {day(offer.observed_at)}{', stale' if offer.stale else ''})"
+        return row.words
+    return f"{row.words}, {'stale price' if offer.stale else 'price'} of {day(offer.observed_at)}"
 
 
 def _years_text(months: int) -> str:

@@ -46,7 +46,7 @@ def _of_choice(verdict: ProcurementVerdict, choice: Row) -> Iterator[str]:
     elif not choice.owned and owning > UNSURE:
         yield f"renting costs least at the medians, but owning costs less in {owning:.0%} of the trials"
     elif verdict.probability_best < UNSURE and verdict.against is not None:
-        yield f"{choice.name} is the best in only {verdict.probability_best:.0%} of the trials"
+        yield f"{choice.words} is the best in only {verdict.probability_best:.0%} of the trials"
     if choice.kind == "spot":
         yield "spot capacity can be taken back at any time and is not always available: use it for work that can wait, not for a fleet"
 
@@ -79,7 +79,7 @@ def _of_spot(evaluation: Evaluation) -> Iterator[str]:
     best = evaluation.eligible[0]
     spot = next((row for row in evaluation.rows if row.kind == "spot" and not row.eligible and not _is_stale(row)), None)
     if spot is not None and spot.npv_usd < best.npv_usd:
-        yield f"{spot.name} would cost {money(spot.npv_usd)}, less than the best, but {spot.choice.ruled_out if spot.choice else ''}"
+        yield f"{spot.words} would cost {money(spot.npv_usd)}, less than the best, but {spot.choice.ruled_out if spot.choice else ''}"
 
 
 def _is_stale(row: Row) -> bool:
@@ -91,7 +91,7 @@ def _of_stale(evaluation: Evaluation) -> Iterator[str]:
     best = evaluation.eligible[0]
     stale = next((row for row in evaluation.rows if row.choice is not None and row.choice.offer.stale and not row.eligible), None)
     if stale is not None and stale.npv_usd < best.npv_usd:
-        yield f"{stale.name} would cost {money(stale.npv_usd)}, less than the best, but its price is stale: ask for a quote"
+        yield f"{stale.words} would cost {money(stale.npv_usd)}, less than the best, but its price is stale: ask for a quote"
 
 
 def _of_terms(evaluation: Evaluation) -> Iterator[str]:
@@ -104,9 +104,9 @@ def _of_terms(evaluation: Evaluation) -> Iterator[str]:
         term = row.choice.terms.term_months
         unused = paid_months(term, months) - months
         if unused:
-            yield f"{row.name} is paid for {unused} months after the demand ends, because terms are paid in full; the cost includes them"
+            yield f"{row.words} is paid for {unused} months after the demand ends, because terms are paid in full; the cost includes them"
         if term < months:
-            yield f"{row.name} holds its price for {term} months; after that it is renewed at the list price of that time, which may change"
+            yield f"{row.words} holds its price for {term} months; after that it is renewed at the list price then, which may change"
 
 
 def _of_commitments(evaluation: Evaluation) -> Iterator[str]:
@@ -114,12 +114,12 @@ def _of_commitments(evaluation: Evaluation) -> Iterator[str]:
     reserved = [row for row in evaluation.eligible if row.choice is not None and row.kind == "reserved"]
     for row in reserved[:1]:
         if row.choice is not None and row.choice.offer.holds_capacity is False:
-            yield f"{row.name} is only a discount and reserves no capacity: the accelerators must be available on demand on the first day"
+            yield f"{row.words} is only a discount and reserves no capacity: the accelerators must be available on demand on the first day"
     for row in reserved:
         published = row.choice.offer.published if row.choice else None
         if row.choice and published and published.is_far and (row is reserved[0] or row.choice.offer.source == CALLER):
             price = f"{row.choice.offer.usd_per_accelerator_hour:.2f} USD per accelerator-hour"
-            yield f"{row.name} at {price} lies {published.text}: check its date and terms"
+            yield f"{row.words} at {price} lies {published.text}: check its date and terms"
 
 
 def _of_fleets(evaluation: Evaluation) -> Iterator[str]:

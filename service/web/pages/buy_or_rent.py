@@ -22,8 +22,17 @@ from service.formats.documents.procurement.sections import (
     quotes_table,
     years_table,
 )
-from service.formats.documents.procurement.words import certainty, curve_finding, flips_finding, grid_finding, title, verdict_sentence
+from service.formats.documents.procurement.words import (
+    bands_sentence,
+    certainty,
+    curve_finding,
+    flips_finding,
+    grid_finding,
+    title,
+    verdict_sentence,
+)
 from service.formats.documents.render import PACK_FORMATS
+from service.formats.option_words import name_words
 from service.serialization import to_builtins
 from service.usecases.prices.known_names import find_accelerators
 from service.usecases.procurement.buy_or_rent import buy_or_rent
@@ -199,10 +208,12 @@ def _answer_content(asked: Asked, answer: Body) -> Body:
         "lowest": min(option["npv_usd"]["p10"] for option in shown),
         "highest": max(option["npv_usd"]["p90"] for option in shown),
         "curve_finding": curve_finding(model),
+        "bands": bands_sentence(model),
         "curves": curves_table(model),
         "years": years_table(model, 1.0),
         "flips": flips_table(answer),
         "grid": answer["verdict"]["grid"],
+        "grid_against": name_words(answer, answer["verdict"]["grid"]["against"]) if answer["verdict"]["grid"] else "",
         "grid_finding": grid_finding(answer),
         "flips_finding": flips_finding(answer),
         "quoted": quotes_table(model),

@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.api.resources.procurement import FLEET as EXAMPLE
+from service.formats.option_words import option_words
 from service.schemas.procurement.answer import BuyOrRentAnswerSchema
 
 FIELDS = {
@@ -100,7 +101,7 @@ def test_a_stale_price_does_not_win_over_a_fresh_one(client: FlaskClient) -> Non
     choice = next(option for option in body["options"] if option["name"] == body["verdict"]["choice"])
     assert choice["offer"] is None or not choice["offer"]["stale"]
     if stale[0]["npv_usd"]["p50"] < choice["npv_usd"]["p50"]:
-        assert any(stale[0]["name"] in warning for warning in body["warnings"])
+        assert any(option_words(stale[0]) in warning for warning in body["warnings"])
 
 
 def test_the_same_seed_gives_the_same_answer(client: FlaskClient) -> None:

@@ -154,3 +154,27 @@ def renamed(answer: Body, name: str) -> Body:
     body: Body = copy.deepcopy(json.loads(text))
     body["warnings"].append(name)
     return body
+
+
+def test_bands_are_drawn_where_the_answer_has_them(answer: Body) -> None:
+    """An answer of an earlier version has curves without."""
+    from service.formats.documents.procurement.charts import curves_chart
+
+    older = {name: value for name, value in answer.items() if name != "curves"}
+    drawn, without = (json.dumps(curves_chart(cash_model(body)).to_dict()) for body in (answer, older))
+    assert '"type": "area"' in drawn
+    assert '"type": "area"' not in without
+    assert b"bands: p10 to p90 of" in render("procurement", answer, "html")[0]
+    assert b"bands: p10 to p90" not in render("procurement", older, "html")[0]
+
+
+def test_labels_of_curves_are_whole(answer: Body) -> None:
+    """In lines, none of which is cut."""
+    from service.formats.documents.procurement.charts import curves_chart
+
+    model = cash_model(answer)
+    drawn = curves_chart(model).to_dict()
+    labels = {row["label"] for rows in drawn["datasets"].values() for row in rows if "label" in row and "kind" in row}
+    assert {label.replace("\n", " ") for label in labels} == {shown.words for shown in model.shown}
+    assert all(len(line) <= 40 for label in labels for line in label.split("\n"))
+    assert not any("limit" in layer["mark"] for layer in drawn["layer"] if layer["mark"]["type"] == "text")

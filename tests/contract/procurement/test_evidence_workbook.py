@@ -13,6 +13,7 @@ from openpyxl import Workbook, load_workbook
 
 from service.api.resources.procurement import FLEET
 from service.formats.documents.render import render
+from service.formats.option_words import option_words
 from tests.support.libreoffice import recalculate
 
 Body = dict[str, Any]
@@ -131,7 +132,7 @@ def yearly_cash(made: Workbook) -> dict[str, list[float]]:
 @pytest.mark.parametrize("name", REQUESTS)
 def test_libreoffice_computes_what_the_answer_says(calculated: dict[str, Workbook], answers: dict[str, Body], name: str) -> None:
     """Net present values and the cash of every year come out of the formulas to the cent, and differ from the answer's nowhere."""
-    made, options = calculated[name], {option["name"]: option for option in answers[name]["options"]}
+    made, options = calculated[name], {option_words(option): option for option in answers[name]["options"]}
     found, years = net_present_values(made), yearly_cash(made)
     assert found
     assert set(years) == set(found)
@@ -147,7 +148,7 @@ def test_libreoffice_computes_what_the_answer_says(calculated: dict[str, Workboo
 @pytest.mark.parametrize("name", REQUESTS)
 def test_lines_by_year_are_the_answers(calculated: dict[str, Workbook], answers: dict[str, Body], name: str) -> None:
     """Every line of every option in every year, to the cent."""
-    options = {option["name"]: option for option in answers[name]["options"]}
+    options = {option_words(option): option for option in answers[name]["options"]}
     for option, line, *amounts in calculated[name]["Years"].iter_rows(min_row=FIRST_ROW, values_only=True):
         if option is None or line in ("cash", "discounted"):
             continue

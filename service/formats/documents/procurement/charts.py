@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from textwrap import wrap
 from typing import Any, Literal
 
 import altair as alt
@@ -19,8 +20,14 @@ WIDE_GRID_SIZE = (520, 280)
 FLIPS_WIDTH, FLIP_HEIGHT = 430, 26
 MOST_FLIPS = 8
 LONGEST_INPUT = 240
-LABEL_WIDTH = 190
-LABEL_GAP = 0.065
+BAND_OPACITY = 0.18
+LABEL_CHARACTERS = 34
+GAP_LINES = 0.3
+"""Between two labels, in lines."""
+LABEL_RIGHT = 0.8
+"""Part of the months from which on a label stands left of its point, clear of those of the lines."""
+LINE_GAP = 0.05
+"""Height of a line of a label over the highest amount [1]."""
 
 
 def curves_chart(model: CashModel) -> alt.TopLevelMixin:
@@ -33,21 +40,34 @@ def curves_chart(model: CashModel) -> alt.TopLevelMixin:
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[COLOURS[kind] for kind in kinds]), legend=None)
     across = alt.X("month:Q", title="months from the start", scale=alt.Scale(domain=[0, model.last_month], nice=False), axis=_months(model))
-    up = alt.Y("usd:Q", title=None, axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
+    up = alt.Y("usd:Q", title=None, axis=_dollars())
     lines = data(rows).mark_line(strokeWidth=2).encode(x=across, y=up, color=colour, detail="of:N")
-    most = max(row["usd"] for row in rows)
+    most = max(*(row["usd"] for row in rows), *(max(curve["p90_usd"]) for curve in model.bands))
     ends = data(_end_labels(model, most))
     marks = ends.mark_point(filled=True, size=36, opacity=1, shape="square", xOffset=8).encode(x="month:Q", y="usd:Q", color=colour)
-    texts = ends.mark_text(align="left", dx=15, fontSize=10.5, limit=LABEL_WIDTH)
-    layers = [lines, marks, texts.encode(x="month:Q", y="usd:Q", text="label:N"), *_crossing(model)]
+    texts = ends.mark_text(align="left", dx=15, fontSize=10.5, lineBreak="\n", baseline="middle")
+    layers = [*_bands(model, across, colour), lines, marks, texts.encode(x="month:Q", y="usd:Q", text="label:N"), *_crossing(model)]
     width, height = CURVE_SIZE
     layers.append(pointed(_by_month(model), across, width / max(1, model.last_month)))
     return titled(alt.layer(*layers), width=width, height=height)
 
 
+def _bands(model: CashModel, across: alt.X, colour: alt.Color) -> list[Any]:
+    """The range from p10 to p90 of the two options that the verdict compares, where it has any width."""
+    kinds = {option["name"]: option["kind"] for option in model.answer["options"]}
+    rows = [
+        {"month": month, "low": low, "high": high, "of": curve["option"], "kind": kinds[curve["option"]]}
+        for curve in model.bands
+        for month, (low, high) in enumerate(zip(curve["p10_usd"], curve["p90_usd"], strict=True))
+    ]
+    area = data(rows).mark_area(opacity=BAND_OPACITY)
+    low = alt.Y("low:Q", title=None, axis=_dollars())
+    return [area.encode(x=across, y=low, y2="high:Q", color=colour, detail="of:N")] if rows else []
+
+
 def _by_month(model: CashModel) -> list[dict[str, Any]]:
     """What each option has cost by each month, the cheapest first."""
-    curves = [(shown.name, model.cumulative(shown)) for shown in model.shown]
+    curves = [(shown.words, model.cumulative(shown)) for shown in model.shown]
     return [
         {
             "month": month,
@@ -61,6 +81,10 @@ def _cheapest_first(curves: Sequence[tuple[str, Any]], month: int) -> list[tuple
     return sorted((float(curve[month]), name) for name, curve in curves)
 
 
+def _dollars() -> alt.Axis:
+    return alt.Axis(labelExpr=DOLLARS, tickCount=5)
+
+
 def _months(model: CashModel) -> alt.Axis:
     step = 12 if model.last_month >= 24 else 3
     return alt.Axis(values=list(range(0, model.last_month + 1, step)))
@@ -70,9 +94,13 @@ def _end_labels(model: CashModel, most: float) -> list[dict[str, Any]]:
     """Labels at the lines' ends, moved apart where they would cover each other."""
     ends = sorted(((float(model.cumulative(shown)[-1]), shown) for shown in model.shown), key=lambda end: end[0])
     rows: list[dict[str, Any]] = []
+    top = 0.0
     for usd, shown in ends:
-        at = max(usd, rows[-1]["usd"] + LABEL_GAP * most) if rows else usd
-        rows.append({"month": model.last_month, "usd": at, "kind": shown.kind, "label": shown.name})
+        lines = wrap(shown.words, LABEL_CHARACTERS, break_on_hyphens=False)
+        half = LINE_GAP * most * (len(lines) + GAP_LINES) / 2
+        at = max(usd, top + half) if rows else usd
+        top = at + half
+        rows.append({"month": model.last_month, "usd": at, "kind": shown.kind, "label": "\n".join(lines)})
     return rows
 
 
@@ -83,7 +111,9 @@ def _crossing(model: CashModel) -> list[Any]:
         return []
     rows = [{"month": month, "usd": float(model.cumulative(own)[month]), "label": f"month {month}"}]
     point = data(rows).mark_point(filled=True, size=70, opacity=1, color=GREY).encode(x="month:Q", y="usd:Q")
-    label = data(rows).mark_text(align="left", dx=6, dy=14, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
+    align: Literal["left", "right"]
+    align, aside = ("left", 6) if month < model.last_month * LABEL_RIGHT else ("right", -10)
+    label = data(rows).mark_text(align=align, dx=aside, dy=14, fontSize=11).encode(x="month:Q", y="usd:Q", text="label:N")
     return [point, label]
 
 

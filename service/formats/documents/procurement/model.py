@@ -16,6 +16,7 @@ from service.engine.procurement.demand import Demand, fleet_demand, planned_dema
 from service.engine.procurement.present_value import discount_factors
 from service.engine.procurement.price_paths import HOURS_PER_MONTH, list_price_index, paid_months
 from service.engine.procurement.streams import at_end_of_month, line_flows
+from service.formats.option_words import option_words
 
 Answer = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -36,6 +37,11 @@ class DetailedOption:
     @property
     def name(self) -> str:
         return str(self.option["name"])
+
+    @property
+    def words(self) -> str:
+        """The option as people read it."""
+        return option_words(self.option)
 
     @property
     def kind(self) -> str:
@@ -65,6 +71,11 @@ class CashModel:
     def cumulative(self, shown: DetailedOption) -> FloatArray:
         """Discounted cash paid by the end of each month."""
         return np.asarray(np.cumsum(shown.cash * self.discount))
+
+    @property
+    def bands(self) -> Sequence[Answer]:
+        """The curves with a range of the options that the verdict compares; none in answers of earlier versions."""
+        return [curve for curve in self.answer.get("curves", ()) if curve["p10_usd"] != curve["p90_usd"]]
 
     def find(self, name: str | None) -> DetailedOption | None:
         """The detailed option of a name."""

@@ -25,7 +25,15 @@ from service.formats.documents.procurement.sections import (
     subtitle,
     years_table,
 )
-from service.formats.documents.procurement.words import COLOURS, certainty, curve_finding, grid_title, title, verdict_sentence
+from service.formats.documents.procurement.words import (
+    COLOURS,
+    bands_sentence,
+    certainty,
+    curve_finding,
+    grid_title,
+    title,
+    verdict_sentence,
+)
 from service.formats.documents.sections import DocumentTable
 from service.formats.reading_order import in_order
 
@@ -34,7 +42,7 @@ LONGEST = 500
 # Years from which amounts are shown in millions.
 MANY_YEARS = 5
 MOST_FLIPS, MOST_QUOTES, MOST_WARNINGS, MOST_ASSUMPTIONS = 8, 9, 8, 24
-NAME = 48
+NAME = 110
 
 
 def write(answer: Answer) -> bytes:
@@ -54,6 +62,7 @@ def content(answer: Answer) -> dict[str, Any]:
         "word": word,
         "certainty": certainty_sentences(answer),
         "finding": curve_finding(model),
+        "bands": bands_sentence(model),
         "options": _table(options_table(model), 8, (NAME, 20, 20, 20, 30, 20, 20)),
         **_years(model),
         "colours": [COLOURS[shown.kind] for shown in model.shown],
@@ -73,7 +82,7 @@ def _years(model: CashModel) -> dict[str, Any]:
     count = max(len(shown.option["years"]) for shown in model.shown)
     unit, title_ = (1e6, "The money by year, million USD") if count > MANY_YEARS else (1.0, "The money by year, USD")
     table = years_table(model, unit)
-    return {"years_title": title_, "years": _table(table, 8, (30 if count > MANY_YEARS else NAME, *[16] * (len(table.head) - 1)))}
+    return {"years_title": title_, "years": _table(table, 8, (60 if count > MANY_YEARS else NAME, *[16] * (len(table.head) - 1)))}
 
 
 def _table(table: DocumentTable, rows: int, widths: tuple[int, ...]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from textwrap import shorten
 
 from service.formats.documents.procurement.model import KIND_WORDS, Answer, CashModel, DetailedOption
 from service.formats.documents.procurement.words import (
+    bands_sentence,
     certainty,
     curve_finding,
     grid_title,
@@ -19,6 +20,7 @@ from service.formats.documents.procurement.words import (
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
 from service.formats.documents.text import text
 from service.formats.headline import money
+from service.formats.option_words import name_words, option_words
 
 HOURS_PER_MONTH = 730
 MONTHS_PER_YEAR = 12
@@ -28,7 +30,7 @@ def sections(model: CashModel) -> tuple[DocumentSection, ...]:
     """Everything but the verdict's sentence; empty sections are left out."""
     answer = model.answer
     return filled_sections(
-        DocumentSection("curves", curve_finding(model), tables=(options_table(model),)),
+        DocumentSection("curves", curve_finding(model), tuple(filter(None, [bands_sentence(model)])), (options_table(model),)),
         DocumentSection("years", "The money by year, USD", tables=(years_table(model, 1.0),)),
         DocumentSection("flips", "What turns the verdict", _grid_sentence(answer), (flips_table(answer), *_grid_tables(answer))),
         DocumentSection("certainty", "How sure this is", certainty_sentences(answer)),
@@ -48,7 +50,7 @@ def options_table(model: CashModel) -> DocumentTable:
     """The verdict's options and the best of each kind."""
     rows = [
         (
-            shown.name,
+            shown.words,
             KIND_WORDS[shown.kind],
             f"{shown.option['count']:,}",
             money(shown.option["npv_usd"]["p50"]),
@@ -83,11 +85,19 @@ def years_table(model: CashModel, unit_usd: float) -> DocumentTable:
 
 
 def curves_table(model: CashModel) -> DocumentTable:
-    """Discounted cash paid by the end of each year, of the options that the chart of it has."""
+    """Discounted cash paid by the end of each year, of the options that the chart of it has, with the ends of its bands."""
     ends = [*range(0, model.last_month, MONTHS_PER_YEAR), model.last_month]
-    rows = [(shown.name, *(f"{model.cumulative(shown)[month]:,.0f}" for month in ends)) for shown in model.shown]
+    rows = [(shown.words, *(f"{model.cumulative(shown)[month]:,.0f}" for month in ends)) for shown in model.shown]
+    for curve in model.bands:
+        words = name_words(model.answer, curve["option"])
+        rows += [(f"{words}, {end}", *(f"{curve[f'{end}_usd'][month]:,.0f}" for month in _within(ends, curve))) for end in ("p10", "p90")]
     head = ("paid by the end of month, USD", *map(str, ends))
     return DocumentTable(head, rows, frozenset(range(1, len(head))))
+
+
+def _within(months: Sequence[int], curve: Answer) -> Iterable[int]:
+    """The months, none beyond the curve's last: nothing is paid after it."""
+    return (min(month, len(curve["p50_usd"]) - 1) for month in months)
 
 
 def _amount(amount: float, unit: float) -> str:
@@ -98,7 +108,7 @@ def _year_row(shown: DetailedOption, count: int, unit_usd: float) -> tuple[str, 
     years = shown.option["years"]
     cash = [year["cash_usd"] for year in years] + [0.0] * (count - len(years))
     discounted = sum(year["discounted_usd"] for year in years)
-    return (shown.name, *(_amount(usd, unit_usd) for usd in (*cash, sum(cash), discounted)))
+    return (shown.words, *(_amount(usd, unit_usd) for usd in (*cash, sum(cash), discounted)))
 
 
 def flips_table(answer: Answer) -> DocumentTable:
@@ -159,7 +169,7 @@ def _quote_row(option: Answer) -> tuple[str, ...]:
     source = "stated in the request" if offer["source"] == "caller" else offer["source"]
     until = offer["valid_until"] or "not known"
     return (
-        *(option["name"], price_text(offer), _price(offer["usd_per_accelerator_hour"])),
+        *(option_words(option), price_text(offer), _price(offer["usd_per_accelerator_hour"])),
         f"{offer['term_hours'] / HOURS_PER_MONTH:.0f}" if offer["term_hours"] else "by the hour",
         *((offer["observed_at"] or "not known")[:10] + (", stale" if offer["stale"] else ""), until),
         f"{source}; {option['ruled_out']}" if option["ruled_out"] else source,

@@ -9,6 +9,7 @@ from service.domain.quantities import Range
 from service.formats.documents.procurement.model import CashModel
 from service.formats.field_words import field_words
 from service.formats.headline import money, short_name
+from service.formats.option_words import PEAKS, name_words, option_words, pricing_words
 
 Answer = Mapping[str, Any]
 COLOURS = {"own": "#0072B2", "reserved": "#009E73", "on_demand": "#E69F00", "spot": "#CC79A7", "mix": "#56B4E9"}
@@ -50,7 +51,8 @@ def verdict_sentence(answer: Answer) -> str:
     saved = verdict["npv_saved_usd"]
     if saved is None:
         return f"{cost}."
-    other = f"{verdict['against']}" if verdict["kind"] == "own" else f"buying {verdict['against']}"
+    against = name_words(answer, verdict["against"])
+    other = against if verdict["kind"] == "own" else f"buying {against}"
     return f"{cost}, {money(saved['p50'])} less than {other}."
 
 
@@ -80,10 +82,18 @@ def curve_finding(model: CashModel) -> str:
     return f"Buying {own.name} has cost less from month {month} on" if month else f"Buying {own.name} costs less from the start"
 
 
+def bands_sentence(model: CashModel) -> str:
+    """What the bands of the cash curves are; empty without any."""
+    if not model.bands:
+        return ""
+    named = " and ".join(name_words(model.answer, curve["option"]) for curve in model.bands)
+    return f"Discounted cash paid by each month. Lines: at the medians; bands: p10 to p90 of {named}."
+
+
 def grid_title(answer: Answer) -> str:
     """Title of the grid of utilisations and prices; empty without one."""
     grid = answer["verdict"]["grid"]
-    return "" if grid is None else f"What {grid['own']} saves against {grid['against']}, million USD"
+    return "" if grid is None else f"What {grid['own']} saves against {name_words(answer, grid['against'])}, million USD"
 
 
 def grid_finding(answer: Answer) -> str:
@@ -151,15 +161,15 @@ def value_text(variable: str, value: float) -> str:
 def price_text(offer: Answer) -> str:
     """A price's terms: its pricing, and what is paid at the start."""
     upfront = f", {offer['upfront_share']:.0%} upfront" if offer["upfront_share"] else ""
-    return f"{offer['pricing'].replace('_', ' ')}{upfront}"
+    return f"{pricing_words(offer['pricing'])}{upfront}"
 
 
 def _action(option: Answer) -> str:
-    name = option["name"]
+    name = option_words(option)
     if option["kind"] == "own":
         return f"Buying {name}"
     if option["kind"] == "mix":
-        return f"Reserving {option['count']:,} at {name.removesuffix(' with peaks on demand')} and renting peaks on demand"
+        return f"Reserving {option['count']:,} at {name.removesuffix(PEAKS)} and renting peaks on demand"
     return f"Reserving {option['count']:,} at {name}" if option["kind"] == "reserved" else f"Renting at {name}"
 
 

@@ -12,6 +12,7 @@ from service.formats.documents.procurement.words import curve_finding, title, va
 from service.formats.documents.procurement.workbook_charts import CHART_ROWS, write_charts
 from service.formats.documents.procurement.workbook_inputs import write_inputs
 from service.formats.documents.procurement.workbook_months import DISCOUNT, GAP, HOURS, OptionSheet, write_demand, write_gap, write_option
+from service.formats.option_words import name_words, option_words, pricing_words
 
 VERDICT_COLUMNS = (
     *(Column("option", 46, "wrapped"), Column("kind", 12), Column("accelerators", 13, "whole"), Column("NPV, USD", 17, "cash")),
@@ -86,7 +87,7 @@ def _options(verdict: Sheet, model: CashModel, demand: Sheet, sheets: Sequence[O
         option, npv = made.shown.option, float(made.shown.cash @ model.discount)
         per_hour = "nothing used" if option["usd_per_used_accelerator_hour"] is None else option["usd_per_used_accelerator_hour"]
         usd = verdict.at(row, 3)
-        cells: list[Cell] = [option["name"], KIND_WORDS[option["kind"]], option["count"]]
+        cells: list[Cell] = [option_words(option), KIND_WORDS[option["kind"]], option["count"]]
         cells += [
             Formula(f"=SUMPRODUCT({made.column(made.tail, model.last_month)},{made.column(2, model.last_month)})", npv),
             option["npv_usd"]["p50"],
@@ -115,7 +116,7 @@ def _gap(verdict: Sheet, model: CashModel, demand: Sheet, by_name: Mapping[str, 
     at = verdict.at(row + 1, 3)
     never = f'"Buying "&{names[0]}&" is not paid back against "&{names[1]}'
     sentence = f'=IF({at}="never",{never},"Buying "&{names[0]}&" has cost less than "&{names[1]}&" from month "&{at}&" on")'
-    told = f"is not paid back against {rent.name}" if month is None else f"has cost less than {rent.name} from month {month} on"
+    told = f"is not paid back against {rent.words}" if month is None else f"has cost less than {rent.words} from month {month} on"
     verdict.cell(row, 0, Formula(sentence, f"Buying {own.name} {told}"), "text")
     curve = by_name[own.name].column(by_name[own.name].tail + 3, model.last_month)
     crossing = float(model.cumulative(own)[month]) if month is not None else 0.0
@@ -140,7 +141,7 @@ def _years(sheet: Sheet, model: CashModel, sheets: Sequence[OptionSheet]) -> dic
             values = _by_year(model, made, name, count)
             cells = [Formula(f"=SUMIF({years},{year + 1},{source})", values[year]) for year in range(count)]
             total = Formula(f"=SUM({sheet.at(row, 2)}:{sheet.at(row, 1 + count).partition('!')[2]})", sum(values))
-            sheet.row(row, (made.shown.name, name, *cells, total), "total: " if name in ("cash", "discounted") else "")
+            sheet.row(row, (made.shown.words, name, *cells, total), "total: " if name in ("cash", "discounted") else "")
             if name == "cash":
                 rows[made.shown.name] = row
             row += 1
@@ -165,7 +166,7 @@ def _quotes(sheet: Sheet, answer: Answer) -> None:
         paid = (term or None, offer["upfront_share"] if term else None, _yes(offer["contract"]))
         part = (seen, until, _yes(offer["stale"]), _yes(option["ruled_out"] is None))
         source = "stated in the request" if offer["source"] == "caller" else offer["source"]
-        head = (option["name"], offer["provider"], offer["pricing"].replace("_", " "), offer["usd_per_accelerator_hour"])
+        head = (option_words(option), offer["provider"], pricing_words(offer["pricing"]), offer["usd_per_accelerator_hour"])
         sheet.row(row, (*head, *paid, *part, source))
 
 
@@ -190,7 +191,7 @@ def _grid(book: Book, answer: Answer) -> None:
     prices = grid["usd_per_accelerator_hour"]
     caption = "Utilisation down, rent in USD per accelerator-hour across; below 0 it loses. As answered: it does not follow changes."
     columns = (Column("utilisation", 12, "share"), *(Column(f"{usd:,.2f}", 14, "whole") for usd in prices))
-    title_ = f"What {grid['own']} saves against {grid['against']}, USD"
+    title_ = f"What {grid['own']} saves against {name_words(answer, grid['against'])}, USD"
     sheet = book.sheet("Utilisation and rent", (title_, caption), columns)
     for row, (used, saved) in enumerate(zip(grid["utilisation"], grid["npv_saved_usd"], strict=True), FIRST_ROW):
         sheet.row(row, (used, *saved))
@@ -210,7 +211,7 @@ def _others(book: Book, answer: Answer) -> None:
         sheet.row(
             row,
             (
-                *(option["rank"], option["name"], KIND_WORDS[option["kind"]], option["count"], npv["p50"], npv["p10"], npv["p90"]),
+                *(option["rank"], option_words(option), KIND_WORDS[option["kind"]], option["count"], npv["p50"], npv["p10"], npv["p90"]),
                 *(option["usd_per_used_accelerator_hour"], option["probability_best"], option["ruled_out"]),
             ),
         )

@@ -137,7 +137,7 @@ def _rent_cells(model: CashModel, shown: DetailedOption) -> tuple[Cell, ...]:
     assert terms is not None
     factor = model.answer["inputs"]["spot_hours_factor"] if shown.kind == "spot" else 1.0
     return (
-        *(shown.name, KIND_WORDS[shown.kind], Input(offer["usd_per_accelerator_hour"])),
+        *(shown.words, KIND_WORDS[shown.kind], Input(offer["usd_per_accelerator_hour"])),
         Input(factor) if shown.kind == "spot" else factor,
         *(terms.term_months, Input(terms.upfront_share) if terms.term_months else None, int(terms.fixed)),
         Input(float(terms.count)) if terms.term_months else None,

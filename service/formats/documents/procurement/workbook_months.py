@@ -91,7 +91,7 @@ def write_option(book: Book, model: CashModel, shown: DetailedOption, inputs: In
     parts = list(_fleet_parts(model, shown, inputs) if shown.phases else _rent_parts(model, shown, inputs))
     tail = 3 + len(parts)
     columns = (*DEMAND_COLUMNS[:3], *(part[0] for part in parts), *(Column(name, 18, "cash") for name in TAIL))
-    heading = (f"{shown.option['count']:,} x {shown.name}", "Cash flows by month, in USD; below 0 it is received. All cells are formulas.")
+    heading = (f"{shown.option['count']:,} x {shown.words}", "Cash flows by month, in USD; below 0 it is received. All cells are formulas.")
     sheet = book.sheet(f"Option {at}", heading, columns)
     lines = {part[0].head.removesuffix(", USD"): 3 + place for place, part in enumerate(parts) if part[0].kind == "cash"}
     made = OptionSheet(shown, sheet, lines, tail)

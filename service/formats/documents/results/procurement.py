@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from service.domain.results import ResultDetail
 from service.formats.documents.results.tables import Answer, RangeBars, named_range
+from service.formats.option_words import option_words
 
 MOST_SHOWN = 10
 """Options whose ranges are shown."""
@@ -11,7 +12,7 @@ MOST_SHOWN = 10
 
 def range_bars(answer: Answer) -> RangeBars:
     """The net present costs of the first options of the verdict."""
-    bars = [bar for option in _in_verdict(answer) for bar in named_range(option["name"], option["npv_usd"])]
+    bars = [bar for option in _in_verdict(answer) for bar in named_range(option_words(option), option["npv_usd"])]
     return RangeBars("USD, present value", tuple(bars))
 
 

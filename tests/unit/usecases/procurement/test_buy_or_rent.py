@@ -74,6 +74,21 @@ def test_every_way_is_an_option(context: AppContext) -> None:
     }
 
 
+def test_the_two_that_are_compared_have_curves_with_bands(context: AppContext) -> None:
+    """From the same trials as their cost: the last of a curve is its range; what is not uncertain has no band."""
+    found = answered(context)
+    assert {curve.option for curve in found.curves} == {found.verdict.choice, found.verdict.against}
+    for curve in found.curves:
+        npv = option(found, curve.option).npv_usd
+        ends = (curve.p10_usd[-1], curve.p50_usd[-1], curve.p90_usd[-1])
+        assert ends == pytest.approx((npv.p10, npv.p50, npv.p90))
+        assert len(curve.p50_usd) == DEMAND["years"] * 12 + 1
+        assert all(low <= middle <= high for low, middle, high in zip(curve.p10_usd, curve.p50_usd, curve.p90_usd, strict=True))
+    alone = answered(context, own=[], rent={"providers": [], "quotes": [QUOTE]})
+    assert [curve.option for curve in alone.curves] == ["lambda 3y"]
+    assert alone.curves[0].p10_usd == alone.curves[0].p90_usd
+
+
 def test_a_node_alone_takes_any_instance(context: AppContext) -> None:
     """Of one accelerator too."""
     assert any("runpod" in each.name for each in answered(context, demand={"count": 1}).options)
@@ -83,7 +98,7 @@ def test_spot_takes_part_where_it_can_serve_the_demand(context: AppContext) -> N
     """More than it can be had, it is told with its cost; less, it may win; with nothing else it does."""
     busy, idle = answered(context), answered(context, demand={"utilisation": 0.3})
     assert "spot is available 59% of the time, but 70% is needed" in (option(busy, "aws us-east-1 eight-H100 spot").ruled_out or "")
-    assert any("spot would cost" in warning for warning in busy.warnings)
+    assert any("aws spot (eight-H100 in us-east-1) would cost" in warning for warning in busy.warnings)
     assert idle.verdict.kind == "spot"
     assert "taken back at any time; the cheapest capacity that stays" in idle.summary.text
     alone = answered(context, own=[], rent={"pricing": ["spot"]})
