@@ -23,9 +23,9 @@ from service.engine.programs.gates import NO_PIVOTS, TierSpending, expected_usd,
 from service.engine.programs.value import outcome_value_usd
 
 STATE_WORTH = "state what the outcome is worth: outcome.value_usd_per_point or value_curve"
-STATE_PRICE = "state price.usd_per_accelerator_hour of its runs: nobody sells their accelerator"
-STATE_CHANCE = "state pass_probability of a gate ahead: how likely the target is reached is not known"
-NO_PIVOT = "No pivot is stated and none is proposed: state pivot, a program of its own, in the gate"
+STATE_PRICE = "state price.usd_per_accelerator_hour of its runs: no price of their accelerator is known"
+STATE_CHANCE = "state pass_probability of a later gate: without it the chance to reach the target is not known"
+NO_PIVOT = "No pivot is stated, so none is compared: to compare one, state pivot, a program of its own, in the gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def decide(
     first, second = (by_criteria, by_figures) if agreed else (by_figures, by_criteria)
     sentences = [_figures_sentence(branches, by_figures), *criteria]
     if by_criteria and by_figures and by_criteria != by_figures:
-        prevails = "the criteria, agreed up front, prevail" if agreed else "no criteria were agreed up front: the figures prevail"
+        prevails = "the criteria count: they were agreed up front" if agreed else "the figures count: no criteria were agreed up front"
         sentences.append(f"The two differ: the criteria say {by_criteria}, the figures {by_figures}; {prevails}")
     elif agreed and by_criteria is None and by_figures in ("pivot", "stop"):
         sentences.append(f"Where the criteria to continue hold, the two differ: the figures say {by_figures}")
@@ -318,11 +318,11 @@ def _best(branches: Sequence[GateBranch]) -> BranchName | None:
 def _figures_sentence(branches: Sequence[GateBranch], best: BranchName | None) -> str:
     if best is None:
         missing = dict.fromkeys(text for branch in branches if branch.expected_value_usd is None for text in branch.missing)
-        return "By the figures nothing is recommended: " + ("; ".join(missing) or "what is still to be spent is not known")
+        return "The figures recommend nothing: " + ("; ".join(missing) or "what is still to be spent is not known")
     ranked = sorted((branch.expected_value_usd or 0.0, branch.branch) for branch in branches)
     gain = ranked[-1][0] - ranked[-2][0]
     other = next(name for usd, name in reversed(ranked) if name != best)
-    return f"By the figures {best}: {gain:,.0f} USD more is expected of it than of {_gerund(other)}"
+    return f"The figures recommend to {best}: its expected value is {gain:,.0f} USD higher than that of {_gerund(other)}"
 
 
 def _gerund(branch: str) -> str:
@@ -338,7 +338,7 @@ def _clauses(branch: GateBranch) -> Iterator[str]:
     cost, end, chance = branch.cost_usd, branch.finish, branch.outcome_probability
     paid = "is still to be paid" if branch.branch == "stop" else "is spent from here"
     if cost is None:
-        yield "what is spent from here is not known"
+        yield "further spending is not known"
     elif not cost.p90:
         yield "nothing more is spent"
     else:
@@ -350,5 +350,5 @@ def _clauses(branch: GateBranch) -> Iterator[str]:
     elif chance is not None:
         yield f"the target is reached with a probability of {chance:.0%}"
     if branch.branch != "stop" and branch.expected_value_usd is not None:
-        yield f"{branch.expected_value_usd:,.0f} USD are expected of it, less what it costs"
+        yield f"its expected value less its cost is {branch.expected_value_usd:,.0f} USD"
     yield from branch.missing

@@ -100,9 +100,9 @@ def _success_probability(gate: TierGate, pointer: str) -> float:
     """Probability that going on is right, of the probability that the gate is passed and how well it tells the two apart."""
     least, most = 1 - gate.specificity, gate.sensitivity
     if most <= least:
-        raise InvalidRequest("a gate that is passed no sooner where going on is right decides nothing: state more of both", pointer)
+        raise InvalidRequest("this gate passes good and bad results equally often: state a higher sensitivity and specificity", pointer)
     if not least <= gate.pass_probability <= most:
-        raise InvalidRequest(f"with its sensitivity and specificity the gate is passed with {least:.0%} to {most:.0%}", pointer)
+        raise InvalidRequest(f"with this sensitivity and specificity, pass_probability must be {least:.0%} to {most:.0%}", pointer)
     return (gate.pass_probability - least) / (most - least)
 
 
@@ -127,11 +127,11 @@ def _usd_of_going_on(later: Sequence[TierSpending], value_usd: float) -> float:
 def _lacking(value: float | None, *, is_last: bool) -> str:
     if value is None:
         return "not known: state what the outcome is worth, outcome.value_usd_per_point or value_curve"
-    return "not known: nothing is spent after it, and what a wrong result costs is not stated" if is_last else ""
+    return "not known: no spending depends on it, and the cost of a wrong result is not stated" if is_last else ""
 
 
 def _statement(worth: float, decide: float, going_on: float) -> str:
     if going_on <= 0:
-        return "going on is never right: what is still to be spent is more than the outcome is worth"
-    verdict = "worth running" if worth > decide else "not worth running for its decision alone"
-    return f"{verdict}: deciding by it is worth {worth:,.0f} USD and costs {decide:,.0f} USD"
+        return "going on never pays: the remaining spending is more than the outcome is worth"
+    verdict = "worth running" if worth > decide else "not worth running for the decision alone"
+    return f"{verdict}: the decision is worth {worth:,.0f} USD and costs {decide:,.0f} USD"

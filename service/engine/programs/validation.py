@@ -25,12 +25,12 @@ def check_program(program: Program) -> None:
     planned = [tier.tier for tier in program.tiers]
     for pointer, share in _shares(program):
         if share is not None and not 0 <= share <= 1:
-            raise InvalidRequest(f"{share:.0%} is no share: state 0 to 1", pointer)
+            raise InvalidRequest(f"{share:.0%} is not a share: state a number from 0 to 1", pointer)
     for pointer, tier in _named_tiers(program):
         if tier is not None and tier not in planned:
             raise InvalidRequest(f"no tier {tier!r} is planned; there are {', '.join(planned)}", pointer)
     if program.reserves.confidence < 0.5 or program.reserves.confidence == 1:
-        raise InvalidRequest("a contingency covers the estimate with a probability of 0.5 to below 1", "/reserves/confidence")
+        raise InvalidRequest("the confidence of a contingency is a probability from 0.5 to below 1", "/reserves/confidence")
     _check_outcome(program)
 
 
@@ -38,19 +38,19 @@ def plan_warnings(program: Program, contingency: Decimal) -> tuple[str, ...]:
     """Warnings about what a defensible plan has and this one lacks; `contingency` in USD."""
     texts = []
     if program.midpoint_gate is None:
-        texts.append("no midpoint_gate: decide now what must hold to go on when half of the budget is spent")
+        texts.append("no midpoint_gate is stated: agree now which results justify spending the second half of the budget")
     if program.midpoint_gate is not None and program.midpoint_gate.continue_if == GateCriteria():
-        texts.append("midpoint_gate.continue_if holds no criterion: decide now what must hold to go on when half of the budget is spent")
-    texts += [f"tier {tier.tier} has no gate: nothing is decided by what it costs" for tier in program.tiers if tier.gate is None]
+        texts.append("midpoint_gate.continue_if is empty: agree now which results justify spending the second half of the budget")
+    texts += [f"tier {tier.tier} has no gate, so its results decide nothing: state one" for tier in program.tiers if tier.gate is None]
     if not program.risks:
-        texts.append("no risks are listed: the contingency covers the estimate's own spread only")
+        texts.append("no risks are listed, so the contingency covers only the spread of the estimates: state risks")
     if not contingency and all(run.priced for tier in program.tiers for run in tier.runs):
-        held = "" if program.reserves.evaluation_and_debugging else "no reserve, and so "
-        texts.append(f"{held}no contingency: any surprise breaks the budget")
+        held = "" if program.reserves.evaluation_and_debugging else "no reserve and "
+        texts.append(f"{held}no contingency: any surprise exceeds the budget; state risks or reserves")
     if not program.overheads:
-        texts.append("no overhead: real programs spend on sweeps, data iteration, evaluation, debugging and re-runs")
+        texts.append("no overhead is stated: real programs also pay for sweeps, data iteration, evaluation, debugging and re-runs")
     if sum(overhead.share or 0.0 for overhead in program.overheads if overhead.tier is None) > 1:
-        texts.append("overhead shares add up to more than the runs themselves")
+        texts.append("overheads add up to more than the cost of the runs: check their shares")
     return (*texts, *_absences(program))
 
 
@@ -59,16 +59,16 @@ def _absences(program: Program) -> Iterator[str]:
     work = [*(overhead.line for overhead in program.overheads), *(line.line for line in program.other_lines)]
     of_runs = [line.line for tier in program.tiers for run in tier.runs for line in run.lines]
     if program.outcome is None:
-        yield "no outcome: state the metric, its target and what a point is worth, or no figure here can be weighed against a value"
+        yield "no outcome is stated, so costs cannot be compared with a benefit: state the metric, its target and what a point is worth"
     if program.evaluation is None and not any("evaluation" in name for name in (*work, *of_runs)):
-        yield "no evaluation: state evaluation, overhead.evaluation or outcome.evaluation_usd, or the gates decide on nothing"
+        yield "no evaluation is planned, so gates have no results: state evaluation, overhead.evaluation or outcome.evaluation_usd"
     if not any(name.startswith("personnel") for name in work):
-        yield "no people: state personnel, or the budget pays for machines that nobody runs"
+        yield "no people are in the budget: state personnel"
 
 
 def _check_tiers(program: Program) -> None:
     if not program.tiers:
-        raise InvalidRequest("a program has one tier at least", "/tiers")
+        raise InvalidRequest("a program needs at least one tier", "/tiers")
     for index, (before, tier) in enumerate(pairwise(program.tiers), start=1):
         if TIERS.index(tier.tier) <= TIERS.index(before.tier):
             raise InvalidRequest(
@@ -86,9 +86,9 @@ def _check_tiers(program: Program) -> None:
 
 def _check_rungs(rungs: tuple[Rung, ...], pointer: str) -> None:
     if any(later.at <= earlier.at for earlier, later in pairwise(rungs)):
-        raise InvalidRequest("rungs are judged one after the other: state rising shares of the run", pointer)
+        raise InvalidRequest("rungs follow each other: state them with rising shares of the run", pointer)
     if any(not (0 < rung.at < 1 and 0 < rung.keep <= 1) for rung in rungs):
-        raise InvalidRequest("a rung lies within the run and keeps some: at between 0 and 1, keep above 0 and at most 1", pointer)
+        raise InvalidRequest("a rung needs `at` between 0 and 1 and `keep` above 0 and at most 1", pointer)
 
 
 def _check_outcome(program: Program) -> None:
@@ -97,13 +97,13 @@ def _check_outcome(program: Program) -> None:
         return
     improved = outcome.target != outcome.baseline or any(metric.target != metric.baseline for metric in outcome.metrics)
     if not improved and outcome.saving is None:
-        raise InvalidRequest(f"target and baseline are both {outcome.target:g}: nothing is to be improved or saved", "/outcome/target")
+        raise InvalidRequest(f"target and baseline are both {outcome.target:g}, so nothing improves or is saved", "/outcome/target")
     if outcome.value_curve and outcome.value_usd_per_point is not None:
-        raise InvalidRequest("state value_usd_per_point or value_curve, one of the two", "/outcome/value_curve")
+        raise InvalidRequest("state either value_usd_per_point or value_curve", "/outcome/value_curve")
     for index, (one, other) in enumerate(pairwise(outcome.value_curve), start=1):
         if other.value <= one.value:
             raise InvalidRequest(
-                "the curve goes from value to value of the metric, each above the one before", f"/outcome/value_curve/{index}/value"
+                "the values of the metric must rise from point to point of the curve", f"/outcome/value_curve/{index}/value"
             )
     names = [outcome.metric, *(metric.metric for metric in outcome.metrics)]
     for index, name in enumerate(names[1:]):

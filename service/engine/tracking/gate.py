@@ -144,8 +144,8 @@ def _default(rules: GateRules) -> MidpointGate:
 
 def _default_criteria_warning(rules: GateRules) -> str:
     return (
-        f"the half-spend gate is due and no criteria were decided up front: by default it is continue from a CPI of {rules.cpi_at_least:g} "
-        f"on, stop below {rules.cpi_below:g} ({rules.source})"
+        f"the half-spend gate is due, but no criteria were agreed up front. The defaults apply: continue from a CPI of"
+        f" {rules.cpi_at_least:g}, stop below {rules.cpi_below:g} ({rules.source})"
     )
 
 

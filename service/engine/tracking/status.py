@@ -225,7 +225,7 @@ def _breached(guardrail: GuardrailStatus) -> str:
 
 def _overdrawn(reserve: ReserveStatus | None) -> Iterator[str]:
     if reserve is not None and reserve.left_usd < 0:
-        yield f"risks that occurred cost {-reserve.left_usd:,.0f} USD more than the reserve of {reserve.planned_usd:,.0f} USD holds"
+        yield f"risks that occurred cost {-reserve.left_usd:,.0f} USD more than the reserve of {reserve.planned_usd:,.0f} USD"
 
 
 def _tiers_over(baseline: ProgramBaseline, found: Sequence[RunTarget]) -> frozenset[str]:
@@ -245,7 +245,7 @@ def _deadline_missed(baseline: ProgramBaseline, found: Sequence[RunTarget], now:
 
 def _warnings(baseline: ProgramBaseline, completion: CompletionForecast, missed: bool | None, left_usd: float | None) -> Iterator[str]:
     if missed:
-        yield f"the deadline, {baseline.deadline}, has passed and not all is done"
+        yield f"the deadline, {baseline.deadline}, has passed and the program is not finished"
     elif baseline.deadline and completion.finish and completion.finish.p50 > baseline.deadline:
         yield f"the forecast finish is {completion.finish.p50}, the deadline is {baseline.deadline}"
     if left_usd is not None and left_usd < 0:

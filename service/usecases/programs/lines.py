@@ -99,8 +99,8 @@ def warn_of_low_development_share(plan: ProgramPlan, notes: AssumptionLog) -> No
     least = min(development_shares(), key=lambda published: published.share)
     if development < share_usd(least.share, final.cost_usd):
         notes.warn(
-            f"earlier tiers and overheads are {development / final.cost_usd:.0%} of what the production runs cost; the least that a"
-            f" published program spent beside its final runs is {least.share:.0%} ({least.name}: {least.source})"
+            f"earlier tiers and overheads are {development / final.cost_usd:.0%} of the cost of the production runs; the lowest share"
+            f" that is published is {least.share:.0%} ({least.name}: {least.source})"
         )
 
 

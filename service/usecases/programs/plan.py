@@ -46,7 +46,7 @@ MAX_WEEKS = 100_000
 MAX_MONTHS = 30_000
 MONTH_DRAWS = 300
 """Draws of the calendar for months: their p10 and p90 are those of one time in ten give or take 1.7 %."""
-UNPRICED_BUDGET = "the budget is not known, as no price is known here for an accelerator of it: state price.usd_per_accelerator_hour"
+UNPRICED_BUDGET = "the budget is not known, because no price is known for one of its accelerators: state price.usd_per_accelerator_hour"
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,11 +107,11 @@ def resolve_start(request: Request, today: date, network: Callable[[date], Activ
     latest = latest_network_start(earliest, draw_durations(earliest), deadline, resolve_target_probability(request, notes))
     if latest.start is None:
         raise InvalidRequest(
-            f"no start meets the deadline with that probability, fixed dates leave {latest.best_probability:.0%}: move one of them",
+            f"no start meets the deadline with that probability: the fixed dates allow {latest.best_probability:.0%}; move one of them",
             "/deadline",
         )
     if latest.start < today:
-        notes.warn(f"backwards from the deadline the program had to start on {latest.start}, before today")
+        notes.warn(f"to meet the deadline, the program should have started on {latest.start}, which is in the past")
     return notes.assume("start", latest.start, f"the last day that meets the deadline with {latest.probability:.0%}")  # type: ignore[no-any-return]
 
 

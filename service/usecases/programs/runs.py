@@ -240,8 +240,8 @@ def _concurrency(request: Request, run: Request, count: int, runs: int, notes: A
     side_by_side = min(stated, runs)
     if available is not None and side_by_side > fits:
         notes.warn(
-            f"{run['name']}: {side_by_side:,} runs of {count:,} accelerators side by side take {side_by_side * count:,},"
-            f" defaults.hardware.count is {available:,}: the schedule takes it that the others are there too"
+            f"{run['name']}: {side_by_side:,} runs of {count:,} accelerators side by side need {side_by_side * count:,}, but"
+            f" defaults.hardware.count is {available:,}: the schedule assumes that the others are available too"
         )
     return stated
 

@@ -99,12 +99,12 @@ def _missing(request: Request, curves: Sequence[SpendCurve], usd_per_gain: float
     """What a comparison of the choices in dollars lacks."""
     if usd_per_gain is None and any(curve.gain[-1] > 0 for curve in curves):
         yield (
-            f"gains in {curves[0].unit} have no price, so they are compared with each other and not with dollars:"
+            f"gains in {curves[0].unit} have no price, so they can be compared with each other but not with their cost:"
             f" state spend_choices.usd_per_gain, or curves in {POINTS} with outcome.value_usd_per_point"
         )
     unaddressed = [risk["name"] for risk in request.get("risks", ()) if risk.get("addressed_by") is None]
     if "curves" not in request["spend_choices"] and unaddressed:
-        yield f"no choice avoids a loss of {', '.join(unaddressed)}: state risks[].addressed_by"
+        yield f"no spend choice reduces the risk {', '.join(unaddressed)}: state risks[].addressed_by"
 
 
 def _check_addressed_risks(request: Request, choices: Collection[str]) -> None:
@@ -146,7 +146,9 @@ def _suggested(section: Request, params: float, notes: AssumptionLog) -> Suggest
 def _warn_of_shortage(flow: TokenFlow, runs: Sequence[EstimatedRun], notes: AssumptionLog) -> None:
     needed = max(estimated.run.use.tokens for estimated in runs)
     if needed > flow.trained * SHORTAGE_TOLERANCE:
-        notes.warn(f"the largest run trains on {needed:.3g} tokens, the data come to {flow.trained:.3g}: gather more, or state more epochs")
+        notes.warn(
+            f"the largest run trains on {needed:.3g} tokens, but the data have only {flow.trained:.3g}: get more data, or state more epochs"
+        )
 
 
 def _stated_curves(section: Request) -> list[SpendCurve]:

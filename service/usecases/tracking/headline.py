@@ -78,7 +78,7 @@ def _money(cost: Range, budget: float, risky: float) -> _Limit:
         over_at_p90=round(cost.p90 - risky, 2),
         beyond=f"over budget by {money(over)} ({over / budget:.1%}): forecast {range_of}",
         within=f"forecast cost {range_of}",
-        risk=f"one time in ten the cost is more than {money(high)} over budget",
+        risk=f"a 10 % chance that the cost is more than {money(high)} over budget",
     )
 
 
@@ -90,14 +90,14 @@ def _time(finish: FinishDates, deadline: date, risky: date) -> _Limit:
         over_at_p90=(finish.p90 - risky).days,
         beyond=f"late by {_days(over)}: forecast end {range_of} against a deadline of {day(deadline)}",
         within=f"forecast end {range_of}, " + (f"{_days(-over)} before the deadline" if over else "the day of the deadline"),
-        risk=f"one time in ten the end is more than {_days(high)} late",
+        risk=f"a 10 % chance that the end is more than {_days(high)} late",
     )
 
 
 def _standing(limits: list[_Limit], status: ProgramStatus) -> tuple[Health, str]:
     if not limits:
         reasons = [each.reason for each in (*status.forecast.unknown, *status.earned_value.unknown)]
-        return "unknown", f"Where it will end is not known: {next(iter(reasons), 'neither budget nor deadline is stated')}."
+        return "unknown", f"The forecast is not known: {next(iter(reasons), 'neither budget nor deadline is stated')}."
     broken = [limit.beyond for limit in limits if limit.over > 0]
     held = [*(limit.within for limit in limits if limit.over <= 0), *_overdue(status)]
     if broken:
@@ -112,7 +112,7 @@ def _overdue(status: ProgramStatus) -> Iterator[str]:
         name = f"{first.tier}: {first.run}" if first.tier else first.run
         more = len(status.overdue) - 1
         others = f", and {more} more {'is' if more == 1 else 'are'} overdue" if more else ""
-        moved = f"the end is {_days(first.late_days)} later for it" if first.late_days else "its float still covers it"
+        moved = f"this delays the end by {_days(first.late_days)}" if first.late_days else "its float still covers it"
         yield f"{name} should have begun on {day(first.planned_start)} and is {_days(first.days)} overdue{others}: {moved}"
 
 
@@ -124,13 +124,13 @@ def _sentence(parts: list[str]) -> str:
 def _notes(baseline: ProgramBaseline, status: ProgramStatus, spend: _Limit | None, time: _Limit | None) -> Iterator[str]:
     """Notes: what the headline leaves open, and what has to be decided."""
     if time and not spend:
-        yield f"Whether the budget will do is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."
+        yield f"Whether the budget is enough is not known: {_reason(status, 'cost_usd', 'no budget is stated')}."
     if spend and not time:
-        yield f"Whether it will be in time is not known: {_reason(status, 'finish', 'no deadline is stated')}."
+        yield f"Whether the deadline is met is not known: {_reason(status, 'finish', 'no deadline is stated')}."
     if spend and spend.over > 0 and status.reserve and status.reserve.left_usd > 0:
         left = status.reserve.left_usd
         yield (
-            f"The forecast holds the whole reserve as spent: {money(left)} of it are not drawn, which is"
+            f"The forecast includes the whole reserve: {money(left)} of it are still unspent, which is"
             f" {'enough for the overrun' if left >= spend.over else f'{money(spend.over - left)} less than the overrun'}."
         )
     if status.deadline_missed and baseline.deadline is not None:
@@ -138,7 +138,7 @@ def _notes(baseline: ProgramBaseline, status: ProgramStatus, spend: _Limit | Non
     if status.gate.due:
         yield f"The half-spend gate is due: {status.gate.recommendation} is recommended ({'; '.join(status.gate.reasons)})."
     if not status.spend.complete:
-        yield "What is spent is not known of every run: the sum holds what is."
+        yield "The spend of some runs is not known and is missing from the sum."
 
 
 def _reason(status: ProgramStatus, field: str, otherwise: str) -> str:

@@ -39,7 +39,7 @@ def test_documents_show_the_ways_on(client: FlaskClient, form: str) -> None:
     """A row each, and what is recommended with its reasons."""
     page = client.post(f"{PLAN}?format={form}", json=request(pivot=PIVOT)).get_data(as_text=True)
     assert "pivot to 3B for the pilot" in page
-    assert "At the gate validation: By the figures" in page
+    assert "At the gate validation: The figures recommend" in page
 
 
 def test_the_workbook_shows_the_ways_on(client: FlaskClient) -> None:

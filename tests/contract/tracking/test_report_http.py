@@ -261,7 +261,7 @@ def test_the_example_shows_what_a_report_is_for(example: Body) -> None:
     status = example["status"]
     assert [each["breached"] for each in status["guardrails"]] == [True]
     assert status["reserve"]["drawn_usd"] == 500
-    assert any("not drawn, which is enough for the overrun" in note for note in example["headline"]["notes"])
+    assert any("still unspent, which is enough for the overrun" in note for note in example["headline"]["notes"])
     assert {part["part"] for part in status["budget"]["parts"]} == {"compute", "around the runs", "people", "reserve"}
     assert status["energy"]["mwh"]["used"] > status["energy"]["mwh"]["planned_to_date"]
     finishes = [list(entry["finish"].values()) for entry in example["calendar"] if entry["finish"]]
@@ -313,7 +313,7 @@ class TestForFinance:
         said = document("md").decode()
         assert "as of 2026-02-05 00:00 UTC, by A. Lead" in said
         assert said.count("EAC") == 1
-        assert "Check, no second forecast" in said
+        assert "A check, not a second forecast" in said
         assert "| energy, MWh" in said
         assert "is to go from 0.46 to 0.52: now 0.49" in said
         assert planned["status"]["budget"]["method"] in said.replace("\\", "")

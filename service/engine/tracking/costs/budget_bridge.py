@@ -98,10 +98,10 @@ def _method(parts: Sequence[BudgetBridgePart], forecast: CompletionForecast) -> 
         RESERVE: "of reserve",
     }
     to_come = ", ".join(f"{_text(left[part])} {words[part]}" for part in BUDGET_PARTS if part in left)
-    held = "No reserve is in p10, p50 or p90."
+    held = "p10, p50 and p90 include no reserve."
     if RESERVE in left:
         without = forecast.cost_usd.p50 - left[RESERVE].p50
-        held = f"The reserve is in p10, p50 and p90 alike; if none of it is needed, the median is {without:,.0f} USD."
+        held = f"p10, p50 and p90 all include the reserve; if none of it is needed, the median is {without:,.0f} USD."
     return f"{spent:,.0f} USD spent, and to come: {to_come or 'nothing'}. {held}"
 
 
@@ -115,9 +115,9 @@ def _beside_eac(parts: Sequence[BudgetBridgePart], earned: EarnedValue) -> str |
     ]
     scope = f" It leaves out {_listed(others)}, which the forecast has." if others else ""
     return (
-        f"Check, no second forecast: at the mean cost of the work so far (CPI {earned.cpi:.3g}) what earned value measures would end at"
-        f" {earned.eac_usd:,.0f} USD (EAC = BAC / CPI); the forecast has {_text(measured)} for it: runs by their newest days and plan, the"
-        f" rest as planned.{scope}"
+        f"A check, not a second forecast: at the average cost of the work so far (CPI {earned.cpi:.3g}), the work that earned value"
+        f" measures would cost {earned.eac_usd:,.0f} USD (EAC = BAC / CPI). The forecast has {_text(measured)} for it: runs by their"
+        f" newest days and plan, the rest as planned.{scope}"
     )
 
 

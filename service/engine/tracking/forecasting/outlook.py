@@ -153,8 +153,8 @@ def unspent_plan_warnings(program: ProgramBaseline, all_targets: Sequence[RunTar
     if beyond and beyond.p50 and is_complete(program, all_targets, now):
         why = "the program is closed or was stopped" if program.closed else "all runs are done or closed and the planned time is over"
         yield (
-            f"{beyond.p50:,.0f} USD that were planned beside the runs (people, storage, overheads, reserve) are no longer in the forecast:"
-            f" no such cost was reported, and {why}; report a cost event for what is still to be paid"
+            f"{beyond.p50:,.0f} USD that were planned for people, storage, overheads and reserve are no longer in the forecast, because"
+            f" none of it was reported and {why}; report a cost event for what is still to be paid"
         )
 
 
@@ -246,9 +246,9 @@ def _total(left: Mapping[BudgetPart, Range] | None) -> Range | None:
 def _unplanned(beyond: Range | None, planned: FinishDates | None) -> Iterator[UnknownFigure]:
     """Why cost or finish of the part without runs are unknown."""
     if beyond is None:
-        yield UnknownFigure("cost_usd", "no run is tracked of a part of the planned tokens, and no budget is stated")
+        yield UnknownFigure("cost_usd", "some planned tokens have no tracked run, and no budget is stated")
     if planned is None:
-        yield UnknownFigure("finish", "no run is tracked of a part of the planned tokens, and the program has no plan with a calendar")
+        yield UnknownFigure("finish", "some planned tokens have no tracked run, and the program has no plan with a calendar")
 
 
 def _bases(forecasts: Sequence[CompletionForecast], planned: FinishDates | None, *, is_beyond: bool) -> Iterator[str]:

@@ -117,7 +117,7 @@ def _alarms(history: RunHistory, hours: HourlyLosses, curve: LossCurve, state: S
     """Alarms in the newest of the hours, all on the surviving line."""
     at = history.moment(float(hours.at_hours[-1]))
     if hours.not_finite[-1]:
-        yield LossAlarm("not_a_number", at, f"losses of the last hour that are no numbers: {hours.not_finite[-1]:.0f}")
+        yield LossAlarm("not_a_number", at, f"{hours.not_finite[-1]:.0f} losses of the last hour are NaN or infinite")
     spike = _spike(hours, rules)
     if spike:
         yield LossAlarm("spike", at, spike)

@@ -72,7 +72,7 @@ def silence_warning(name: str, state: RunState, history: RunHistory) -> str | No
     if state != "silent" or history.last_at is None:
         return None
     days = (history.elapsed(history.until) - history.elapsed(history.last_at)) / HOURS_PER_DAY
-    return f"{name} is silent since {history.last_at:%Y-%m-%d %H:%M} UTC, for {days:,.1f} days: it is not known whether it still runs"
+    return f"{name} is silent since {history.last_at:%Y-%m-%d %H:%M} UTC, for {days:,.1f} days: check it, and close it if it has ended"
 
 
 def useful_hours(history: RunHistory) -> tuple[float, float] | None:

@@ -90,9 +90,9 @@ def test_criteria_that_were_agreed_prevail_and_others_give_way() -> None:
     agreed = decide(0.0, branches, ("CPI 0.6 is below 0.7",), "stop", agreed=True)
     default = decide(0.0, branches, ("CPI 0.6 is below 0.7",), "stop", agreed=False)
     assert (agreed.by_figures, agreed.by_criteria, agreed.recommendation) == ("continue", "stop", "stop")
-    assert "The two differ: the criteria say stop, the figures continue; the criteria, agreed up front, prevail" in agreed.statement
+    assert "The two differ: the criteria say stop, the figures continue; the criteria count: they were agreed up front" in agreed.statement
     assert (default.by_criteria, default.recommendation) == ("stop", "continue")
-    assert "no criteria were agreed up front: the figures prevail" in default.statement
+    assert "the figures count: no criteria were agreed up front" in default.statement
 
 
 def test_criteria_decide_alone_where_figures_are_not_known() -> None:
@@ -114,7 +114,7 @@ def test_branches_are_told_in_plain_words() -> None:
     going = describe_branch("continue", BranchFigures(Range(80_000.0, 90_000.0, 120_000.0), 85_000.0, DAY, 0.8, 500_000.0))
     assert going.statement == (
         "Continue: 90,000 USD (80,000 to 120,000) is spent from here; over on 2027-03-08 (2027-03-01 to 2027-03-20);"
-        " the target is reached with a probability of 80%; 315,000 USD are expected of it, less what it costs."
+        " the target is reached with a probability of 80%; its expected value less its cost is 315,000 USD."
     )
     stopped = describe_branch("stop", stop_figures(FinishDates(DAY.p50, DAY.p50, DAY.p50), 0.0))
     assert stopped.statement == "Stop: nothing more is spent; over on 2027-03-08; the target is not reached."

@@ -95,14 +95,14 @@ def test_what_is_missing_is_said() -> None:
     found = informed(three_tiers(outcome=replace(WORTH, value_usd_per_point=None)))
     assert (found.value_usd, found.worth_running, found.wrong_go_usd) == (None, None, 5000)
     assert "value_usd_per_point" in found.statement
-    assert "nothing is spent after it" in informed(three_tiers(outcome=WORTH), 2).statement
+    assert "no spending depends on it" in informed(three_tiers(outcome=WORTH), 2).statement
 
 
 def test_an_outcome_worth_less_than_its_cost_is_never_gone_on_for() -> None:
     """Ten points of 100 USD."""
     found = informed(three_tiers(outcome=replace(WORTH, value_usd_per_point=100.0)))
     assert (found.value_usd, found.worth_running) == (0, False)
-    assert "never right" in found.statement
+    assert "never pays" in found.statement
 
 
 @pytest.mark.parametrize("changes", [{"sensitivity": 0.5}, {"specificity": 0.2}, {"sensitivity": 0.3, "specificity": 0.3}])

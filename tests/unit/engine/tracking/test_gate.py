@@ -93,7 +93,7 @@ def test_without_criteria_defaults_are_said() -> None:
     """The gate is due and judged by default, with a warning that says by what."""
     gate, said = assess_gate(PROGRAM, figures(cpi=0.8), RULES)
     assert (gate.due, gate.recommendation) == (True, "pivot")
-    assert "no criteria were decided up front" in said[0]
+    assert "no criteria were agreed up front" in said[0]
     assert "by default" in said[0]
     assert assess_gate(PROGRAM, figures(usd=1.0), RULES)[1] == ()
 

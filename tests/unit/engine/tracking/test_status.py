@@ -235,7 +235,7 @@ def test_what_nobody_spends_of_a_finished_program_is_foretold_until_its_time_is_
         assert answer.runs[0].state == "finished"
         assert answer.forecast.cost_usd is not None
         assert answer.forecast.cost_usd.p50 == pytest.approx(foretold)
-        assert any("20,000 USD that were planned beside the runs" in text for text in answer.warnings) == (foretold == 10_000)
+        assert any("20,000 USD that were planned for people" in text for text in answer.warnings) == (foretold == 10_000)
 
 
 def test_a_run_closed_half_way_has_nothing_left() -> None:

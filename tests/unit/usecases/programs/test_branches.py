@@ -172,7 +172,7 @@ def test_the_figures_name_the_branch_that_most_is_expected_of(context: AppContex
     )
     assert (much.by_figures, much.recommendation) == ("continue", "continue")
     assert (little.by_figures, little.recommendation) == ("stop", "stop")
-    assert "than of stopping" in much.statement
+    assert "higher than that of stopping" in much.statement
 
 
 def test_figures_and_criteria_that_differ_are_said_to(context: AppContext) -> None:
@@ -187,7 +187,7 @@ def test_without_a_pivot_none_is_proposed(context: AppContext) -> None:
     """And the answer says so."""
     decision = planned(context, request()).decisions["validation"]
     assert [each.branch for each in decision.branches] == ["continue", "stop"]
-    assert "No pivot is stated and none is proposed" in decision.statement
+    assert "No pivot is stated, so none is compared" in decision.statement
 
 
 def test_what_a_figure_lacks_is_said(context: AppContext) -> None:

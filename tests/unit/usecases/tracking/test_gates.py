@@ -146,10 +146,10 @@ def test_the_half_spend_gate_follows_criteria_and_figures(plan: tuple[Body, Body
     assert (agreed.due, agreed.recommendation) == (True, "stop")
     assert agreed.decision
     assert agreed.decision.by_figures == "continue"
-    assert "the criteria, agreed up front, prevail" in agreed.reasons[-1]
+    assert "the criteria count: they were agreed up front" in agreed.reasons[-1]
     default = half_spend(replace(program, midpoint_gate=None), left=left, cpi=0.6)
     assert default.recommendation == "continue"
-    assert "no criteria were agreed up front: the figures prevail" in default.reasons[-1]
+    assert "the figures count: no criteria were agreed up front" in default.reasons[-1]
 
 
 def test_without_a_plan_the_criteria_decide_alone(plan: tuple[Body, Body]) -> None:

@@ -84,16 +84,16 @@ def test_what_only_the_worst_tenth_breaks_is_a_risk() -> None:
     found = standing(Range(80_000, 95_000, 104_000), FinishDates(date(2027, 3, 1), date(2027, 3, 31), date(2027, 4, 5)))
     assert found.health == "at_risk"
     assert found.text.startswith("At risk; ")
-    assert "one time in ten the cost is more than $4,000 over budget" in found.text
-    assert "one time in ten the end is more than 5 days late" in found.text
+    assert "a 10 % chance that the cost is more than $4,000 over budget" in found.text
+    assert "a 10 % chance that the end is more than 5 days late" in found.text
     assert "the day of the deadline" in found.text
 
 
 @pytest.mark.parametrize(
     ("cost", "finish", "said"),
     [
-        (CHEAP, None, "Whether it will be in time is not known: nobody told finish."),
-        (None, IN_TIME, "Whether the budget will do is not known: nobody told cost_usd."),
+        (CHEAP, None, "Whether the deadline is met is not known: nobody told finish."),
+        (None, IN_TIME, "Whether the budget is enough is not known: nobody told cost_usd."),
     ],
 )
 def test_half_of_it_known_is_said_and_the_other_half_not_hidden(cost: Range | None, finish: FinishDates | None, said: str) -> None:
@@ -107,7 +107,7 @@ def test_nothing_known_is_no_good_news() -> None:
     """With the reason."""
     found = standing(None, None)
     assert (found.health, found.over_usd, found.late_days) == ("unknown", None, None)
-    assert found.text == "Where it will end is not known: nobody told cost_usd."
+    assert found.text == "The forecast is not known: nobody told cost_usd."
 
 
 def test_the_reserve_is_of_the_budget() -> None:
@@ -120,7 +120,7 @@ def test_without_a_budget_nothing_is_over_it() -> None:
     """The deadline alone is judged, and the missing budget said."""
     found = standing(CHEAP, IN_TIME, baseline=replace(BASELINE, budget_usd=None))
     assert (found.health, found.over_usd) == ("on_track", None)
-    assert found.notes == ("Whether the budget will do is not known: no budget is stated.",)
+    assert found.notes == ("Whether the budget is enough is not known: no budget is stated.",)
 
 
 def test_a_gate_that_is_due_is_said_with_its_reasons() -> None:
@@ -143,7 +143,7 @@ def test_an_unknown_end_is_said_once() -> None:
     """The reason does not repeat the sentence."""
     bare = replace(BASELINE, planned_tokens=None, deadline=None, budget_usd=None)
     found = status(bare, [(RunBaseline("main", None), run_of(*steadily(5)))], NOW, status_rules())
-    assert headline(bare, found).text == "Where it will end is not known: no tokens of the run are planned."
+    assert headline(bare, found).text == "The forecast is not known: no tokens of the run are planned."
 
 
 def test_a_run_that_should_have_begun_is_said_in_the_verdict() -> None:
@@ -152,7 +152,7 @@ def test_a_run_that_should_have_begun_is_said_in_the_verdict() -> None:
     found = replace(forecast_as(CHEAP, IN_TIME, BASELINE, None), overdue=(late, replace(late, run="annealing", days=1)))
     said = headline(BASELINE, found).text
     assert (
-        "production: main should have begun on 11 Jan 2027 and is 21 days overdue, and 1 more is overdue: the end is 14 days later" in said
+        "production: main should have begun on 11 Jan 2027 and is 21 days overdue, and 1 more is overdue: this delays the end by 14 days" in said
     )
     covered = replace(found, overdue=(replace(late, late_days=0),))
     assert "21 days overdue: its float still covers it" in headline(BASELINE, covered).text

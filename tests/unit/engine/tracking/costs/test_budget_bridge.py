@@ -92,7 +92,7 @@ def test_the_reserve_is_in_every_percentile_alike() -> None:
     assert ends(left[RESERVE]) == pytest.approx((2000.0,) * 3)
     assert ends(left[PEOPLE]) == pytest.approx((6000.0,) * 3)
     assert ends(left[AROUND]) == pytest.approx((900.0, 1000.0, 1250.0))
-    assert "The reserve is in p10, p50 and p90 alike; if none of it is needed" in found.budget.method
+    assert "p10, p50 and p90 all include the reserve; if none of it is needed" in found.budget.method
 
 
 def test_before_anything_is_spent_the_forecast_is_the_plans() -> None:
@@ -120,7 +120,7 @@ def test_there_is_one_forecast_and_eac_is_a_check_of_it() -> None:
     assert found.earned_value.eac_usd == pytest.approx(2000.0)
     said = found.budget.beside_eac
     assert said is not None
-    assert said.startswith("Check, no second forecast: at the mean cost of the work so far (CPI 0.5)")
+    assert said.startswith("A check, not a second forecast: at the average cost of the work so far (CPI 0.5)")
     assert "2,000 USD (EAC = BAC / CPI)" in said
     assert "leaves out around the runs, people and reserve" in said
     assert tracked(hours=1).budget.beside_eac is not None
