@@ -32,7 +32,7 @@ from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
 from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.grammar.times import of_nouns
+from service.formats.ask.grammar.times import of_nouns, while_had
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, Correction, correct_words, read_pieces
@@ -61,7 +61,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     pieces = data_said.with_progress(sentence, pieces)
     slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
-    slots = of_nouns(_single_ones(tokens, _plain_reserved(slots)), left)
+    slots = while_had(sentence, of_nouns(sentence, _single_ones(tokens, _plain_reserved(slots)), left))
     slots = with_numbered(_without_implied(slots), vocabulary)
     slots += _other_providers(slots, without, vocabulary)
     names = {slot.name for slot in slots}

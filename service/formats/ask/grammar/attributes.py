@@ -37,12 +37,14 @@ SHARES = frozenset(
 USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
 QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
+WRITE, DETECTION = "checkpoint_write_minutes", "detection_minutes"
 MAINTENANCE, OPEX_SHARE = "maintenance_hours_per_week", "opex_share_per_year"
 HOURS_PER_DAY, DAYS_PER_WEEK = 24, 7
 LEAD_TIME, DEPRECIATION = "lead_time_months", "depreciation_years"
-TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, "restart_minutes", "checkpoint_interval_minutes"})
+TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, WRITE, DETECTION, "restart_minutes", "checkpoint_interval_minutes"})
 """Attributes whose figure is a time."""
-NOUNS_OF_OWNING = frozenset({*OF_OWNING, LEAD_TIME, DEPRECIATION})
+LOOSE = frozenset({*OF_OWNING, LEAD_TIME, DEPRECIATION, WRITE, DETECTION})
+"""Attributes whose words are of any sense where no figure stands beside them."""
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
 SPEED, SPEED_OF_ALL = "tokens_per_s", "tokens_per_s_of_all"
@@ -59,6 +61,8 @@ DURATIONS = {"limit_days": ("limit", "days"), "span_years": ("span", "years")}
 USD_KEYS = frozenset({"budget_usd", "price_per_hour"})
 """Attributes that are dollars, by a name that says so."""
 FIGURES = "npmU"
+BESIDE = f"{FIGURES}@"
+"""What an attribute has beside it: its figure, or how often it is."""
 CAPEX, LEAST_CAPEX_USD = "capex", 500
 """An accelerator costs more than this: a smaller number behind the word is of something else [USD]."""
 POWER_WORDS = "usd_per_energy"
@@ -76,18 +80,16 @@ LEAST_BATCH_TOKENS = 100_000
 
 
 def without_loose(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces with a noun of owning that has no figure beside it as a word of any sense: support-assistant."""
+    """The pieces with a noun of owning or failing that has no figure beside it as a word of any sense: support-assistant."""
     said = [piece for piece in pieces if piece.kind != FILLER]
-    loose = {
-        piece.first for at, piece in enumerate(said) if piece.kind == "K" and piece.value in NOUNS_OF_OWNING and not _has_figure(said, at)
-    }
+    loose = {piece.first for at, piece in enumerate(said) if piece.kind == "K" and piece.value in LOOSE and not _has_figure(said, at)}
     return [replace(piece, kind=UNKNOWN) if piece.first in loose else piece for piece in pieces]
 
 
 def _has_figure(said: Sequence[Piece], at: int) -> bool:
     """Whether a figure stands before an attribute, or after it and a preposition."""
     after = _after(said, at)
-    return (at > 0 and said[at - 1].kind in FIGURES) or (after > 0 and said[after].kind in FIGURES)
+    return (at > 0 and said[at - 1].kind in BESIDE) or (after > 0 and said[after].kind in BESIDE)
 
 
 def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
@@ -190,15 +192,15 @@ def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:
 
 
 def maintenance(pieces: Sequence[Piece]) -> Iterator[Slot]:
-    """Maintenance of 4 hours per week, 2 hours of maintenance a day: the time a week in which the machine does not work."""
+    """Maintenance of 4 hours per week, every Tuesday 6h, 2 hours of maintenance a day: the time a week without work."""
     keys = [piece for piece in pieces if piece.value in (MAINTENANCE, OPEX_SHARE)]
     times = [piece.value for piece in pieces if isinstance(piece.value, Duration)]
-    often = pieces[-1].value if isinstance(pieces[-1].value, Duration) else Duration(Fraction(1), str(pieces[-1].value), article=True)
-    if not keys or not often.article or times[0].article:
+    every = [Duration(Fraction(1), str(piece.value), article=True) for piece in pieces if piece.kind == "@"] or times[1:]
+    if not keys or not every[0].article or times[0].article:
         return
-    hours = round(times[0].days * HOURS_PER_DAY * DAYS_PER_WEEK / often.days, 2)
-    weekly = often.days == DAYS_PER_WEEK
-    note = "" if weekly else f"{float(times[0].value):g} {times[0].unit} each {often.days:g} days"
+    hours = round(times[0].days * HOURS_PER_DAY * DAYS_PER_WEEK / every[0].days, 2)
+    weekly = every[0].days == DAYS_PER_WEEK
+    note = "" if weekly else f"{float(times[0].value):g} {times[0].unit} each {every[0].days:g} days"
     yield Slot(MAINTENANCE, hours, pieces[0].first, pieces[-1].last, note)
 
 

@@ -16,6 +16,7 @@ from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
 from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
@@ -112,8 +113,8 @@ UNPLACED: Mapping[str, str] = {
     UNCLEAR: "so many nodes, or nodes of so many? say the number of accelerators",
 }
 """What to ask about slots that no request has, by their name."""
-ANNUAL = frozenset({"annual", "annually", "yearly"})
-"""What a plan or budget is too, where nothing is paid for a year."""
+OFTEN = ("annual", "yearly", "every ")
+"""What a plan or budget is too, or a run, where nothing is paid for a time: annual, every week."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
@@ -315,7 +316,7 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
 def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
     question = f"has no place in a request of kind {kind}"
     if slot.name in ("paid_time", "bare_sum", "bare_length"):
-        return Doubt(text, (), question if slot.name == "paid_time" else QUESTIONS["n"], blocking=text.lower() not in ANNUAL)
+        return Doubt(text, (), question if slot.name == "paid_time" else QUESTIONS["n"], blocking=not text.lower().startswith(OFTEN))
     if slot.name == "other_unit":
         what = OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")
         return Doubt(text, (), what, blocking=slot.value not in BYSTANDERS)
@@ -329,7 +330,7 @@ def _meanings(text: str, slot: Slot, question: str) -> tuple[tuple[str, ...], st
         return (), UNPLACED[slot.name]
     if slot.name == SPEED:
         return (f"{slot.value:,} tok/s/gpu", f"{slot.value:,} tok/s in total"), "the speed of one accelerator, or of all of them?"
-    if slot.name == "span":
+    if slot.name in ("span", SHORT):
         return (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?"
     if slot.name == "share":
         return (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?"

@@ -10,10 +10,18 @@ from fractions import Fraction
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.dates import SPAN, CalendarPeriod, Duration
 from service.formats.ask.lexing.pieces import UNKNOWN
-from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 DAY = timedelta(days=1)
+SHORT = "short_span"
+"""A bare time that is too short for a run."""
+LASTING = frozenset({"takes", "take", "took", "lasts", "last", "is", "are", "of", "=", ":"})
+"""Words between a thing and how long it takes."""
+HAVING = frozenset({"have", "has", "had", "got", "ve", "free", "available", "access", "borrow", "borrowed", "granted", "allocated"})
+"""Words of accelerators that are there for a time."""
+OF_FLEETS = frozenset({"buy_or_rent", "price", "optimal", "status"})
+TRAINED = frozenset({"model", "doubtful_model", "params", "quantity", "tokens", "samples"})
 
 
 def _period(piece: Piece) -> CalendarPeriod:
@@ -142,13 +150,39 @@ def span(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("span", duration, pieces[0].first, pieces[-1].last, implied=pieces[0].kind == "U")
 
 
-def of_nouns(slots: Sequence[Slot], left: Pieces) -> list[Slot]:
-    """The slots with a bare time as none of the run where a word right behind it says of what it is, or right before it what it is: 3 days
-    onboarding, slips two months."""
+def of_nouns(sentence: Sentence, slots: Sequence[Slot], left: Pieces) -> list[Slot]:
+    """The slots with a bare time as none of the run where a word right behind it says of what it is, or before it what takes so long: 3
+    days onboarding, slips two months, an eval takes 45 minutes."""
     nouns = {piece.first for piece in left if piece.kind in (UNKNOWN, "K")}
     verbs = {piece.last for piece in left if piece.kind == UNKNOWN}
+    verbs |= {piece.last + 1 for piece in left if piece.kind in (UNKNOWN, "K") and _lasts(sentence, piece.last)}
     bare = [slot for slot in slots if slot.name == "span" and slot.implied and (slot.last in nouns or slot.first in verbs)]
     return [replace(slot, name="noun_time") if slot in bare else slot for slot in slots]
+
+
+def _lasts(sentence: Sentence, at: int) -> bool:
+    return at < len(sentence.tokens) and sentence.tokens[at].text in LASTING
+
+
+def _said_of(sentence: Sentence, at: int) -> int:
+    """Where what is had ends, before words that say so: 64 H100 are free for 2 weeks."""
+    while at > 0 and sentence.tokens[at - 1].text in HAVING | LASTING:
+        at -= 1
+    return at
+
+
+def while_had(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with the time for which accelerators are had as the limit of what is trained on them: we have 64 A100 for 2 weeks."""
+    held = {slot.last for slot in slots if slot.name in ("count", "accelerator", "nodes")}
+    had = {token.text for token in sentence.tokens} & HAVING
+    others = any(slot.name == "intent" and slot.value in OF_FLEETS for slot in slots)
+    trained = any(slot.name in TRAINED for slot in slots)
+    return [
+        replace(slot, name="limit", note="as long as the accelerators are had")
+        if had and trained and not others and slot.name == "span" and _said_of(sentence, slot.first) in held
+        else slot
+        for slot in slots
+    ]
 
 
 def span_after(pieces: Pieces) -> Iterator[Slot]:

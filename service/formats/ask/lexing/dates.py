@@ -17,6 +17,7 @@ MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if na
 _WEEKDAYS = {name.lower(): at for at, name in enumerate(calendar.day_name)}
 _WEEKDAYS |= {name[:3]: at for name, at in _WEEKDAYS.items() if name[:3] not in ("sun", "sat")} | {"tues": 1, "thurs": 3}
 _UNIT_WORDS = {
+    "seconds": ("sec", "secs", "second", "seconds"),
     "minutes": ("min", "mins", "minute", "minutes"),
     "hours": ("h", "hr", "hrs", "hour", "hours"),
     "days": ("d", "day", "days"),
@@ -26,7 +27,13 @@ _UNIT_WORDS = {
     "years": ("y", "yr", "yrs", "year", "years"),
 }
 _UNIT_OF = {word: unit for unit, words in _UNIT_WORDS.items() for word in words}
-_DAYS_OF = {"minutes": Fraction(1, 1440), "hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
+_DAYS_OF = {
+    "seconds": Fraction(1, 86400),
+    "minutes": Fraction(1, 1440),
+    "hours": Fraction(1, 24),
+    "days": Fraction(1),
+    "weeks": Fraction(7),
+}
 _MONTHS_OF = {"months": 1, "quarters": 3, "years": 12}
 DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
@@ -66,7 +73,7 @@ class CalendarPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Minutes to years; `of_calendar`: from today on (6 weeks from now), `article`: a day, a rate where no word is before it."""
+    """Seconds to years; `of_calendar`: from today on (6 weeks from now), `article`: a day, a rate where no word is before it."""
 
     value: Fraction
     unit: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from service.domain.ask import Kind
@@ -13,6 +14,7 @@ from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_
 from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
+from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.draft import Draft, Request, stated
@@ -52,6 +54,8 @@ ENDPOINTS: Mapping[Kind, str] = {
     "help": "POST /v1/ask",
 }
 
+LEAST_LIMIT_DAYS = 0.5
+"""A shorter time without a word of a limit is not the time that a run may take [days]."""
 MOST_HOURS_PRICED = 10**6
 """More accelerator-hours than GET /v1/offers prices at once."""
 SEVERAL = ","
@@ -62,7 +66,7 @@ BUDGETS = (*MONEY, "flops", "accelerator_hours", "limit", "span", "deadline")
 
 def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
-    draft.rename("span", "limit", "read as a limit", bare_only=True)
+    _spans_as_limits(draft, bare_only=True)
     hardware = hardware_section(draft, choices=machine_choices(draft))
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
     draft.slots.taken.update({"objective"} if levers or draft.slots.has(GRID) else ())
@@ -91,7 +95,7 @@ def chance_request(draft: Draft) -> Request:
         return {"id": program.id}
     draft.rename("lower_bound", "budget_usd", "the chance to stay under it: that to go over it is the rest")
     budget = dollars(draft, "budget_usd")
-    draft.rename("span", "limit", "read as a limit")
+    _spans_as_limits(draft)
     draft.rename("date", "deadline", "read as the deadline")
     base = estimate_request(draft)
     if budget is None and "deadline" not in base.get("schedule", {}) and not draft.asks:
@@ -101,7 +105,7 @@ def chance_request(draft: Draft) -> Request:
 
 def compare_request(draft: Draft) -> Request:
     """POST /v1/compare."""
-    draft.rename("span", "limit", "read as a limit")
+    _spans_as_limits(draft)
     limit = draft.one("limit", "constraints.max_wall_clock_days")
     start, deadline = draft.one("start", "constraints.start"), draft.one("deadline", "constraints.deadline")
     check_future(draft, start, deadline)
@@ -128,6 +132,17 @@ def compare_request(draft: Draft) -> Request:
     workload, variants = (make(), []) if axis is None else variants_of(draft, str(axis), make)
     objective = draft.one("objective", "objective")
     return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, objective=objective)
+
+
+def _spans_as_limits(draft: Draft, *, bare_only: bool = False) -> None:
+    """Times as limits of the run; a bare one of some hours is that of something else, and is asked back."""
+    short = [
+        slot
+        for slot in draft.slots.all
+        if slot.name == "span" and slot.implied and isinstance(slot.value, Duration) and slot.value.days < LEAST_LIMIT_DAYS
+    ]
+    draft.slots.all = tuple(replace(slot, name=SHORT) if slot in short else slot for slot in draft.slots.all)
+    draft.rename("span", "limit", "read as a limit", bare_only=bare_only)
 
 
 def _kept_data(draft: Draft) -> Request:

@@ -149,7 +149,11 @@ def _failures(request: Body) -> Iterator[str]:
     failures, count = request.get("failures", {}), request.get("hardware", {}).get("count", 1)
     hours = failures.get("mttf_hours_per_accelerator", 0) / count
     yield f"a failure every {hours:.10g} hours" if hours else ""
-    for name, words in (("restart_minutes", "restart takes"), ("checkpoint_interval_minutes", "checkpoint every")):
+    for name, words in (
+        ("restart_minutes", "restart takes"),
+        ("detection_minutes", "detection takes"),
+        ("checkpoint_interval_minutes", "checkpoint every"),
+    ):
         yield f"{words} {failures[name]:.10g} minutes" if name in failures else ""
 
 

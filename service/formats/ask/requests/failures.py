@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.formats.ask.grammar.attributes import MTBF, MTTF
+from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.fields import stated_fields
@@ -20,7 +20,9 @@ def failures_section(draft: Draft, count: int | None) -> Request:
     section = stated(
         mttf_hours_per_accelerator=_of_job(draft, count) if own is None else _hours(own),
         restart_minutes=_minutes(draft, "restart_minutes"),
+        detection_minutes=_minutes(draft, DETECTION),
         checkpoint_interval_minutes=_minutes(draft, "checkpoint_interval_minutes"),
+        checkpoint_write_minutes=_minutes(draft, WRITE),
     )
     return section | stated_fields(draft, "failures")
 
@@ -41,4 +43,9 @@ def _hours(time: Duration) -> float:
 
 def _minutes(draft: Draft, name: str) -> float | None:
     time: Duration | None = draft.one(name, f"failures.{name}")
-    return None if time is None else round(time.days * MINUTES_PER_DAY, 4)
+    if time is None:
+        return None
+    minutes = round(time.days * MINUTES_PER_DAY, 4)
+    if time.unit == "seconds":
+        draft.note(f"failures.{name}", minutes, f"{float(time.value):g} seconds")
+    return minutes
