@@ -35,7 +35,7 @@ HOURS_PER_DAY = 24
 @field(
     "--inference-tokens",
     "lifetime_inference_tokens",
-    "Tokens served over the model's life, such as 10T: training and serving are made least together.",
+    "Tokens served over the model's life, such as 10T: minimises the cost of training plus serving.",
     read=parse_value,
 )
 @field("--unique-tokens", "max_unique_tokens", "Unique training tokens there are, such as 500B; more are repeats.", read=parse_value)

@@ -99,7 +99,7 @@ def curve_warnings(measured: LossCurve, fitted: LossCurve, plan: LearningRateSch
         warnings.append(f"only {done:.0%} of the plan is done: the interval depends on other runs' curves")
     invalid = int(np.sum(~(np.isfinite(measured.loss) & (measured.loss > 0))))
     if invalid:
-        warnings.append(f"{invalid} losses that are no positive numbers are left out")
+        warnings.append(f"{invalid} losses that are not positive numbers are left out")
     spikes = int(
         np.sum(np.isfinite(measured.loss) & (measured.loss > SPIKE * np.interp(measured.tokens, fitted.tokens, fitted.loss, left=np.inf)))
     )
@@ -110,7 +110,7 @@ def curve_warnings(measured: LossCurve, fitted: LossCurve, plan: LearningRateSch
     if state == "flat":
         warnings.append("the loss has not fallen measurably over the last third of the curve")
     if np.interp(fitted.tokens[-1], plan.tokens, plan.rate) > UNDECAYED > plan.rate[-1]:
-        warnings.append("the learning rate has not begun to fall: what its decay will take off is as other runs' curves have it")
+        warnings.append("the learning rate has not begun to decay: the effect of its decay is estimated from other runs")
     return tuple(warnings)
 
 

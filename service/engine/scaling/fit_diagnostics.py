@@ -132,7 +132,10 @@ def _check_values(points: TrainingRuns) -> None:
 def _check_trend(runs: TrainingRuns) -> None:
     logs = np.log(runs.loss)
     if np.ptp(logs) < NO_TREND:
-        raise InvalidRequest(f"all losses are within {NO_TREND:.1%} of each other: they say nothing of how loss falls with size", "/points")
+        raise InvalidRequest(
+            f"all losses are within {NO_TREND:.1%} of each other: they do not show how loss falls with size; add smaller or larger runs",
+            "/points",
+        )
     compute = np.log(runs.params) + np.log(runs.tokens)
     if np.ptp(compute) > ONE_SCALE and not _has_falling_trend(compute - compute.mean(), logs - logs.mean()):
         raise InvalidRequest(

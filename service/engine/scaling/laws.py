@@ -196,7 +196,7 @@ def size_exponent(law: ScalingLaw) -> Amount:
 def require_parametric(law: ScalingLaw) -> ParametricLaw:
     """The law, where it predicts the loss of any size. Raises InvalidRequest for a law that gives optimal sizes only."""
     if isinstance(law, AllocationLaw):
-        raise InvalidRequest("this law gives optimal sizes but no loss of others: choose a law with E, A, B, alpha and beta", "/law")
+        raise InvalidRequest("this law gives optimal sizes, but no loss of other sizes: choose a law with E, A, B, alpha and beta", "/law")
     return law
 
 

@@ -355,7 +355,7 @@ def _solve_budget(cost: Callable[[Floats], Floats], budget: Amount, low: Floats,
 
 def _check_affordable(params: Floats, tokens: Floats) -> None:
     if np.any(params < 1) or np.any(tokens < LEAST_TOKENS):
-        raise InvalidRequest("the budget buys no model: state a larger one", "/budget")
+        raise InvalidRequest("the budget is too small to train any model: state a larger one", "/budget")
 
 
 def _require_reachable(amounts: Floats, target: Amount) -> Floats:

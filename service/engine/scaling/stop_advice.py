@@ -54,32 +54,38 @@ def _with_target(extrapolation: Extrapolation, ends: list[EndForecast], target: 
     planned = extrapolation.planned
     sure_ends = [end for end in ends if end.tokens <= planned.tokens and end.loss.p90 <= target]
     if sure_ends:
-        return _advice(extrapolation, sure_ends[0].tokens, f"the shortest end looked at whose loss is at most {target:g} with 90 % or more")
-    if planned.loss.p50 <= target:
         return _advice(
-            extrapolation, planned.tokens, f"the plan's end is more likely than not at or under {target:g}; no shorter one is surely"
+            extrapolation,
+            sure_ends[0].tokens,
+            f"the earliest of the compared ends whose loss is at most {target:g} with a probability of 90 % or more",
         )
+    if planned.loss.p50 <= target:
+        return _advice(extrapolation, planned.tokens, f"the planned end probably reaches {target:g}; no earlier end does so with 90 %")
     likely_ends = [end for end in ends if end.tokens > planned.tokens and end.loss.p50 <= target]
     if likely_ends:
         return _advice(
-            extrapolation, likely_ends[0].tokens, f"the plan is likely to miss {target:g}; this is the shortest end that likely does not"
+            extrapolation,
+            likely_ends[0].tokens,
+            f"the planned end probably misses {target:g}; this is the earliest end that probably reaches it",
         )
     if planned.loss.p10 > target:
         return _advice(
-            extrapolation, extrapolation.tokens, f"the plan misses {target:g} with 90 % or more, and every longer end is likely to"
+            extrapolation,
+            extrapolation.tokens,
+            f"the planned end misses {target:g} with a probability of 90 % or more, and every later end probably does too",
         )
-    return _advice(extrapolation, planned.tokens, f"the plan is more likely than not to miss {target:g}, but that is not sure yet")
+    return _advice(extrapolation, planned.tokens, f"the planned end probably misses {target:g}, but this is not certain yet")
 
 
 def _without_target(extrapolation: Extrapolation, ends: list[EndForecast], tolerance: float) -> Advice:
     tolerated_loss = tolerance * extrapolation.planned.loss.p50
     near_ends = [end for end in ends if end.tokens < extrapolation.planned.tokens and end.above_plan.p90 <= tolerated_loss]
     if near_ends:
-        return _advice(extrapolation, near_ends[0].tokens, f"the rest of the plan would surely take less than {tolerance:.2%} off the loss")
+        return _advice(extrapolation, near_ends[0].tokens, f"the rest of the plan lowers the loss by less than {tolerance:.2%}")
     return _advice(
         extrapolation,
         extrapolation.planned.tokens,
-        "every shorter end may cost more loss than is tolerated; no target asks for a longer one",
+        "every earlier end may raise the loss by more than is tolerated, and no target needs a later one",
     )
 
 

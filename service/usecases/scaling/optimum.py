@@ -189,13 +189,13 @@ def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, ch
     """Warnings about the optimum."""
     block = neighbourhood.law_details(resolved.law, chosen)
     if chosen.loss is None:
-        notes.warn(f"law {resolved.law.name} gives no loss: there are no curves, and no price of other sizes")
+        notes.warn(f"law {resolved.law.name} gives no loss: curves and costs of other sizes need a law with E, A, B, alpha and beta")
     beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]
     if any(times > 1 for times, _ in beyond):
         factors = " and ".join(f"{times:.2g} times the {what}" for times, what in beyond)
         notes.warn(
-            f"extrapolated: the optimum has {factors} of the largest run that law {resolved.law.name} was fitted to. Laws differ most"
-            " there, see other_laws; labs fit one anew on runs of their own data before they train (Llama 3, arXiv"
+            f"extrapolated: the optimum has {factors} of the largest run that law {resolved.law.name} was fitted to. Laws disagree"
+            " most there (see other_laws): before a large run, fit a law to small runs on your own data, as labs do (Llama 3, arXiv"
             " 2407.21783, section 3.2.1)"
         )
     free_epochs = warning_threshold("free_epochs")
@@ -205,13 +205,14 @@ def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, ch
         notes.warn(_why_no_larger(resolved, costs.table.largest))
     if result.joint is not None:
         notes.warn(
-            "the plan stays within the training budget, at a slightly higher loss than the best model for training alone. lifetime.joint"
-            " is as good as that model and cheapest to train and serve, but its training costs more: see lifetime.extra_training_share"
+            "the plan stays within the training budget, with a slightly higher loss than the best model for training alone. lifetime.joint"
+            " has the loss of that model and the lowest cost of training and serving, but it exceeds the training budget: see"
+            " lifetime.extra_training_share"
         )
 
 
 def _why_no_larger(resolved: OptimumRequest, largest: float) -> str:
     """What keeps the optimum from a larger size than the largest that is considered."""
     if resolved.serving is not None and resolved.serving.largest_params <= largest:
-        return f"the latencies of serving, not the law, limit the size to {largest:.3g} parameters: longer ones would allow a better model"
-    return "the machine's memory, not the law, limits the size: more accelerators would hold a better model"
+        return f"the latencies of serving, not the law, limit the size to {largest:.3g} parameters: longer ones allow a better model"
+    return "the machine's memory, not the law, limits the size: more accelerators allow a better model"

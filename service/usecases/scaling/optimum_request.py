@@ -59,7 +59,7 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
     setup = resolve_setup(context, request, book, notes, of_mixtures=law.name == MIXTURE)
     if budget.kind == "usd" and setup is not None and setup.price is None:
         raise UnpricedAccelerator(
-            f"no price of {setup.cluster.accelerator.name} is known here, so what dollars buy is not known: state"
+            f"no price of {setup.cluster.accelerator.name} is known, so a budget in dollars cannot be used: state"
             " price.usd_per_accelerator_hour, or a budget of accelerator_hours, days, a deadline or flops",
             "/price",
         )
@@ -88,9 +88,9 @@ def _law(request: Request, notes: AssumptionLog) -> tuple[PublishedLaw, ScalingL
         law = find_law(section)
     law_draws = draw_published_laws(law, np.random.default_rng(SEED), DRAWS)
     if law_draws is None:
-        notes.warn(f"nothing is published of the uncertainty of law {law.name}: its figures are taken as sure")
+        notes.warn(f"the uncertainty of law {law.name} is not published: its figures are used without a range")
     if law.counts != "all":
-        notes.warn(f"parameters of law {law.name} are {law.counts} ones, and are taken for the layout's")
+        notes.warn(f"law {law.name} counts {law.counts} parameters; they are used as the parameters of the layout")
     return law, law_draws
 
 
@@ -115,7 +115,7 @@ def stated_limits(request: Request) -> list[str]:
     """The members of the budget. Raises InvalidRequest where there is none."""
     stated = [name for name in BUDGETS if name in request["budget"]]
     if not stated:
-        raise InvalidRequest(f"state one of {', '.join(BUDGETS)}, or several: the tightest counts", "/budget")
+        raise InvalidRequest(f"state one of {', '.join(BUDGETS)}, or several: the smallest one limits", "/budget")
     return stated
 
 
@@ -126,7 +126,7 @@ def _budget(request: Request, today: date, notes: AssumptionLog) -> Budget:
     if kind == "flops":
         return Budget("flops", section["flops"])
     if "hardware" not in request:
-        raise InvalidRequest(f"a budget in {kind} is spent on a machine: state hardware with its accelerator and count", "/hardware")
+        raise InvalidRequest(f"a budget in {kind} needs a machine: state hardware with accelerator and count", "/hardware")
     if kind == "usd" and str(request.get("price", {}).get("pricing", "")).startswith("reserved"):
         raise InvalidRequest(
             "a reservation is paid in whole terms, not by the hour: state a budget of days, a deadline or accelerator_hours",
@@ -145,7 +145,9 @@ def hours_left(request: Request, today: date, notes: AssumptionLog) -> float:
     start = schedule.get("start") or notes.assume("schedule.start", today, "no start is stated: today")
     hours: float = ((deadline - start).days + 1) * 24.0 - schedule.get("queue_hours", 0.0)
     if hours <= 0:
-        raise InvalidRequest(f"nothing is left between the start {start} and the deadline {deadline}", "/budget/deadline")
+        raise InvalidRequest(
+            f"there is no time between the start {start} and the deadline {deadline}: state a later deadline", "/budget/deadline"
+        )
     return hours
 
 
@@ -175,12 +177,15 @@ def _check_serving(request: Request, tokens: float | None) -> None:
     if "serving" not in request:
         return
     if not tokens:
-        raise InvalidRequest("state what is served over the lifetime, or leave serving out", "/lifetime_inference_tokens")
+        raise InvalidRequest(
+            "state lifetime_inference_tokens, or serving.tokens_per_day and months, or leave serving out", "/lifetime_inference_tokens"
+        )
     if "hardware" not in request:
-        raise InvalidRequest("serving is priced with training: state hardware", "/hardware")
+        raise InvalidRequest("serving needs the hardware of training: state hardware", "/hardware")
     if request["serving"].get("latency") and "flops" in request["budget"]:
         raise InvalidRequest(
-            "latencies rule out sizes on a machine: state the budget in usd, accelerator_hours, days or a deadline", "/budget/flops"
+            "latency limits depend on a machine: state the budget in usd, accelerator_hours, days or a deadline instead of flops",
+            "/budget/flops",
         )
 
 

@@ -138,9 +138,9 @@ def _servable(resolved: OptimumRequest, search: Callable[[], Optimum]) -> Optimu
     except InvalidRequest as problem:
         largest = math.inf if resolved.serving is None else resolved.serving.largest_params
         if math.isfinite(largest):
-            text = f"within these latencies models have up to {largest:.2g} parameters, and this budget trains them beyond what they learn"
-            raise DoesNotFit(f"{text}: accept longer ones, or spend less", "/serving/latency") from problem
-        message = "no model that is as good can be both trained and served on these accelerators: state others"
+            text = f"only models of up to {largest:.2g} parameters meet these latencies, and this budget is larger than they can use"
+            raise DoesNotFit(f"{text}: allow longer latencies, or state a smaller budget", "/serving/latency") from problem
+        message = "no model with this loss can be both trained and served on these accelerators: state others"
         raise DoesNotFit(message, "/serving/accelerator") from problem
 
 

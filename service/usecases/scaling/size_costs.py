@@ -371,7 +371,9 @@ def _largest_served(serving: LifetimeServing, *, of_mixtures: bool) -> float:
 
     fits = [float(size) for size in TIMED_SIZES if kept(float(size))]
     if not fits:
-        raise DoesNotFit("no model of any size keeps to these latencies on that accelerator: state others", "/serving/latency")
+        raise DoesNotFit(
+            "no model of any size meets these latencies on that accelerator: state longer ones or another accelerator", "/serving/latency"
+        )
     if fits[-1] == TIMED_SIZES[-1]:
         return float("inf")
     least, most = fits[-1], fits[-1] * float(TIMED_SIZES[1] / TIMED_SIZES[0])

@@ -42,7 +42,7 @@ def explain_infeasible(request: Request, search: InfeasibleSearch, book: PriceBo
     counts = search.requirements.demand.counts
     if counts is not None and not (tried := _sizes(search)).intersection(counts):
         listed = ", ".join(str(size) for size in sorted(tried))
-        return InvalidRequest(f"no replica of these sizes is tried; the sizes are {listed}", "/hardware/counts")
+        return InvalidRequest(f"these replica sizes are not available; choose from {listed}", "/hardware/counts")
     advice = _advise(request, search, book)
     if not supported_pairs([priced.accelerator for priced in search.priced_accelerators], search.requirements.formats):
         return InvalidRequest(f"{_describe_unsupported(search)}; {advice}", _pointer(request, "formats", "hardware"))
@@ -51,13 +51,13 @@ def explain_infeasible(request: Request, search: InfeasibleSearch, book: PriceBo
         subject = f"{_describe_model(search.requirements)} do not fit on {_describe_search(search)}"
         return DoesNotFit(f"{subject}; {advice}", _pointer(request, "hardware", "formats"))
     first_s, later_s = (min(float(np.min(getattr(timed.speed, name))) for timed in fitting) for name in ("ttft_s", "tpot_s"))
-    soonest = f"the soonest first token takes {first_s:.3g} s, the soonest later ones {1000 * later_s:.3g} ms each"
-    return InvalidRequest(f"nothing keeps these latencies on {_describe_search(search)}: {soonest}; {advice}", "/latency")
+    soonest = f"the fastest first token takes {first_s:.3g} s, the fastest later tokens {1000 * later_s:.3g} ms each"
+    return InvalidRequest(f"nothing meets these latencies on {_describe_search(search)}: {soonest}; {advice}", "/latency")
 
 
 def _advise(request: Request, search: InfeasibleSearch, book: PriceBook) -> str:
     alternatives = _describe_alternatives(request, search, book)
-    return f"these would serve: {', or '.join(alternatives)}" if alternatives else "no accelerator with a known price would serve"
+    return f"these can serve it: {', or '.join(alternatives)}" if alternatives else "no accelerator with a known price can serve it"
 
 
 def _describe_unsupported(search: InfeasibleSearch) -> str:

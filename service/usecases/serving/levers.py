@@ -20,7 +20,7 @@ from service.usecases.resolution.price import require_priced
 from service.usecases.serving.options import usd_per_million_tokens
 from service.usecases.serving.search import ServingRequirements, ServingResult, search_configurations
 
-UNPRICED_LEVERS = "levers are left out: they are weighed by dollars, and the cost is not known"
+UNPRICED_LEVERS = "levers are left out, because they are ranked by savings and the cost is not known"
 STUDENT_SOURCE = "half of the layers, as Minitron's 15B to 8B is about half of the weights (Muralidharan et al. 2024, arXiv 2407.14679)"
 
 

@@ -195,7 +195,7 @@ def _lifetime(
     if volume.lifetime_tokens is None:
         if request.get("training") is not None:
             raise InvalidRequest(
-                "the cost of training is added to the lifetime's serving: state lifetime_tokens", "/traffic/lifetime_tokens"
+                "the cost of training is added to that of serving over the lifetime: state lifetime_tokens", "/traffic/lifetime_tokens"
             )
         return None
     serving = None if best.cost is None else best.cost.usd_per_million_tokens.scaled(volume.lifetime_tokens / 1e6)
@@ -231,7 +231,7 @@ def _training_usd(context: AppContext, section: Request | None, book: PriceBook,
     except DomainError as problem:
         raise problem.below("/training/estimate") from problem
     if usd is None:
-        notes.warn("what training costs is not known: state training.estimate.price.usd_per_accelerator_hour")
+        notes.warn("the cost of training is not known: state training.estimate.price.usd_per_accelerator_hour")
     return usd
 
 
@@ -267,12 +267,12 @@ def _warn(
     tokens = requirements.mean_request.prompt_tokens + requirements.mean_request.output_tokens
     context_tokens = _published_context(request["model"])
     if context_tokens is not None and tokens > context_tokens:
-        notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {context_tokens:,} that the model is published with")
+        notes.warn(f"a request of {tokens:,.0f} tokens is longer than the {context_tokens:,} of the model's published context")
     if resolve_serving_machine(result.priced.accelerator).achieved.family == BORROWED:
         name = best.configuration.accelerator
-        notes.warn(f"no serving throughput of {name} is published: that of other accelerators is used, with a wider range")
+        notes.warn(f"no serving throughput of {name} is published: it is estimated from other accelerators, with a wider range")
     missed = [name for name, limit in request.get("latency", {}).items() if getattr(best.latency, name).p90 > limit]
     if missed:
-        notes.warn(f"{' and '.join(missed)} keep to their limit at the median and not at the slow end of the range")
+        notes.warn(f"{' and '.join(missed)} meet their limit at the median, but not at p90")
     if best.price and best.price.stale and best.price.observed_at is not None:
-        notes.warn(f"the price of {best.price.provider} is of {best.price.observed_at:%Y-%m-%d}: check it before you rely on it")
+        notes.warn(f"the price of {best.price.provider} was read on {best.price.observed_at:%Y-%m-%d}: check it before you rely on it")

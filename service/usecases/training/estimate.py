@@ -174,7 +174,7 @@ def short_run_warnings(found: Estimate) -> Iterator[str]:
     hours = found.time.wall_clock_hours.p50
     if hours < SHORT_RUN_HOURS:
         yield (
-            f"training takes only {duration(hours)}: starting the job and loading model and data take minutes more. These are"
+            f"training takes {duration(hours)}: starting the job and loading model and data take minutes more. These are"
             " billed too, but are not included here"
         )
 

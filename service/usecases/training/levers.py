@@ -23,7 +23,7 @@ Given = Mapping[str, Any]
 # A smaller saving, relative to the run's own figure, is noise.
 MIN_SAVING_SHARE = 0.01
 HOURS_PER_DAY = 24
-UNPRICED_LEVERS = "levers are left out: they are weighed by dollars, and the cost is not known"
+UNPRICED_LEVERS = "levers are left out, because they are ranked by savings and the cost is not known"
 
 
 def estimate_with_levers(context: AppContext, request: Given) -> EstimateAnswer:

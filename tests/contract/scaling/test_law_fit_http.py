@@ -100,7 +100,7 @@ def test_two_scales_only_give_a_wide_interval_with_a_warning(client: FlaskClient
 @pytest.mark.parametrize(
     ("request_", "pointer", "message"),
     [
-        ({"points": [{**point, "loss": 2.0} for point in EXAMPLE["points"]]}, "/points", "say nothing of how loss falls"),
+        ({"points": [{**point, "loss": 2.0} for point in EXAMPLE["points"]]}, "/points", "do not show how loss falls"),
         (changed(2, loss=0), "/points/2/loss", "must be a number from"),
         (changed(2, loss=None), "/points/2/loss", "null is not taken"),
         (changed(2, params=-1e9), "/points/2/params", "must be a number from"),

@@ -75,8 +75,10 @@ def test_an_answer_is_repeated_by_its_snapshot(client: FlaskClient) -> None:
 
 def test_what_does_not_fit_is_a_problem_that_says_what_would(client: FlaskClient) -> None:
     """422, as is a latency that nothing keeps."""
-    assert "these would serve: " in told(client, changed(hardware={"accelerators": ["H100"], "counts": [1]}, formats=["bf16"]))["/hardware"]
-    assert "the soonest first token takes" in told(client, changed(latency={"time_per_output_token_ms": 1}))["/latency"]
+    assert (
+        "these can serve it: " in told(client, changed(hardware={"accelerators": ["H100"], "counts": [1]}, formats=["bf16"]))["/hardware"]
+    )
+    assert "the fastest first token takes" in told(client, changed(latency={"time_per_output_token_ms": 1}))["/latency"]
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ def test_what_cannot_be_drawn_is_told(settings: Settings, tmp_path: Path) -> Non
     ("arguments", "told"),
     [
         ([], "--flops or --usd or --accelerator-hours: this field is required"),
-        (["--usd", "1e6"], "--accelerator or --count: a budget in usd is spent on a machine"),
-        (["--flops", "1e23", "--days", "3"], "--accelerator or --count: a budget in days is spent on a machine"),
+        (["--usd", "1e6"], "--accelerator or --count: a budget in usd needs a machine"),
+        (["--flops", "1e23", "--days", "3"], "--accelerator or --count: a budget in days needs a machine"),
         (["--flops", "1e23", "--law", "nope"], "--law: no scaling law is called 'nope'"),
         (["--flops", "many"], "--flops: must be a number"),
     ],

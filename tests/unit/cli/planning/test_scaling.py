@@ -112,7 +112,7 @@ def test_other_ends_and_losses_that_are_none(settings: Settings, tmp_path: Path)
         ["shrink", "16B"],
         ["extend", "30B"],
     ]
-    assert "warning: 1 losses that are no positive numbers" in text
+    assert "warning: 1 losses that are not positive numbers" in text
     assert "not priced" in text
 
 

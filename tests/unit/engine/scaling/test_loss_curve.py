@@ -75,8 +75,8 @@ def test_a_decay_to_come_is_counted_on() -> None:
     curve = measured(CONSTANT, 0.5 * END)
     decaying, steady = told(curve, WSD), told(curve, CONSTANT)
     assert decaying.planned.loss.p50 < steady.planned.loss.p50
-    assert any("has not begun to fall" in warning for warning in decaying.warnings)
-    assert not any("has not begun to fall" in warning for warning in steady.warnings)
+    assert any("has not begun to decay" in warning for warning in decaying.warnings)
+    assert not any("has not begun to decay" in warning for warning in steady.warnings)
 
 
 def test_other_ends_are_compared_with_the_plan() -> None:

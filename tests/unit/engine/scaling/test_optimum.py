@@ -142,7 +142,7 @@ def test_dollars_that_favour_large_models_make_the_optimum_larger() -> None:
 def test_a_budget_below_the_smallest_model_is_refused() -> None:
     """The refusal points at the budget; a size that eats the budget untrained is trained on nothing."""
     for law in (LAW, ALLOCATION):
-        with pytest.raises(InvalidRequest, match="buys no model") as refused:
+        with pytest.raises(InvalidRequest, match="too small to train any model") as refused:
             best_for_budget(law, 1e-6, lambda params, tokens: params * (1 + tokens))
         assert refused.value.pointer == "/budget"
     assert tokens_for_budget(np.array([1e9, 1e15]), 1e6, dollars_of)[1] == 0
@@ -194,7 +194,7 @@ def test_a_law_of_optima_spends_any_budget_on_its_own_frontier() -> None:
 def test_a_law_of_optima_cannot_weigh_repeats() -> None:
     """Within the unique tokens it answers, beyond them it refuses."""
     assert optimum_for_flops(ALLOCATION, 1e22, DataLimit(1e12, REPETITION)).tokens == pytest.approx(1e22 / 6e10)
-    with pytest.raises(InvalidRequest, match="no loss of others"):
+    with pytest.raises(InvalidRequest, match="no loss of other sizes"):
         optimum_for_flops(ALLOCATION, 1e22, DataLimit(1e10, REPETITION))
 
 

@@ -132,7 +132,7 @@ def test_losses_that_are_null_are_left_out_and_said(context: AppContext) -> None
     whole[-1] = {"tokens": whole[-1]["tokens"], "loss": None}  # type: ignore[dict-item]
     found = told(context, points=whole)
     assert found.tokens == pytest.approx(0.6 * END)
-    assert any("1 losses that are no positive numbers" in warning for warning in found.warnings)
+    assert any("1 losses that are not positive numbers" in warning for warning in found.warnings)
 
 
 def test_a_run_whose_loss_rises_is_told_to_stop(context: AppContext) -> None:

@@ -311,8 +311,8 @@ def test_variants_are_ranked_by_training_and_serving_together(context: AppContex
 
 def test_a_latency_that_leaves_no_model_or_no_machine_is_refused(context: AppContext) -> None:
     """FLOPs know no machine; a tenth of a millisecond keeps none."""
-    with pytest.raises(InvalidRequest, match="latencies rule out sizes on a machine"):
+    with pytest.raises(InvalidRequest, match="latency limits depend on a machine"):
         asked(context, **BUDGET | {"budget": {"flops": 1e23}}, serving=SERVED | {"latency": {"time_per_output_token_ms": 20.0}})
-    with pytest.raises(DoesNotFit, match="no model of any size keeps to these latencies") as refused:
+    with pytest.raises(DoesNotFit, match="no model of any size meets these latencies") as refused:
         within(context, time_per_output_token_ms=0.01)
     assert refused.value.pointer == "/serving/latency"

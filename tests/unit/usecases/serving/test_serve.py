@@ -298,7 +298,7 @@ def test_what_to_be_careful_about_is_said(context: AppContext, settings: Setting
     whole = served(context, hardware={"accelerators": ["H100"]})
     limit = whole.best.latency.time_per_output_token_ms.p50 * 1.01
     late = served(context, hardware={"accelerators": ["H100"]}, latency={"time_per_output_token_ms": limit})
-    assert any("slow end" in warning for warning in late.warnings)
+    assert any("not at p90" in warning for warning in late.warnings)
     old = selling(build_context(settings), [offer("0.50", accelerator="NVIDIA-T4", accelerator_count=4, days=400)])
     told = served(old, {"params": 10**9}).warnings
     assert any("no serving throughput of NVIDIA-T4 is published" in warning for warning in told)
@@ -381,7 +381,7 @@ def test_networks_share_the_times_of_a_model_that_sends_nothing_over_them(contex
 
 def advice(problem: DomainError) -> list[tuple[int, str]]:
     """Accelerators of a replica and format of each that would do."""
-    alternatives = problem.message.partition("these would serve: ")[2]
+    alternatives = problem.message.partition("these can serve it: ")[2]
     return [(int(count), stored) for count, stored in re.findall(r"(\d+) x \S+ in (\w+)", alternatives)]
 
 
@@ -400,7 +400,7 @@ def test_what_does_not_fit_is_told_what_would(context: AppContext) -> None:
     assert served(context, hardware=narrow | {"counts": [larger]}).best.configuration.format == "bf16"
     huge = refused(context, DoesNotFit, model={"params": 10**15})
     assert huge.pointer == "/model"
-    assert "no accelerator with a known price would serve" in huge.message
+    assert "no accelerator with a known price can serve it" in huge.message
 
 
 def test_another_accelerator_may_do_what_those_asked_for_cannot(settings: Settings) -> None:
@@ -445,11 +445,11 @@ def test_what_is_too_slow_is_told_how_near_it_comes(context: AppContext) -> None
     hardware, latency = {"accelerators": [A100]}, {"time_per_output_token_ms": 13.0}
     problem = refused(context, InvalidRequest, hardware=hardware, latency=latency)
     assert problem.pointer == "/latency"
-    assert "the soonest first token takes" in problem.message
+    assert "the fastest first token takes" in problem.message
     stored = advice(problem)[0][1]
     assert served(context, hardware=hardware, latency=latency, formats=[stored]).best.latency.time_per_output_token_ms.p50 <= 13.0
     hopeless = refused(context, InvalidRequest, latency={"time_to_first_token_s": 1e-6})
-    assert "no accelerator with a known price would serve" in hopeless.message
+    assert "no accelerator with a known price can serve it" in hopeless.message
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,8 @@ def test_a_run_that_should_have_begun_is_said_in_the_verdict() -> None:
     found = replace(forecast_as(CHEAP, IN_TIME, BASELINE, None), overdue=(late, replace(late, run="annealing", days=1)))
     said = headline(BASELINE, found).text
     assert (
-        "production: main should have begun on 11 Jan 2027 and is 21 days overdue, and 1 more is overdue: this delays the end by 14 days" in said
+        "production: main should have begun on 11 Jan 2027 and is 21 days overdue, and 1 more is overdue: this delays the end by 14 days"
+        in said
     )
     covered = replace(found, overdue=(replace(late, late_days=0),))
     assert "21 days overdue: its float still covers it" in headline(BASELINE, covered).text
