@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from providers.offer import PRICINGS
 from service.api.http.auth import needs, principal, team_context
 from service.api.http.request_body import read_form
+from service.formats.documents.price_history import ProviderHistory, history_finding, history_table, provider_histories
 from service.formats.headline import day
 from service.schemas.listings import offer_entry
 from service.usecases.prices.catalog import find_offers, find_price_changes
@@ -57,13 +58,15 @@ def show_prices() -> Response:
     providers = list_providers(context)
     in_order = sorted(providers, key=lambda entry: (list(STATE_WORDS).index(entry.state), entry.name))
     sources, (fresh, expected) = [_source(entry) for entry in in_order], count_fresh(providers)
+    histories = _histories(fields) if "accelerator" in fields else []
     content: Body = {
         "form": FIELDS,
         "fields": {"pricing": PRICING, **fields},
         "matrix": _matrix(rows),
         "offers": sorted(rows, key=lambda row: row["usd_per_accelerator_hour"])[:MOST_OFFERS] if "accelerator" in fields else [],
         "found": len(rows),
-        "has_history": "accelerator" in fields and bool(_changes(fields, 1)),
+        "history_finding": history_finding(histories),
+        "history": history_table(histories),
         "sources": sources,
         "fresh": fresh,
         "expected": expected,
@@ -84,13 +87,13 @@ def show_prices() -> Response:
 def show_price_history() -> Response:
     """How the prices of an accelerator moved"""
     fields = filled(request.args.items())
-    changes = _changes(fields, MOST_CHANGES)
-    if not changes:
+    histories = _histories(fields)
+    if not histories:
         raise NotFound
     from service.formats.documents.price_charts import history_chart
     from service.web.charts import chart_response
 
-    return chart_response(history_chart(changes))
+    return chart_response(history_chart(histories, team_context().clock().isoformat()))
 
 
 @blueprint.post("/prices/refresh")
@@ -128,10 +131,15 @@ def _validity(entry: PriceFileEntry) -> tuple[str, str]:
     return ("warning" if entry.ended or entry.ends_in_days <= ENDS_SOON_DAYS else "good"), words
 
 
-def _changes(fields: Mapping[str, str], limit: int) -> list[Body]:
-    """How the cheapest list price of each provider moved, oldest first."""
+def _histories(fields: Mapping[str, str]) -> list[ProviderHistory]:
+    """How the cheapest price of each provider moved."""
+    return provider_histories(_changes(fields))
+
+
+def _changes(fields: Mapping[str, str]) -> list[Body]:
+    """The newest changes of prices, oldest first."""
     given = {"pricing": fields.get("pricing", PRICING), "accelerator": fields.get("accelerator", "")}
-    found = find_price_changes(team_context(), given, limit, None)
+    found = find_price_changes(team_context(), given, MOST_CHANGES, None)
     return [
         {
             "provider": change.provider,

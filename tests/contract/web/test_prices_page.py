@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date, timedelta
 from html import unescape
 from typing import Any
 
@@ -11,7 +12,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.config import Settings
-from service.formats.documents.price_charts import cheapest_over_time
+from service.formats.documents.price_history import (
+    ProviderHistory,
+    cheapest_over_time,
+    history_finding,
+    named_histories,
+    provider_histories,
+)
 from service.usecases.prices.refresh import refresh_prices
 from tests.contract.doors import House, house
 from tests.contract.web.visitor import Visitor, text_of, words_of
@@ -101,7 +108,7 @@ def test_history_is_drawn_where_there_is_any(doors: House, client: FlaskClient) 
     assert "history.svg" not in text_of(client.get("/prices?accelerator=H100"))
 
 
-def change(provider: str, of: str, at: int, usd: float | None) -> dict[str, Any]:
+def change(provider: str, of: str, at: object, usd: float | None) -> dict[str, Any]:
     """A row of price history."""
     return {"provider": provider, "of": of, "at": at, "usd": usd}
 
@@ -117,4 +124,40 @@ def test_the_cheapest_price_follows_what_is_sold() -> None:
         change("a", "x", 5, None),
     ]
     found = [(row["provider"], row["at"], row["usd"]) for row in cheapest_over_time(changes)]
-    assert found == [("a", 1, 3.0), ("b", 2, 5.0), ("a", 3, 2.0), ("a", 4, 3.0)]
+    assert found == [("a", 1, 3.0), ("b", 2, 5.0), ("a", 3, 2.0), ("a", 4, 3.0), ("a", 5, None)]
+
+
+def history(**usd: tuple[float | None, ...]) -> list[ProviderHistory]:
+    """Histories of providers whose price changes from day to day."""
+    first = date(2026, 9, 1)
+    return provider_histories(
+        [
+            change(name, "x", f"{first + timedelta(days)}T00:00:00+00:00", price)
+            for name, prices in usd.items()
+            for days, price in enumerate(prices)
+        ]
+    )
+
+
+def test_the_title_says_who_is_cheapest_and_what_moved() -> None:
+    """Also where nothing moved, and where nobody sells any more."""
+    assert history_finding(history(a=(3.0, 2.0), b=(2.5,))) == "a is cheapest at $2.00; a moved most, -33% since 1 Sep 2026"
+    assert history_finding(history(a=(3.0,), b=(2.5,))) == "b is cheapest at $2.50; no price has moved since 1 Sep 2026"
+    assert history_finding(history(a=(3.0, None))) == "Nobody sells it any more; no price has moved since 1 Sep 2026"
+    assert history_finding([]) == ""
+
+
+def test_few_lines_have_names() -> None:
+    """The cheapest and the one that moved most, in the order of their prices; the others are grey without a legend."""
+    from service.formats.documents.price_charts import history_chart
+
+    found = history(**{f"p{place}": (3.0 + place,) for place in range(9)}, dear=(40.0, 20.0), gone=(1.0, None))
+    assert [each.provider for each in named_histories(found)] == ["p0", "p1", "p2", "dear"]
+    drawn = history_chart(found, "2026-10-01T00:00:00+00:00").to_dict()
+    labels = [row["label"] for rows in drawn["datasets"].values() for row in rows if "label" in row]
+    assert labels == ["p0 $3.00", "p1 $4.00", "p2 $5.00", "dear $20.00"]
+    assert {row["at"] for rows in drawn["datasets"].values() for row in rows if row.get("provider") == "gone"} == {
+        "2026-09-01T00:00:00+00:00",
+        "2026-09-02T00:00:00+00:00",
+    }
+    assert "legend" not in drawn["layer"][0]["encoding"]["color"] or drawn["layer"][0]["encoding"]["color"]["legend"] is None
