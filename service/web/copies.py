@@ -30,10 +30,17 @@ def copies(name: str, request: Mapping[str, Any]) -> tuple[tuple[str, str], ...]
     """
     body = shlex.quote(json.dumps(request))
     is_keyed = bool(sessions.form_token())
-    header = f' -H "{KEY_HEADER}"' if is_keyed else ""
     question = pformat(dict(request), width=WIDTH, sort_dicts=False)
     return (
         ("As a command", f"printf %s {body} | outlay {name} -"),
-        ("As curl", f'curl -s "$OUTLAY_SERVER/v1/{name}"{header} -H "Content-Type: application/json" --data-raw {body}'),
+        ("As curl", curl_text(f"/v1/{name}", request)),
         ("As Python", PYTHON.format(question=question, name=name, headers=PYTHON_HEADERS if is_keyed else "")),
     )
+
+
+def curl_text(path: str, body: object, method: str = "POST", *, header: str = "") -> str:
+    """A request as curl sends it, with the key where the server has keys. `header`: one more, which is no secret."""
+    key = f' -H "{KEY_HEADER}"' if sessions.form_token() else ""
+    more = f" -H {shlex.quote(header)}" if header else ""
+    how = "" if method == "POST" else f" -X {method}"
+    return f'curl -s{how} "$OUTLAY_SERVER{path}"{key}{more} -H "Content-Type: application/json" --data-raw {shlex.quote(json.dumps(body))}'

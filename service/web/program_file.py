@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.api.resources.programs import EXAMPLE
+from service.formats.headline import counted
 from service.schemas import strict_json
 from service.serialization import to_builtins, to_json
 
@@ -43,6 +44,24 @@ def decode(content: bytes) -> str:
 def example_text() -> str:
     """A program to begin with."""
     return json.dumps(EXAMPLE, indent=2)
+
+
+def described_plan(text: str) -> str:
+    """A plan in words: its name, tiers and runs; empty for what is none."""
+    try:
+        plan = read_plan(text) if text else {}
+    except UnreadablePlan:
+        return ""
+    tiers = [tier for tier in _listed(plan.get("tiers")) if isinstance(tier, dict)]
+    if not tiers:
+        return ""
+    runs = sum(len(_listed(tier.get("runs"))) for tier in tiers)
+    named = f"{plan['name']}: " if isinstance(plan.get("name"), str) else ""
+    return f"{named}{counted(len(tiers), 'tier')}, {counted(runs, 'run')}"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def text_of_estimate(request: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ PURCHASE = "demand.accelerator=H100&demand.count=256&demand.years=3&own.0.capex_
 PAGES = (
     *("/", "/?text=llama+3+8b+1T+tokens+on+256+h100", "/?text=llama+70b+on+h100", "/sign-in"),
     *("/estimate", f"/estimate?{RUN}", "/compare", f"/compare?{COMPARISON}", "/prices", "/prices?accelerator=H100"),
-    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}", "/programs", "/programs/new?from=example"),
+    *("/buy-or-rent", f"/buy-or-rent?{PURCHASE}", "/programs", "/programs/new", "/programs/new?from=example"),
     *("/scenarios", "/settings"),
 )
 SERIOUS = ("serious", "critical")
@@ -137,6 +137,18 @@ def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: s
             seen.page.emulate_media(media="print")
             assert seen.page.locator("input:visible, select:visible, button:visible, .button:visible").count() == 0, path
             assert seen.page.locator("main").is_visible(), path
+
+
+def test_without_scripts_a_wide_chart_scrolls_in_its_own_box(service: str, program: str, browser: Browser) -> None:
+    """At the width of a phone its words keep their size, and the page is no wider than the screen."""
+    with view(browser, width=390, scripts=False) as seen:
+        seen.open(program)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+        pictures = seen.page.locator("picture").all()
+        wide = [each for each in pictures if each.evaluate("picture => picture.scrollWidth > picture.clientWidth")]
+        assert wide
+        for each in pictures:
+            assert each.locator("img").evaluate("image => image.clientWidth === Number(image.getAttribute('width'))")
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

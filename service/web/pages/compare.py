@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from flask import Response, request
@@ -12,6 +14,9 @@ from werkzeug.wrappers import Response as BaseResponse
 from service.api.http.auth import needs
 from service.api.http.budgets import uses
 from service.context import AppContext
+from service.domain.quantities import Range
+from service.formats.headline import day, duration_range, money_range, short_name
+from service.formats.option_words import pricing_words
 from service.serialization import to_builtins
 from service.usecases.comparison.compare import compare
 from service.usecases.prices.known_names import find_models
@@ -23,6 +28,8 @@ from service.web.copies import copies
 from service.web.rendering import query_string
 
 MOST_PINNED = 3
+SENTENCES = re.compile(r"(?<=\.) (?=[A-Z\d])")
+"""Between two sentences of a summary."""
 ENDLESS = float("inf")
 Order = Callable[[Body], Any]
 ORDERS: Mapping[str, Order] = {
@@ -129,7 +136,10 @@ def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:
     pinned = [pin for pin in request.args.get("pin", "").split(" ") if pin][:MOST_PINNED]
     options = sorted(answer["options"], key=ORDERS[order])
     look = {"sort": order} if order != "rank" else {}
+    sentence, said = summary_parts(answer)
     return {
+        "sentence": sentence,
+        "said": said,
         "order": order,
         "columns": COLUMNS,
         "orders": {name: query_string({**fields, "sort": name, **_pins(pinned)}) for name in ORDERS},
@@ -139,6 +149,20 @@ def _answer_content(fields: Mapping[str, str], answer: Body) -> Body:
         "assumptions": list(assumptions_of(answer["assumptions"])),
         "ruled_out": [(_reason(name), number) for name, number in sorted(answer["infeasible"].items(), key=lambda entry: -entry[1])],
     }
+
+
+def summary_parts(answer: Body) -> tuple[str, list[str]]:
+    """The best option in one sentence, and what else the summary says."""
+    first, *more = SENTENCES.split(answer["summary"]["text"])
+    best = next((option for option in answer["options"] if option["feasible"]), None)
+    if best is None or not best["cost_usd"] or not best["time"]:
+        return first, more
+    offer = best["offer"]
+    figures = f"{money_range(Range(**best['cost_usd']))} and {duration_range(Range(**best['time']['wall_clock_hours']))}"
+    where = f"{best['count']:,} {short_name(offer['accelerator'])} at {offer['provider']}, {pricing_words(offer['pricing'])}"
+    read = f", at the price of {day(datetime.fromisoformat(offer['observed_at']))}" if offer["observed_at"] else ""
+    among = f"{first.partition(': ')[0]}{read}{' (stale)' if offer['stale'] else ''}."
+    return f"About {figures} on {where}.", [among, *more]
 
 
 def _row(option: Body, fields: Mapping[str, str], pinned: list[str]) -> Body:

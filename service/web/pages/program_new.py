@@ -15,6 +15,7 @@ from service.api.http.budgets import uses
 from service.api.http.request_body import read_files, read_form
 from service.domain.errors import DomainError
 from service.domain.idempotency import IdempotentReplay
+from service.schemas.ask import LONGEST_QUESTION
 from service.schemas.tracking.plan import plan_errors, plan_of
 from service.schemas.tracking.presenters import program_body
 from service.schemas.tracking.programs import NewProgramSchema
@@ -25,7 +26,7 @@ from service.web.estimate_form import estimate_request
 from service.web.forms import FormField, by_field, field_errors, filled, request_of
 from service.web.gate_tree import gate_tree
 from service.web.once import FORM, form_id, once
-from service.web.program_file import UnreadablePlan, decode, example_text, read_plan, text_of_estimate
+from service.web.program_file import UnreadablePlan, decode, described_plan, example_text, read_plan, text_of_estimate
 from service.web.rendering import page
 
 NEW = NewProgramSchema()
@@ -103,6 +104,8 @@ def _page(sent: Mapping[str, str], errors: Mapping[str, str] | None = None, plan
         "fields": FIELDS,
         "sent": sent,
         "errors": found,
+        "described": described_plan(sent.get(PLAN, "")),
+        "longest": LONGEST_QUESTION,
         "other_errors": {name: message for name, message in found.items() if name not in beside},
         "answer": None if planned is None else planned["answer"],
         "tree": None if planned is None else gate_tree(planned["answer"]["endings"]),

@@ -19,6 +19,7 @@ from service.api.http.blueprint import json_response
 from service.api.http.budgets import uses
 from service.api.http.documents import document_response
 from service.api.http.request_body import read_form
+from service.api.resources.programs import EXAMPLE
 from service.domain.errors import InvalidRequest
 from service.domain.programs.tiers import TIERS
 from service.domain.tracking.records import ProgramRecord, RunRecord
@@ -32,6 +33,7 @@ from service.usecases.tracking.events import CONFLICT, append_events
 from service.usecases.tracking.pivot import followable_pivots
 from service.usecases.tracking.report import program_report
 from service.web.blueprint import blueprint
+from service.web.copies import curl_text
 from service.web.forms import FormField, field_errors, filled
 from service.web.gate_tree import FIELD, endings_of, gate_tree, open_endings
 from service.web.plan_change import form_content
@@ -55,6 +57,8 @@ FORMAT_WORDS = {
 Body = dict[str, Any]
 DECISION = EventSchema()
 RUN_FIELDS = (FormField("name", "Name", "main"), FormField("tier", "Tier", choices=TIERS))
+RISK_NOTE: Body = {"text": "seen in the last review", "risk": "loss spike needs a rollback", "state": "open"}
+"""What a note says that adds a risk."""
 UNSENT: Body = {
     "is_sent": False,
     "is_unseen": False,
@@ -196,6 +200,7 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
         "errors": {},
         "may_decide": principal().may("write"),
         "plan_form": None,
+        **_unstated(program, report, tab),
         "untracked": _untracked(body, report["status"]["runs"]),
         "run_fields": RUN_FIELDS,
         "run_given": {},
@@ -206,6 +211,18 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
     if tab == "plan" and content["may_decide"] and "plan_form" not in more:
         more["plan_form"] = UNSENT | form_content(program)
     return page("programs/page.html", status, **content | more)
+
+
+def _unstated(program: ProgramRecord, report: Body, tab: str) -> Body:
+    """What somebody sends who states what the page does not know: a plan for its gates, a risk in the log of the newest run."""
+    runs, gates = report["status"]["runs"], gates_of(report["status"])
+    change = f"/v1/track/programs/{program.id}"
+    is_open = tab == "track" and any(gate["decision"] is None for gate in gates)
+    note = {"id": f"risk-{token_hex(4)}", "type": "note", "at": to_builtins(app_context().clock()), **RISK_NOTE}
+    return {
+        "plan_example": curl_text(change, {"plan": EXAMPLE}, "PATCH", header="If-Match: *") if is_open else "",
+        "risk_example": curl_text(f"/v1/track/runs/{runs[-1]['id']}/events", {"events": [note]}) if tab == "risks" and runs else "",
+    }
 
 
 def _untracked(program: Body, runs: Sequence[Body]) -> list[Body]:

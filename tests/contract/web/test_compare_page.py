@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
-from service.web.pages.compare import MOST_PINNED, ORDERS, REASON_WORDS
+from service.web.pages.compare import MOST_PINNED, ORDERS, REASON_WORDS, summary_parts
 from service.web.plain_words import in_plain_text
 from tests.contract.web.visitor import text_of, words_of
 
@@ -50,11 +50,27 @@ def options_in(page: Any) -> list[str]:
 def test_the_page_says_what_the_api_answers(client: FlaskClient, answer: dict[str, Any]) -> None:
     """The sentence, every option in its rank, how many are out and why."""
     page = shown(client)
-    assert answer["summary"]["text"] in words_of(page)
+    sentence, said = summary_parts(answer)
+    assert sentence.startswith("About $")
+    for part in (sentence, *said):
+        assert part in words_of(page)
     assert options_in(page) == [in_plain_text(option["id"]) for option in answer["options"]]
     for reason, number in answer["infeasible"].items():
         assert f"{number:,}: {REASON_WORDS[reason]}" in words_of(page)
     assert shown(client, format="json").get_json() == answer
+
+
+def test_the_answer_comes_first_in_one_sentence(answer: dict[str, Any]) -> None:
+    """What it costs, how long it takes and where; how it was found, what comes next and what is out follow, each once."""
+    best, text = answer["options"][0], answer["summary"]["text"]
+    sentence, (among, *rest) = summary_parts(answer)
+    assert sentence.count(". ") == 0
+    for part in (f"{best['count']:,} ", best["offer"]["provider"], "days ("):
+        assert part in sentence
+    assert among.startswith(text.partition(":")[0])
+    assert text.endswith(" ".join(rest))
+    none = {"summary": {"text": "None of 3 options meets the constraints."}, "options": []}
+    assert summary_parts(none) == ("None of 3 options meets the constraints.", [])
 
 
 @pytest.mark.parametrize("order", list(ORDERS))

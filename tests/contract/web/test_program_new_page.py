@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 
 from service import create_app
 from service.config import load_settings
+from service.web.program_file import described_plan
 from tests.contract.doors import House, house
 from tests.contract.web.visitor import Visitor, text_of, words_of
 from tests.support.service import served
@@ -155,3 +156,21 @@ def test_who_may_read_tracks_nothing(doors: House) -> None:
     assert reader.send("/programs/new", sent | {"csrf_token": reader.form_token()}).status_code == 403
     assert writer.send("/programs/new", sent).status_code == 403
     assert writer.send("/programs/new", sent | {"csrf_token": writer.form_token()}).status_code == 303
+
+
+def test_the_page_begins_with_what_somebody_has(client: FlaskClient) -> None:
+    """A sentence, an example, a file, or name and budget; JSON opens when it is asked for, or where it is wrong."""
+    text = text_of(client.get("/programs/new"))
+    places = ('name="text"', 'href="/programs/new?from=example"', 'name="budget_usd"', 'type="file"', "<textarea")
+    assert sorted(places, key=text.index) == list(places)
+    assert '<details class="group"><summary>The plan as text' in text
+    wrong = text_of(send(client, "preview", plan="{"))
+    assert '<details class="group" open><summary>The plan as text' in wrong
+
+
+def test_a_plan_is_said_in_words(client: FlaskClient) -> None:
+    """Its name, tiers and runs; what is no plan says nothing."""
+    assert "support-assistant 7B: 3 tiers, 3 runs." in words_of(client.get("/programs/new?from=example"))
+    assert described_plan(TOML) == "from a table: 1 tier, 1 run"
+    for text in ("", "{", "[]", '{"tiers": 5}', '{"tiers": [5]}', '{"name": "x"}'):
+        assert described_plan(text) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -343,3 +344,30 @@ def test_another_team_finds_no_such_program(doors: House, ours: Body) -> None:
         assert other.open(address + path).status_code == 404, path
     sent = {"csrf_token": other.form_token(), "gate": "midpoint", "verdict": "stop", "run": ours["run"]}
     assert other.send(f"{address}/decisions", sent).status_code == 404
+
+
+def sent_by_curl(client: FlaskClient, page: Any, title: str) -> Any:
+    """The answer to the request that a page says as curl."""
+    text = unescape(re.search(rf"<summary>{title}</summary>\s*<pre[^>]*><code>(.*?)</code>", text_of(page), re.DOTALL)[1])  # type: ignore[index]
+    words = shlex.split(text)
+    headers = dict(words[at + 1].split(": ") for at, word in enumerate(words) if word == "-H")
+    method = words[words.index("-X") + 1] if "-X" in words else "POST"
+    address = next(word for word in words if word.startswith("$OUTLAY_SERVER")).removeprefix("$OUTLAY_SERVER")
+    return client.open(address, method=method, data=words[words.index("--data-raw") + 1], headers=headers)
+
+
+def test_a_program_without_plan_says_what_to_state(client: FlaskClient) -> None:
+    """What a gate's ways cost comes from a plan, a risk from a plan or a note: each with an example that runs."""
+    made = client.post("/v1/track/programs", json={"name": "by hand", "budget_usd": 150000}).get_json()
+    address = f"/programs/{made['id']}"
+    assert f'<a href="{address}#runs">track one</a>' in text_of(client.get(f"{address}?tab=risks"))
+    client.post(f"/v1/track/programs/{made['id']}/runs", json={"name": "main"})
+    assert text_of(client.get(address)).count('<a href="#no-plan">state a plan</a>') == 3
+    risks = client.get(f"{address}?tab=risks")
+    assert 'href="/programs/new?from=example"' in text_of(risks)
+    assert sent_by_curl(client, risks, "A risk, as curl").get_json()["accepted"] == 1
+    assert "loss spike needs a rollback" in words_of(client.get(f"{address}?tab=risks"))
+    assert sent_by_curl(client, client.get(address), "A plan, as curl").status_code == 200
+    planned = text_of(client.get(address))
+    assert "#no-plan" not in planned
+    assert 'id="no-plan"' not in planned
