@@ -23,12 +23,13 @@ from service.formats.ask.grammar.nodes import NODES, RACKS
 from service.formats.ask.grammar.past import past_days, without_papers
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
+from service.formats.ask.grammar.quoted import QUOTED_BY, quoted_by
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
 from service.formats.ask.grammar.regions import with_numbered
 from service.formats.ask.grammar.reinforcement import join_prompts
-from service.formats.ask.grammar.reservations import RESERVED_FOR, TERMS
+from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for
 from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
@@ -93,7 +94,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots, future = _dated_status(sentence, slots, today, of_program=bool(asked_of))
     doubts += future
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
-    said = Slots(tuple(slots), {"quantity", "one", "intent", "doubtful_model", "ways"})
+    slots += [*quoted_by(sentence, slots), *held_for(sentence, slots)]
+    said = Slots(tuple(slots), {QUOTED_BY, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways"})
     kind = choose_kind(said)
     if kind is None:
         return None

@@ -19,12 +19,15 @@ OVERHEAD = "overhead"
 CONTINGENCY = "contingency"
 OF_OWNING = ("tax_rate", "opex_share_per_year", "upfront_share", CONTINGENCY)
 """Shares that an owner, a quote or a budget states."""
+PRICE_FALL, PRICE_RISE = "list_price_fall", "list_price_rise"
 SHARES = frozenset(
     {
         "utilisation",
         "mfu",
         "cost_of_capital",
         "growth_per_year",
+        PRICE_FALL,
+        PRICE_RISE,
         "residual_share",
         "probability",
         "share_done",
@@ -117,6 +120,15 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
                     name, note = ("expert", "") if at > key else ("epochs", "ep after a number read as epochs")
                 first -= name == "probability" and first > 0 and pieces[first - 1].kind == "z"  # at least 90% sure
                 yield Slot(name, value, pieces[first].first, pieces[last].last, note)
+
+
+def price_change(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """List prices fall 20% per year."""
+    every = pieces[-1].value
+    unit = every.unit if isinstance(every, Duration) and every.article else every
+    slot = _read(str(pieces[0].value), pieces[-2]) if pieces[0].value in (PRICE_FALL, PRICE_RISE) else None
+    if slot is not None and unit == "years":
+        yield Slot(slot[0], slot[1], pieces[0].first, pieces[-1].last)
 
 
 def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:

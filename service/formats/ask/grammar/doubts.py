@@ -136,6 +136,10 @@ def piece_doubts(
     asked = asked_figures(sentence, pieces)
     yield from _unmet_limits(sentence, said, slots)
     others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
+    words = [_text(sentence, piece) for piece in pieces if piece.kind == UNKNOWN]
+    governed -= {
+        after.first for one, after in pairwise(pieces) if _text(sentence, one) == "one" and words.count(_text(sentence, after)) > 1
+    }
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -332,6 +336,9 @@ def _meanings(text: str, slot: Slot, question: str) -> tuple[tuple[str, ...], st
         return (f"{slot.value:,} tok/s/gpu", f"{slot.value:,} tok/s in total"), "the speed of one accelerator, or of all of them?"
     if slot.name in ("span", SHORT):
         return (f"within {text.removeprefix('for ').removeprefix('over ')}",), f"{question}: is it a limit?"
+    if slot.name == "utilisation" and isinstance(slot.value, float):
+        readings = (f"{slot.value * 100:g}% MFU",)
+        return readings, f"{question}: the share of the peak arithmetic of a run is its MFU, and the use of a fleet is asked of buying"
     if slot.name == "share":
         return (f"{text.removeprefix('at ')} MFU", f"{text.removeprefix('at ')} utilisation"), "a percentage of what?"
     return (), question

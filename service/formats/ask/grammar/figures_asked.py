@@ -20,6 +20,7 @@ OF_RUNS: Mapping[str, str] = {
     "bubble": "the answer has it: throughput.split",
     "speed": "the answer has it: throughput",
     "bound": "the answer has it: throughput.bound_by",
+    "6nd": "the answer has the FLOPs of the run, which 6ND approximates: flops",
     "goodput": "the answer has it: reliability",
 }
 """What an estimate has for a percentile."""

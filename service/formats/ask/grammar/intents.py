@@ -181,7 +181,7 @@ def _said(value: object) -> str:
 def _of_run(slots: Slots, asked: set[object]) -> Kind:
     """Of a question about a run: chances where a budget or that word is said, comparison where several ways or
     offers are, else its estimate."""
-    if "chance" in asked:
+    if "chance" in asked and not ("compare" in asked and slots.has("accelerator") and not slots.has("count", "nodes", "racks")):
         return "chance"
     several = any(
         len({_said(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rapidfuzz import fuzz, process
@@ -18,20 +19,31 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 
 CALLED = frozenset({"program", "programme", "programs", "project"})
 """Words beside a name that say of what it is."""
+_EVERY = re.compile(
+    r"\b(?:all|every|each)\b[^,.;?]*?\bprogram(?:me)?s?\b(?: that| which| are)*(?: (?:behind|ahead|over|late|on)\b[\w ]*)?", re.IGNORECASE
+)
+"""Words of all programs, or of those that something is true of."""
+OF_ONE = "a status is of one program, and programs are not chosen by it: which?"
+NONE_TRACKED = "no program is tracked; POST /v1/track/programs starts one"
 LEAST_SCALE = 10**6
 """A number of millions and more may be a size."""
 
 
 def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with what follows `status` read as a program's name, whatever it is made of; and its candidates, where it is none."""
-    at = next((at for at, piece in enumerate(pieces) if piece.kind != FILLER), None)
+    pieces = _with_status(sentence, pieces)
+    at = next((at for at, piece in enumerate(pieces) if piece.kind != FILLER and (piece.kind, piece.value) != ("I", "estimate")), None)
     if at is None or pieces[at].kind != "I" or pieces[at].value != "status" or any(piece.kind == "G" for piece in pieces):
         return list(pieces), []
+    several = _EVERY.search(sentence.text)
+    if several:
+        names = tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
+        return list(pieces), [Doubt("", names, f"{several[0]}: {OF_ONE if names else NONE_TRACKED}")]
     begin, end = at + 1, len(pieces)
-    while begin < end and pieces[begin].kind in (FILLER, "I", "o", "b", ",", "i"):
+    while begin < end and pieces[begin].kind in (FILLER, "I", "c", "o", "b", ",", "i"):
         begin += 1
     stop = next((here for here in range(begin, end) if pieces[here].kind == "D"), end)
-    while stop > begin and pieces[stop - 1].kind in (FILLER, "I", "c", *"abiwut,"):
+    while stop > begin and pieces[stop - 1].kind in (FILLER, "I", "c", *"abiwut,") and not _is_joined(sentence, pieces[stop - 1]):
         stop -= 1
     if begin >= stop:
         return list(pieces), []
@@ -46,8 +58,22 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     names = tuple(name.value for name in found) or tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
     if len({*names}) < len(names):
         names = tuple(f"{name.value} ({name.id})" for name in found)
-    which = "which program?" if names else "no program of this name is tracked; POST /v1/track/programs starts one"
+    unknown = f"no program named {asked} is tracked"
+    which = ("which program?" if found else f"{unknown}: one of these?") if names else f"{unknown}; POST /v1/track/programs starts one"
     return [*before, *after], [Doubt(asked, names, which)]
+
+
+def _with_status(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with a first word of a status (CPI) as what is asked for, where a name follows the word program."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    named = any(piece.kind == UNKNOWN and piece.first > 0 and sentence.tokens[piece.first - 1].text in CALLED for piece in pieces)
+    asked = bool(said) and said[0].kind == "c" and said[0].value == "status" and named
+    return [replace(piece, kind="I") if asked and piece is said[0] else piece for piece in pieces]
+
+
+def _is_joined(sentence: Sentence, piece: Piece) -> bool:
+    """Whether a word is the end of one that begins before it: falcon-next."""
+    return sentence.tokens[piece.first].glued and sentence.tokens[piece.first].text.isalpha()
 
 
 def named_as_models(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> set[str]:

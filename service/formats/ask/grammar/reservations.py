@@ -6,11 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.dates import Duration
-from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 RESERVED_FOR = "reserved for the time that is said"
+
+HELD_FOR = "held_for"
+"""That a reservation is said with the time for which it is held: reserved for 1 year, and not 1yr reserved."""
+
+
+def held_for(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """A slot for each reservation that is said so."""
+    reserved = [slot for slot in slots if slot.name == "pricing" and str(slot.value).startswith("reserved")]
+    texts = [{token.text for token in sentence.tokens[slot.first : slot.last]} for slot in reserved]
+    return [Slot(HELD_FOR, slot.value, slot.first, slot.last) for slot, words in zip(reserved, texts, strict=True) if "for" in words]
 
 
 def reservations(pieces: Pieces) -> Iterator[Slot]:

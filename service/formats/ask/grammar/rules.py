@@ -93,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     _rule("t?[mn]L", quantities.capex_of_machine),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
+    _rule("K[tb]?p[@U]", attributes.price_change),
     _rule("nKE", rates.network_of_each),
     _rule("K[=t]*UL|K[=t]?[np]L|[np]KL|[np]LK", preemptions.per_node),
     _rule("n?K[=t]*nL|LKU", preemptions.per_node_hours),
@@ -154,6 +155,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nf", quantities.flops),
     _rule("nx?NC", quantities.instances),
     _rule("nN,?Ex?nx?A", nodes.nodes),
+    _rule("nN,?nx?g[EL],?A?", nodes.nodes),
     _rule("nx?AL", keyed.of_each_node),
     _rule("nx?NNA", nodes.nodes),
     _rule("nx?N(?:t?x?n?x?A?(?:g?N)?)", nodes.nodes),

@@ -27,13 +27,7 @@ _UNIT_WORDS = {
     "years": ("y", "yr", "yrs", "year", "years"),
 }
 _UNIT_OF = {word: unit for unit, words in _UNIT_WORDS.items() for word in words}
-_DAYS_OF = {
-    "seconds": Fraction(1, 86400),
-    "minutes": Fraction(1, 1440),
-    "hours": Fraction(1, 24),
-    "days": Fraction(1),
-    "weeks": Fraction(7),
-}
+_DAYS = {"seconds": Fraction(1, 86400), "minutes": Fraction(1, 1440), "hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
 _MONTHS_OF = {"months": 1, "quarters": 3, "years": 12}
 DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
@@ -83,7 +77,7 @@ class Duration:
     @property
     def days(self) -> float:
         """Its length, with months of 30.4375 days [days]."""
-        return float(self.value * (_DAYS_OF.get(self.unit) or _MONTHS_OF[self.unit] * DAYS_PER_MONTH))
+        return float(self.value * (_DAYS.get(self.unit) or _MONTHS_OF[self.unit] * DAYS_PER_MONTH))
 
     @property
     def years(self) -> float:

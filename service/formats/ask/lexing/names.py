@@ -241,7 +241,7 @@ def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) 
     if at >= len(tokens) or not tokens[at].text.isdigit():
         return found
     end = at + 1
-    unit = end < len(tokens) and tokens[end].text in MEMORY_UNITS
+    unit = end < len(tokens) and (tokens[end].text in MEMORY_UNITS or (tokens[end].text == "s" and tokens[end].glued))
     if not (opened or tokens[at].glued or unit or _is_counted(tokens, found.first, end)):
         return found
     end += unit

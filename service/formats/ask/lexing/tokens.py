@@ -30,6 +30,8 @@ _NODES_FLAG = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
 """The option of srun and sbatch for the number of nodes."""
 _TAG = re.compile(r"(?<=\d):(?=\d+(?:\.\d+)?[bm](?![^\W_]))|(?<=\d)\.{2,3}(?=\d)", re.IGNORECASE)
 """What parts a model and its size (llama3.1:8b), or the ends of a range (64..128)."""
+_POSSESSIVE = re.compile(r"(?<=\d[bmt])'s(?!\w)", re.IGNORECASE)
+"""What follows a name that ends in its size: opt-175b's."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
@@ -75,7 +77,8 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
-    return " ".join(_TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", plain)))).translate(_HYPHENS).split())
+    marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", plain))))
+    return " ".join(_POSSESSIVE.sub("", marked.translate(_HYPHENS)).split())
 
 
 def tokenise(text: str) -> tuple[Token, ...]:

@@ -12,7 +12,7 @@ from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY
 from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
-from service.formats.ask.grammar.reservations import TERMS
+from service.formats.ask.grammar.reservations import HELD_FOR, TERMS
 from service.formats.ask.grammar.slots import Doubt, unique
 from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.lexing.dates import Duration
@@ -211,7 +211,7 @@ def price_request(draft: Draft) -> Request:
     if draft.slots.peek("date") == draft.today:
         draft.slots.taken.add("date")
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
-    if not names and not providers and not regions:
+    if not names and not providers and not regions and not draft.slots.has("max_price_per_hour"):
         draft.missing("the price of which accelerator, such as H100?")
     hours = _hours_held(draft, counted=bool(counts))
     return stated(
@@ -287,7 +287,8 @@ def _hours_held(draft: Draft, *, counted: bool) -> float | None:
     if held is not None and (counted or not _is_term(draft)):
         return _hours_paid(draft, held)
     terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
-    if held is None and counted and len(terms) == 1 and not draft.slots.has("start", "deadline"):
+    alone = len({slot.value for slot in draft.slots.all if slot.name == "pricing"}) == 1 or draft.slots.has(HELD_FOR)
+    if held is None and counted and alone and len(terms) == 1 and not draft.slots.has("start", "deadline"):
         return _hours_paid(draft, Duration(Fraction(YEARS_OF_TERM[str(*terms)]), "years"))
     if held is None and draft.slots.has("start") and draft.slots.has("deadline"):
         start, end = draft.one("start", "hours"), draft.one("deadline", "hours")

@@ -249,14 +249,23 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
     said = (
-        f"{PRICING_WORDS[quote['pricing']] if terms else ''} at {usd_text(quote['usd_per_accelerator_hour'])} per hour" for quote in quotes
+        f"{_seller(quote)} {PRICING_WORDS[quote['pricing']] if terms else ''} at {usd_text(quote['usd_per_accelerator_hour'])} per hour"
+        for quote in quotes
     )
-    yield ", ".join(text.strip() for text in said)
+    yield ", ".join(" ".join(text.split()) for text in said)
     yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in quotes if "upfront_share" in quote)
     yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
     yield f"cost of capital {percent_text(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
+    change = request.get("list_price_change_per_year")
+    yield "" if change is None else f"list prices {'fall' if change < 0 else 'rise'} by {percent_text(abs(change))} per year"
+
+
+def _seller(quote: Body) -> str:
+    """Who states a price; empty where that is not said."""
+    name = str(quote["name"])
+    return "" if name.startswith("quote ") else name
 
 
 def _upkeep(own: Body) -> Iterator[str]:

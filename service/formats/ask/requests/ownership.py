@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME
+from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME, PRICE_FALL, PRICE_RISE
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
+from service.formats.ask.grammar.quoted import QUOTED_BY
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
@@ -65,14 +67,28 @@ def buy_or_rent_request(draft: Draft) -> Request:
         lead_time_months=_months_of(draft, LEAD_TIME),
     )
     quotes = _quotes(draft, years)
+    stating = {slot.value.value for slot in draft.slots.each(QUOTED_BY) if isinstance(slot.value, Name)}
     rent = stated(
-        providers=[name.value for name in draft.many("provider", "rent.providers")],
+        providers=[name.value for name in draft.many("provider", "rent.providers") if name.value not in stating],
         regions=[name.value for name in draft.many("region", "rent.regions")],
         quotes=quotes,
         pricing=many_pricings(draft, "rent.pricing") if not quotes or len(draft.slots.each("pricing")) > 1 else None,
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
-    return stated(demand=demand, own=[{"name": "own", **own}] if own else [], rent=rent, cost_of_capital=capital)
+    return stated(
+        demand=demand,
+        own=[{"name": "own", **own}] if own else [],
+        rent=rent,
+        cost_of_capital=capital,
+        list_price_change_per_year=_price_change(draft),
+    )
+
+
+def _price_change(draft: Draft) -> float | None:
+    """Signed yearly change of list prices."""
+    fall: float | None = draft.one(PRICE_FALL, "list_price_change_per_year")
+    rise: float | None = draft.one(PRICE_RISE, "list_price_change_per_year")
+    return rise if fall is None else -fall
 
 
 def _years_of(draft: Draft, name: str) -> float | int | None:
@@ -197,11 +213,24 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
             draft.note(f"rent.quotes.{at - 1}.term_months", months, "reserved as long as it is used")
         elif not pricings:
             draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
-        quotes.append({"name": f"quote {at}", "pricing": pricing, "usd_per_accelerator_hour": slot.value, **stated(term_months=months)})
+        quotes.append(
+            {
+                "name": _seller_of(draft, slot) or f"quote {at}",
+                "pricing": pricing,
+                "usd_per_accelerator_hour": slot.value,
+                **stated(term_months=months),
+            }
+        )
     termed = [quote for quote in quotes if len(quotes) == 1 or str(quote["pricing"]).startswith("reserved")]
     if len(termed) == 1 and draft.slots.has("upfront_share"):
         return [_paid_upfront(draft, quote, years) if quote is termed[0] else quote for quote in quotes]
     return quotes
+
+
+def _seller_of(draft: Draft, price: Slot) -> str:
+    """Who states a price; empty where that is not said."""
+    sellers = [slot.value for slot in draft.slots.each(QUOTED_BY) if (slot.first, slot.last) == (price.first, price.last)]
+    return sellers[0].value if sellers and isinstance(sellers[0], Name) else ""
 
 
 def _paid_upfront(draft: Draft, quote: Request, years: Duration | None) -> Request:
