@@ -100,7 +100,7 @@ def _label_of_model(sentence: Sentence, piece: Piece, vocabulary: Vocabulary) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class ProgramCue:
     """A kind of piece that says whether 7B is a size (above 0) or the program of that name (below), and how surely.
 
     `values`: of these values alone; `after`: after a piece of this kind alone.
@@ -113,22 +113,22 @@ class Cue:
 
 
 CUES = (
-    Cue(2, "T%~"),  # 1T tokens
-    Cue(2, "Yy"),  # pretrain, dpo
-    Cue(1, "ACg", after="n"),  # 64 H100
-    Cue(1, "ACP"),  # on H100, at lambda
-    Cue(2, "H", after="nm"),  # $2 an hour
-    Cue(2, "s", after="n"),  # 60k pairs
-    Cue(2, "n"),  # 7B/1T
-    Cue(1, "X#"),  # in fp8
-    Cue(-3, "I", values=("status",)),
-    Cue(-2, "cj", values=("status", "status chance optimal")),
-    Cue(-1, "I", values=("chance",)),
+    ProgramCue(2, "T%~"),  # 1T tokens
+    ProgramCue(2, "Yy"),  # pretrain, dpo
+    ProgramCue(1, "ACg", after="n"),  # 64 H100
+    ProgramCue(1, "ACP"),  # on H100, at lambda
+    ProgramCue(2, "H", after="nm"),  # $2 an hour
+    ProgramCue(2, "s", after="n"),  # 60k pairs
+    ProgramCue(2, "n"),  # 7B/1T
+    ProgramCue(1, "X#"),  # in fp8
+    ProgramCue(-3, "I", values=("status",)),
+    ProgramCue(-2, "cj", values=("status", "status chance optimal")),
+    ProgramCue(-1, "I", values=("chance",)),
 )
 """What is said around it, each once."""
 
 
-def _is_cue(cue: Cue, before: Piece | None, piece: Piece | None) -> bool:
+def _is_cue(cue: ProgramCue, before: Piece | None, piece: Piece | None) -> bool:
     if piece is None or piece.kind not in cue.kinds or (cue.after and (before is None or before.kind not in cue.after)):
         return False
     figure = piece.value

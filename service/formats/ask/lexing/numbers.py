@@ -33,7 +33,8 @@ _FOREIGN = frozenset(
         *("brl", "reais", "twd", "aed", "pln", "zloty"),
     )
 )
-NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, "hundred", "percent", "pct", "point"})
+_PERCENTS = frozenset({"percent", "percents", "pct"})
+NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, *_PERCENTS, "hundred", "point"})
 SMALL_NUMBERS = frozenset(_SMALL)
 """Numbers that no slip is taken for: even is not seven."""
 _WITH_SMALL_NUMBERS = frozenset({"rank", "r", "tp", "pp", "ep", "zero", "stage", "batch", "epochs", "n", "count", "gpus", "nodes"})
@@ -106,7 +107,7 @@ def _read_unit(tokens: Sequence[Token], at: int) -> tuple[int, str]:
     """What follows a figure: %, percent, dollars, $."""
     word = tokens[at].text if at < len(tokens) else ""
     following = tokens[at + 1].text if at + 1 < len(tokens) else ""
-    if word == "%" or word in ("percent", "pct"):
+    if word == "%" or word in _PERCENTS:
         return at + 1, "percent"
     if word == "per" and following == "cent":
         return at + 2, "percent"
