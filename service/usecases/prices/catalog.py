@@ -41,14 +41,11 @@ def find_offers(context: AppContext, given: Given) -> tuple[PriceBook, list[Offe
         with pointing_at("/jurisdiction"):
             countries = {country for place in values_of(given, "jurisdiction") for country in countries_of(place)}
         offers = tuple(offer for offer in offers if find_country(offer) in countries)
+    for name in ("provider", "region", "pricing"):
+        if wanted := {value.casefold() for value in values_of(given, name)}:
+            offers = tuple(offer for offer in offers if getattr(offer, name).casefold() in wanted)
     limit = given.get("max_usd_per_accelerator_hour")
-    wanted = {name: {value.casefold() for value in values_of(given, name)} for name in ("provider", "region", "pricing")}
-    return book, [
-        offer
-        for offer in offers
-        if all(not values or getattr(offer, name).casefold() in values for name, values in wanted.items())
-        and (limit is None or float(offer.usd_per_accelerator_hour) <= limit)
-    ]
+    return book, [offer for offer in offers if limit is None or float(offer.usd_per_accelerator_hour) <= limit]
 
 
 def values_of(given: Given, name: str) -> list[str]:

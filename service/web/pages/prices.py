@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -17,6 +17,7 @@ from service.formats.documents.price_history import ProviderHistory, history_fin
 from service.formats.headline import day
 from service.schemas.listings import offer_entry
 from service.usecases.prices.catalog import find_offers, find_price_changes
+from service.usecases.prices.cheapest import PricedOffer, cheapest_by_provider, cheapest_offers
 from service.usecases.prices.known_names import find_accelerators
 from service.usecases.prices.price_files import PriceFileEntry, list_price_files
 from service.usecases.prices.providers import ProviderEntry, count_fresh, list_providers, refresh_now
@@ -54,17 +55,18 @@ def show_prices() -> Response:
     pricing = fields.get("pricing", PRICING)
     book, offers = find_offers(context, {"pricing": pricing, **({"accelerator": fields["accelerator"]} if "accelerator" in fields else {})})
     now = context.clock()
-    rows = [offer_entry(offer, stale=book.is_stale(offer, now)) for offer in offers]
+    cheapest = cheapest_by_provider(book, offers, now)
     providers = list_providers(context)
     in_order = sorted(providers, key=lambda entry: (list(STATE_WORDS).index(entry.state), entry.name))
     sources, (fresh, expected) = [_source(entry) for entry in in_order], count_fresh(providers)
+    most = MOST_OFFERS if "accelerator" in fields else 0
     histories = _histories(fields) if "accelerator" in fields else []
     content: Body = {
         "form": FIELDS,
         "fields": {"pricing": PRICING, **fields},
-        "matrix": _matrix(rows),
-        "offers": sorted(rows, key=lambda row: row["usd_per_accelerator_hour"])[:MOST_OFFERS] if "accelerator" in fields else [],
-        "found": len(rows),
+        "matrix": [(name, *_first_and_others(found)) for name, found in cheapest.items()],
+        "offers": [offer_entry(found.offer, stale=found.is_stale) for found in cheapest_offers(book, offers, now, most)],
+        "found": len(offers),
         "history_finding": history_finding(histories),
         "history": history_table(histories),
         "sources": sources,
@@ -78,7 +80,7 @@ def show_prices() -> Response:
         "accelerators": [accelerator.name for accelerator in find_accelerators({})],
         "snapshot": book.name,
         "query": query_string(fields),
-        "links": {name: query_string({**fields, "accelerator": name}) for name in {row["accelerator"] for row in rows}},
+        "links": {name: query_string({**fields, "accelerator": name}) for name in cheapest},
     }
     return page("prices/page.html", **content)
 
@@ -151,11 +153,12 @@ def _changes(fields: Mapping[str, str]) -> list[Body]:
     ]
 
 
-def _matrix(rows: Iterable[Body]) -> list[tuple[str, Body, list[Body]]]:
-    """Each accelerator's cheapest offer, fresh before old, and the cheapest of each other provider in the same order."""
-    cheapest: dict[str, dict[str, Body]] = {}
-    for row in sorted(rows, key=lambda row: (row["stale"], row["usd_per_accelerator_hour"])):
-        cheapest.setdefault(row["accelerator"], {}).setdefault(row["provider"], row)
-    return [
-        (accelerator, first, others) for accelerator, (first, *others) in sorted((name, [*of.values()]) for name, of in cheapest.items())
-    ]
+def _first_and_others(found: Sequence[PricedOffer]) -> tuple[Body, list[Body]]:
+    first, *others = map(_cell, found)
+    return first, others
+
+
+def _cell(priced: PricedOffer) -> Body:
+    """An offer in the table of the cheapest ones."""
+    read = priced.offer.observed_at.date().isoformat()
+    return {"provider": priced.offer.provider, "usd_per_accelerator_hour": priced.usd, "stale": priced.is_stale, "observed_at": read}
