@@ -13,6 +13,7 @@ from service.domain.ask import EXAMPLES, KINDS, Kind, Reading, ReadingNote, Uncl
 from service.domain.errors import DomainError, UnknownName
 from service.domain.summary import Summary
 from service.domain.teams import Principal
+from service.formats.ask.requests.builders import CARBON
 from service.presets.version import engine_version
 from service.schemas.base import ProblemErrorSchema, pointers
 from service.schemas.comparison.request import CompareRequestSchema
@@ -106,10 +107,18 @@ def ask_body(context: AppContext, who: Principal, text: str, *, with_answer: boo
     if with_answer and reading.answerable:
         answer, problem = _attempt(context, who, reading.understood)
     body: Body = to_builtins(reading)
-    summary = None if answer is None else answer.get("summary")
+    summary = None if answer is None else _with_carbon(reading, answer, answer.get("summary"))
     snapshot = (answer or {}).get("price_snapshot") or context.book().name
     ends = {"price_snapshot": snapshot, "engine_version": engine_version()}
     return {**body, "answer": answer, "summary": summary, "problem": problem, **ends}
+
+
+def _with_carbon(reading: Reading, answer: Body, summary: Body | None) -> Body | None:
+    """The summary with the emissions first, where those of a run are asked for."""
+    asked = any(note.field == CARBON for note in reading.assumptions)
+    if not asked or summary is None or "energy" not in answer:
+        return summary
+    return {**summary, "text": f"About {answer['energy']['tco2e']:,.3g} tCO2e. {summary['text']}"}
 
 
 def _attempt(context: AppContext, who: Principal, understood: Understanding) -> tuple[Body | None, Body | None]:

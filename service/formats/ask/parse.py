@@ -13,6 +13,7 @@ from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.attributes import without_loose
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
+from service.formats.ask.grammar.context import settle_context
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
@@ -20,14 +21,14 @@ from service.formats.ask.grammar.figures_asked import figure_notes, specificatio
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import of_machines, of_types
 from service.formats.ask.grammar.nodes import NODES, RACKS
-from service.formats.ask.grammar.past import past_days, without_papers
+from service.formats.ask.grammar.past import changed_prices, past_days, without_papers
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.quoted import QUOTED_BY, quoted_by
 from service.formats.ask.grammar.ranges import both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
-from service.formats.ask.grammar.regions import with_numbered
+from service.formats.ask.grammar.regions import with_numbered, with_stems
 from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for
 from service.formats.ask.grammar.roles import split_roles, without_named
@@ -54,7 +55,8 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     if not tokens:
         return None
     read = _read(sentence, vocabulary, today)
-    pieces, ranges = join_ranges(sentence, without_loose(read))
+    settled, of_context = settle_context(sentence, with_stems(sentence, without_loose(read), vocabulary))
+    pieces, ranges = join_ranges(sentence, settled)
     pieces, asked_of = read_program(sentence, pieces, vocabulary)
     pieces, without, denied = split_denied(
         sentence, with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
@@ -81,6 +83,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     slots = [_dated(slot, today) for slot in slots]
     doubts = [
         *asked_of,
+        *of_context,
         *of_ranges,
         *of_things,
         *denied,
@@ -89,8 +92,9 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         *network_doubts(sentence, slots),
         *group_doubts(sentence, slots),
     ]
-    bare = [(sentence.part(slot.first, slot.last), meanings(slots, slot, question)) for slot in slots if slot.name == "quantity"]
-    doubts += [Doubt(text, candidates, question) for text, candidates in bare]
+    doubts += [
+        Doubt(sentence.part(slot.first, slot.last), meanings(slots, slot, question), question) for slot in slots if slot.name == "quantity"
+    ]
     slots, future = _dated_status(sentence, slots, today, of_program=bool(asked_of))
     doubts += future
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
@@ -105,7 +109,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     draft = Draft(said, today, doubts)
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
-    draft.doubts += specification_doubts(sentence, pieces, kind)
+    draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, pieces, kind)])
     notes = [*_slips(corrections, draft.doubts), *draft.notes]
     notes += [*fits, *figure_notes(sentence, pieces, kind)]
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)

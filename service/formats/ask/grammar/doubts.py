@@ -22,7 +22,7 @@ from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
-from service.formats.ask.lexing.vocabulary import Vocabulary, compact
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 
 # Words that say what is asked and add nothing where another question is answered.
 SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
@@ -72,6 +72,9 @@ WEAK = frozenset(
 """Attributes that are words of other senses too: without a figure the question is answered without them."""
 ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
 """Words of asking that another kind of question answers, by that kind."""
+CROSSED = (
+    "a comparison weighs each number on each accelerator: one of these, or all of them, of which two rows are those that are asked for?"
+)
 SELLER = "¤"
 NO_PRICES = "no prices of this seller are known: state what it asks, such as $2.10 an hour"
 LIMITS = "lq"
@@ -118,6 +121,9 @@ OFTEN = ("annual", "yearly", "every ")
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
+INTRODUCING = frozenset({"alternative", "alternatives", "counteroffer"})
+"""What a price beside it is that of, and which says no more: the alternative is $3.20."""
+PRICES = frozenset({"price_per_hour", "capex"})
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
 
@@ -171,22 +177,22 @@ def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
 def _beside_figures(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
     """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun. One word may stand
     between that ties a noun to its figure: tax of 10%, but not our release with 12B."""
-    nounless: set[int] = set()
+    nounless: dict[int, str] = {}
     for slot in slots:
         made_of = [piece for piece in said if slot.first <= piece.first and piece.last <= slot.last]
         own_noun = slot.name in ("tokens", "params") and not slot.note
         bare_time = len(made_of) == 1 and made_of[0].kind == "U"  # 5 year old
         if bare_time or (made_of and not own_noun and all(piece.kind in ALONE for piece in made_of)):
-            nounless |= {piece.first for piece in made_of if bare_time or piece.kind in FIGURES}
+            nounless |= {piece.first: slot.name for piece in made_of if bare_time or piece.kind in FIGURES}
     found = set()
     for before, after in pairwise(said):
         between = [token.text for token in sentence.tokens[before.last : after.first]]
         if len(between) > 1 or not TYING.issuperset(between):  # trying to ballpark a 3B
             continue
-        if before.first in nounless:
-            found.add(after.first)
-        if after.first in nounless:
-            found.add(before.first)
+        for figure, word in ((before, after), (after, before)):
+            introduces = nounless.get(figure.first) in PRICES and _text(sentence, word) in INTRODUCING
+            if figure.first in nounless and not introduces:
+                found.add(word.first)
     return found
 
 
@@ -259,9 +265,16 @@ def group_doubts(sentence: Sentence, slots: Sequence[Slot]) -> Iterator[Doubt]:
     groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
     if len(groups) > 1 and not _same_numbers(sentence, slots, groups):
         texts = tuple(sentence.part(first, last) for first, last in groups)
-        yield Doubt(
-            sentence.part(groups[0][0], groups[-1][1]), texts, "each number is weighed on each accelerator: ask for one of these at a time"
-        )
+        yield Doubt(sentence.part(groups[0][0], groups[-1][1]), (*texts, *_crossed(slots, groups)), CROSSED)
+
+
+def _crossed(slots: Sequence[Slot], groups: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """The comparison of each number on each accelerator, which has the pairs that are asked about."""
+    within = [slot for slot in slots if (slot.first, slot.last) in groups]
+    names = [slot.value.value for slot in within if slot.name == "accelerator" and isinstance(slot.value, Name)]
+    counts = [str(slot.value) for slot in within if slot.name == "count"]
+    if len(set(names)) > 1:
+        yield f"{' or '.join(dict.fromkeys(names))} x {','.join(dict.fromkeys(counts))}"
 
 
 def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tuple[int, int]]) -> bool:

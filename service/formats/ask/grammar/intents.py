@@ -15,6 +15,8 @@ LEVERS = "levers"
 """What asks for changes of one run that are worth making: its estimate has them."""
 GRID = "energy.grid_gco2_per_kwh"
 """Beside the carbon of a stated grid there is no place to look for."""
+GROUPS = frozenset({"EU", "EEA", "Europe"})
+"""Jurisdictions of several countries, whose grids differ."""
 MONEY = ("budget_usd", "money", "money_at")
 MODEL = ("model", "doubtful_model", "quantity", "params")
 """What names a model, or may."""
@@ -173,6 +175,14 @@ CUES: tuple[Cue, ...] = (
 """What speaks for each kind of question besides a program's, with its weight; an estimate stands for all questions of one run."""
 
 
+def asks_figure(slots: Slots) -> bool:
+    """Whether carbon is a figure of one run that is asked for, in one country at most, and nothing that offers are ordered by."""
+    places = {slot.value for slot in slots.all if slot.name == "jurisdiction"}
+    one = len(places) <= 1 and all(isinstance(place, Name) and place.value not in GROUPS for place in places)
+    weak = all(slot.implied for slot in slots.all if slot.name == "objective")
+    return weak and one and not slots.has("ways", "region", "provider", "max_tco2e", "probability", *MONEY)
+
+
 def _said(value: object) -> str:
     """What a request has of a value: of a name its own, whatever it was called."""
     return value.value if isinstance(value, Name) else str(value)
@@ -194,7 +204,8 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
         and not slots.has("jurisdiction", "ways")
     ):
         return "estimate"
-    if slots.has(GRID) and slots.has("objective") and not several and slots.has("accelerator") and slots.has("count", "nodes", "racks"):
+    figure = slots.has(GRID) or (asks_figure(slots) and "compare" not in asked)
+    if slots.has("objective") and figure and not several and slots.has("accelerator") and slots.has("count", "nodes", "racks"):
         return "estimate"
     sure_by = slots.has("probability") and slots.has("deadline")
     if "compare" in asked or several or sure_by or slots.has("jurisdiction", "objective", "ways"):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
+from service.domain.ask import Kind
+from service.formats.ask.grammar.exclusions import PAST
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import add_months
 from service.formats.ask.lexing.tokens import Sentence
@@ -19,6 +21,32 @@ PAPERS = frozenset(
 LAST_DAY = "a status is of the past: the last such day"
 CUMULATIVE = "a status is of the program from its start to the last day of that time: what was spent in it alone is the difference of two"
 UNFINISHED = "that time is not over: a status of the program from its start to today"
+
+AUXILIARIES = frozenset({"has", "have", "had", "did", "how've", "is", "are", "were", "been"})
+CHANGED = frozenset(
+    (
+        *("dropped", "fallen", "risen", "increased", "decreased", "declined", "climbed", "changed", "jumped"),
+        *("drop", "fall", "rise", "fell", "rose", "dropping", "falling", "rising", "climbing", "trending", "declining"),
+    )
+)
+"""What prices did in the past, where one of the words before stands ahead of it: has the price gone down."""
+GOING = frozenset({"gone", "going", "come", "came", "went", "moved"})
+"""What they did where a direction follows: gone down, but the going rate."""
+DIRECTIONS = frozenset({"down", "up", "higher", "lower"})
+
+
+def changed_prices(sentence: Sentence, kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:
+    """The doubts with that about prices of the past, which no list of offers has: has the price of H100 gone down since the summer."""
+    texts = [token.text for token in sentence.tokens]
+    ahead = next((at for at, text in enumerate(texts) if text in AUXILIARIES), len(texts))
+    following = zip(texts[ahead:], [*texts[ahead + 1 :], ""], strict=False)
+    changes = (at for at, (text, after) in enumerate(following, ahead) if text in CHANGED or (text in GOING and after in DIRECTIONS))
+    moved = next(changes, None)
+    if kind != "price" or moved is None:
+        return list(doubts)
+    follows = texts[moved + 1 : moved + 2] != [] and texts[moved + 1] in DIRECTIONS
+    text = sentence.part(moved, moved + 1 + follows)
+    return [Doubt(text, (), PAST), *(doubt for doubt in doubts if doubt.text != text)]
 
 
 def without_papers(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:

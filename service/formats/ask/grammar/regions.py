@@ -7,7 +7,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.names import Chosen
+from service.formats.ask.lexing.pieces import UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary
+
+
+def with_stems(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
+    """The pieces with the beginning of regions' names as one: us-west, of us-west-1."""
+    found: list[Piece] = []
+    for piece in pieces:
+        before = found[-1] if found else None
+        if before is None or before.kind != "J" or piece.kind != UNKNOWN or not sentence.tokens[piece.first].glued:
+            found.append(piece)
+            continue
+        text = sentence.part(before.first, piece.last).lower()
+        stem = Name("R", text, (text,))
+        if _numbered(stem, set(), vocabulary):
+            found[-1] = Piece("R", Chosen(stem, text), before.first, piece.last)
+        else:
+            found.append(piece)
+    return found
 
 
 def with_numbered(slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
@@ -22,9 +42,11 @@ def _meant(slot: Slot, said: set[str], vocabulary: Vocabulary) -> Sequence[Slot]
     if slot.name != "region" or not isinstance(name, Name) or not name.value[-1].isalpha() or name.provider in said:
         return [slot]
     found = _numbered(name, said, vocabulary)
-    note = f"{name.value} is a region of {name.provider}, and those of others begin so"
+    note = (
+        f"{name.value} is a region of {name.provider}, and those of others begin so" if name.provider else f"{name.value}: regions begin so"
+    )
     others = [replace(slot, value=found[value], note="" if at else note) for at, value in enumerate(sorted(found))]
-    return others if said and others else [slot, *others]
+    return others if others and (said or not name.provider) else [slot, *others]
 
 
 def _numbered(region: Name, said: set[str], vocabulary: Vocabulary) -> dict[str, Name]:

@@ -31,7 +31,7 @@ from service.formats.ask.grammar import (
     storage,
     times,
 )
-from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.grammar.slots import HOURLY, Slot
 from service.formats.ask.lexing.names import Chosen, read_as
 from service.formats.ask.lexing.tokens import Piece
 
@@ -65,7 +65,15 @@ def _single(name: str) -> Maker:
 def _intent(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """What is asked for; words of other senses too are weak."""
     asked = str(pieces[-1].value)
-    yield Slot("intent", asked.removesuffix(WEAKLY), pieces[0].first, pieces[-1].last, implied=asked.endswith(WEAKLY))
+    note = HOURLY if asked.endswith(HOURLY) else ""
+    plain = asked.removesuffix(WEAKLY).removesuffix(HOURLY)
+    yield Slot("intent", plain, pieces[0].first, pieces[-1].last, note, implied=asked.endswith(WEAKLY))
+
+
+def _objective(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """What offers are ordered by; words that ask for that figure of one run too are weak."""
+    by = str(pieces[-1].value)
+    yield Slot("objective", by.removesuffix(WEAKLY), pieces[0].first, pieces[-1].last, implied=by.endswith(WEAKLY))
 
 
 def _named(name: str) -> Maker:
@@ -218,7 +226,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Z", _single("optimizer")),
     _rule("#", attributes.settings),
     _rule("S", _single("pricing")),
-    _rule("O", _single("objective")),
+    _rule("O", _objective),
     _rule("I", _intent),
     _rule("r", _single("rent")),
     _rule("(?<![mnpUDT])@(?![mnp])", times.paid_time),

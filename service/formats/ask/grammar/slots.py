@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 
+HOURLY = " per hour"
+"""How the value of words ends that ask for the price of an hour, and for no cost of a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY
+from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY, asks_figure
 from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.reservations import HELD_FOR, TERMS
-from service.formats.ask.grammar.slots import Doubt, unique
+from service.formats.ask.grammar.slots import HOURLY, Doubt, unique
 from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
@@ -56,6 +56,8 @@ ENDPOINTS: Mapping[Kind, str] = {
 
 LEAST_LIMIT_DAYS = 0.5
 """A shorter time without a word of a limit is not the time that a run may take [days]."""
+CARBON = "energy.tco2e"
+"""The field of an estimate's answer that is noted where carbon is asked for."""
 MOST_HOURS_PRICED = 10**6
 """More accelerator-hours than GET /v1/offers prices at once."""
 SEVERAL = ","
@@ -69,7 +71,11 @@ def estimate_request(draft: Draft) -> Request:
     _spans_as_limits(draft, bare_only=True)
     hardware = hardware_section(draft, choices=machine_choices(draft))
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
-    draft.slots.taken.update({"objective"} if levers or draft.slots.has(GRID) else ())
+    carbon = draft.slots.has("objective") and asks_figure(draft.slots)
+    draft.slots.taken.update({"objective"} if levers or carbon or draft.slots.has(GRID) else ())
+    country = draft.one("jurisdiction", "energy.region") if carbon else None
+    if carbon:
+        draft.note(CARBON, country.value if country else "world", "carbon is asked for: the answer has it")
     return stated(
         model=model_section(draft),
         data=data_section(draft),
@@ -78,7 +84,11 @@ def estimate_request(draft: Draft) -> Request:
         efficiency=efficiency_section(draft),
         price=price_section(draft),
         failures=failures_section(draft, hardware.get("count")),
-        energy=stated(pue=draft.one("pue", "energy.pue"), usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh"))
+        energy=stated(
+            region=country and f"country:{country.value}",
+            pue=draft.one("pue", "energy.pue"),
+            usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh"),
+        )
         | stated_fields(draft, "energy"),
         **_kept_data(draft),
         overhead=overhead_section(draft),
@@ -287,8 +297,9 @@ def _hours_held(draft: Draft, *, counted: bool) -> float | None:
     if held is not None and (counted or not _is_term(draft)):
         return _hours_paid(draft, held)
     terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
+    hourly = any(slot.name == "intent" and slot.note == HOURLY for slot in draft.slots.all)
     alone = len({slot.value for slot in draft.slots.all if slot.name == "pricing"}) == 1 or draft.slots.has(HELD_FOR)
-    if held is None and counted and alone and len(terms) == 1 and not draft.slots.has("start", "deadline"):
+    if held is None and counted and alone and not hourly and len(terms) == 1 and not draft.slots.has("start", "deadline"):
         return _hours_paid(draft, Duration(Fraction(YEARS_OF_TERM[str(*terms)]), "years"))
     if held is None and draft.slots.has("start") and draft.slots.has("deadline"):
         start, end = draft.one("start", "hours"), draft.one("deadline", "hours")

@@ -21,6 +21,7 @@ METHOD_WORDS = {
     "rl": "RL",
 }
 PRICING_WORDS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
+TERMS = ("reserved_1y", "reserved_3y")
 RECOMPUTATIONS = {
     "full": "full recomputation",
     "selective": "selective recomputation",
@@ -138,6 +139,7 @@ def _estimate(request: Body) -> Iterator[str]:
     yield from _price(request.get("price", {}))
     yield from _failures(request)
     energy = request.get("energy", {})
+    yield f"carbon in {energy['region'].removeprefix('country:')}" if "region" in energy else ""
     yield f"PUE {energy['pue']:.10g}" if "pue" in energy else ""
     yield f"electricity {usd_text(energy['usd_per_kwh'])}" if "usd_per_kwh" in energy else ""
     yield from _dates(request.get("schedule", {}))
@@ -279,7 +281,8 @@ def _upkeep(own: Body) -> Iterator[str]:
 def _offers(request: Body) -> Iterator[str]:
     pricings = request["pricing"].split(",") if "pricing" in request else ()
     request = {name: value.replace(",", " or ") if isinstance(value, str) else value for name, value in request.items()}
-    yield f"the price of {_machine(request).removeprefix('on ') or 'accelerators'}"
+    term = "count" in request and "hours" not in request and any(pricing in TERMS for pricing in pricings)
+    yield f"the price {'in $/hr ' if term else ''}of {_machine(request).removeprefix('on ') or 'accelerators'}"
     yield f"for {request['hours']:.10g} hours" if "hours" in request else ""
     yield f"at {usd_text(request['usd_per_accelerator_hour'])} per hour" if "usd_per_accelerator_hour" in request else ""
     yield from _price({name: value for name, value in request.items() if name in ("provider", "region")})

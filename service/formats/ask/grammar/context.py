@@ -1,0 +1,275 @@
+"""Words of context around a question that is complete without them: each is named, and none of them blocks the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.unsigned_sums import with_costs, with_quotes
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+Settled = tuple[list[Piece], list[Doubt]]
+NOT_UNDERSTOOD = "not understood"
+ENDS = frozenset({".", "?", ";"})
+"""What ends a clause."""
+ORDERED = frozenset({"order", "book", "provision", "reserve"})
+"""What is asked to be done, but in a question of how many it says what they are for."""
+BEFORE_ORDER = frozenset({"to", "i", "we", "you", "should", "must"})
+CHANGING = frozenset(
+    (
+        *("extra", "additional", "more", "fewer", "less", "further", "other", "another", "spare", "broken", "failed", "dead", "non", "ex"),
+        *("different", "distinct", "various", "separate", "virtual", "fractional", "partial", "almost", "nearly", "per", "pre", "mini"),
+    )
+)
+"""Words between a number and an accelerator that say of another number."""
+MULTIPLES = {"double": 2, "doubling": 2, "twice": 2, "triple": 3, "quadruple": 4}
+TIMES = frozenset({"x the", "times the", "x as", "times as"})
+OF_SCALING = frozenset({FILLER, UNKNOWN, *"!gANOI,xti#v"})
+"""Kinds of pieces of a question what more accelerators do."""
+WAIVERS: tuple[tuple[str, ...], ...] = (
+    *(("dont", "care"), ("don't", "care"), ("do", "not", "care"), ("dont", "mind"), ("don't", "mind")),
+    *(("doesnt", "matter"), ("doesn't", "matter"), ("does", "not", "matter"), ("no", "preference"), ("up", "to", "you")),
+    *(("whatever",), ("you", "choose"), ("you", "pick")),
+)
+LEFT_OPEN = "read as left open: the default holds"
+LOSING = frozenset({"lose", "loses", "losing", "lost"})
+EVERY = frozenset({"every", "each"})
+UNITS = {"hour": "hours", "day": "days", "week": "weeks", "month": "months"}
+ONE_MACHINE = frozenset({"a node", "a server", "a box", "a machine"})
+YEARS_OF_VIEW = 1
+VIEWS = frozenset({"view", "perspective", "basis", "lens", "outlook"})
+"""What a time of years before it is that of."""
+
+
+def settle_context(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """The pieces without what is context alone, and what is said of that."""
+    found: list[Piece] = list(pieces)
+    doubts: list[Doubt] = []
+    for settle in SETTLERS:
+        found, more = settle(sentence, found)
+        doubts += more
+    return found, doubts
+
+
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower()
+
+
+def _clauses(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """Where each clause begins and ends, its mark included."""
+    begin = 0
+    for at, piece in enumerate(pieces):
+        if piece.kind == FILLER and _text(sentence, piece) in ENDS:
+            yield begin, at + 1
+            begin = at + 1
+    if begin < len(pieces):
+        yield begin, len(pieces)
+
+
+def _is_count(piece: Piece) -> bool:
+    figure = piece.value
+    return piece.kind == "n" and isinstance(figure, Figure) and figure.scale <= 1000 and figure.value.denominator == 1
+
+
+def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """How many H100s do I need to order: a question of a number, and no order."""
+    found = list(pieces)
+    for begin, end in _clauses(sentence, pieces):
+        texts = [token.text for token in sentence.tokens[pieces[begin].first : pieces[end - 1].last]]
+        first = pieces[begin].first
+        for at in range(begin, end):
+            here = pieces[at].first - first
+            asked = any(pair == ("how", "many") for pair in pairwise(texts[:here]))
+            if pieces[at].kind == "d" and _text(sentence, pieces[at]) in ORDERED and asked and texts[here - 1] in BEFORE_ORDER:
+                found[at] = replace(pieces[at], kind=FILLER)
+    return found, []
+
+
+def _described_machines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """1,000 refurbished A100s, 64 liquid-cooled H100: the number of them, and a word that is named."""
+    found: list[Piece] = []
+    doubts: list[Doubt] = []
+    at = 0
+    while at < len(pieces):
+        end = _end_of_word(sentence, pieces, at)
+        if _describes(sentence, pieces, at, end):
+            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), NOT_UNDERSTOOD, blocking=False))
+        else:
+            found += pieces[at:end]
+        at = end
+    return found, doubts
+
+
+def _end_of_word(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
+    """The piece after an unknown word and what a hyphen joins to it."""
+    end = at + 1
+    while end < len(pieces) and pieces[at].kind == pieces[end].kind == UNKNOWN and sentence.tokens[pieces[end].first].glued:
+        end += 1
+    return end
+
+
+def _describes(sentence: Sentence, pieces: Sequence[Piece], at: int, end: int) -> bool:
+    """Whether a word that is not known stands between a number and its accelerator."""
+    if not 0 < at < end < len(pieces) or pieces[at].kind != UNKNOWN or pieces[end].kind != "A":
+        return False
+    number = at - 2 if at > 1 and pieces[at - 1].kind == "x" else at - 1
+    words = [_text(sentence, piece) for piece in pieces[at:end]]
+    alone = all(word.isalpha() and word not in CHANGING for word in words) and not sentence.tokens[pieces[end].first].glued
+    return alone and _is_count(pieces[number]) and not (number > 0 and pieces[number - 1].kind in "K=")
+
+
+def _scaling_questions(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """Would 2x the GPUs halve the time, where the numbers that are compared are said besides."""
+    for begin, end in _clauses(sentence, pieces):
+        clause, rest = pieces[begin:end], [*pieces[:begin], *pieces[end:]]
+        factor = _factor(sentence, clause)
+        if factor and _are_apart(rest, factor):
+            text = sentence.part(clause[0].first, clause[-2].last if len(clause) > 1 else clause[-1].last)
+            return rest, [Doubt(text, (), "answered by the comparison of the numbers that are said", blocking=False)]
+    return list(pieces), []
+
+
+def _factor(sentence: Sentence, clause: Sequence[Piece]) -> Fraction | None:
+    """How many times as many accelerators a clause asks about, and nothing else."""
+    at = next((at for at, piece in enumerate(clause) if piece.kind == "!"), None)
+    if at is None or _text(sentence, clause[-1]) != "?":
+        return None
+    word, before = _text(sentence, clause[at]), clause[at - 1] if at else None
+    others = [piece for here, piece in enumerate(clause) if here != at - 1 or word not in TIMES]
+    if any(piece.kind not in OF_SCALING for piece in others):
+        return None
+    if word in TIMES and before is not None and isinstance(before.value, Figure):
+        return before.value.value
+    return Fraction(MULTIPLES[word]) if word in MULTIPLES else None
+
+
+def _are_apart(pieces: Sequence[Piece], factor: Fraction) -> bool:
+    """Whether two numbers of accelerators are said of which one is so many times the other."""
+    for at, piece in enumerate(pieces):
+        if piece.kind in "Ag" and at > 0 and _is_count(pieces[at - 1]):
+            numbers, here = [pieces[at - 1].value], at - 1
+            while here > 1 and pieces[here - 1].kind == "," and _is_count(pieces[here - 2]):
+                here -= 2
+                numbers.append(pieces[here].value)
+            values = [number.value for number in numbers if isinstance(number, Figure)]
+            if len(values) == 2 and max(values) == factor * min(values):
+                return True
+    return False
+
+
+def _waived(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """LoRA rank? don't care: a setting that is left open; the method that its name says stays."""
+    texts = [token.text for token in sentence.tokens]
+    for first in range(len(texts)):
+        words = next((words for words in WAIVERS if tuple(texts[first : first + len(words)]) == words), None)
+        if words is None:
+            continue
+        begin, end = _around(sentence, pieces, first, first + len(words))
+        within = pieces[begin:end]
+        if not within or any(piece.kind not in (FILLER, UNKNOWN, "K", "!") for piece in within):
+            continue
+        methods = [
+            Piece("Y", "lora", piece.first, piece.first + 1)
+            for piece in within
+            if piece.value == "lora_rank" and texts[piece.first] == "lora" and piece.last - piece.first > 1
+        ]
+        text = sentence.part(within[0].first, within[-1].last)
+        return [*pieces[:begin], *methods, *pieces[end:]], [Doubt(text, (), LEFT_OPEN, blocking=False)]
+    return list(pieces), []
+
+
+def _around(sentence: Sentence, pieces: Sequence[Piece], first: int, last: int) -> tuple[int, int]:
+    """The pieces of a waiver with what is waived: from the mark before it, or the one before that where it answers a question."""
+    here = next((at for at, piece in enumerate(pieces) if piece.first <= first < piece.last), len(pieces))
+    begin = here
+    if begin and _text(sentence, pieces[begin - 1]) == "?":
+        begin -= 1
+    while begin and pieces[begin - 1].kind != "," and _text(sentence, pieces[begin - 1]) not in ENDS:
+        begin -= 1
+    end = next((at for at in range(here, len(pieces)) if pieces[at].first >= last), len(pieces))
+    while end < len(pieces) and pieces[end].kind != "," and _text(sentence, pieces[end]) not in ENDS:
+        end += 1
+    return begin, end
+
+
+def _named_deadlines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """Deadline for the camera ready is 15 March: that day, whatever is due on it."""
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        if piece.kind != "b" or piece.value != "deadline":
+            continue
+        day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in (FILLER, UNKNOWN, "o")), len(pieces))
+        between = [_text(sentence, each) for each in pieces[at + 1 : day]]
+        named = day < len(pieces) and pieces[day].kind == "D" and between[-1:] == ["is"] and not ENDS & set(between)
+        if named and len(between) > 1:
+            found[at] = replace(piece, kind=FILLER)
+            found.insert(day, replace(piece, first=pieces[day].first, last=pieces[day].first))
+            return found, []
+    return found, []
+
+
+def _views(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """Three-year view: the time alone."""
+    found = list(pieces)
+    for at, (before, piece) in enumerate(pairwise(pieces), 1):
+        years = before.value.years if isinstance(before.value, Duration) else 0
+        if years >= YEARS_OF_VIEW and piece.kind == UNKNOWN and _text(sentence, piece) in VIEWS:
+            found[at] = replace(piece, kind=FILLER)
+    return found, []
+
+
+def _lost_nodes(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """We lose about one node a week: as often a failure of the job."""
+    said = [piece for piece in pieces if piece.kind != FILLER or _text(sentence, piece) in LOSING]
+    for at, verb in enumerate(said):
+        read = _losses(sentence, said[at + 1 : at + 5]) if _text(sentence, verb) in LOSING else None
+        if read is None:
+            continue
+        time, last = read
+        text = sentence.part(verb.first, last)
+        hours = float(time.days * 24)
+        made = [Piece("K", MTBF, verb.first, verb.last), Piece("U", time, verb.last, last)]
+        others = [piece for piece in pieces if piece.last <= verb.first or piece.first >= last]
+        note = f"read as a failure of the job every {hours:.10g} hours"
+        return sorted([*others, *made], key=lambda piece: piece.first), [Doubt(text, (), note, blocking=False)]
+    return list(pieces), []
+
+
+def _losses(sentence: Sentence, rest: Sequence[Piece]) -> tuple[Duration, int] | None:
+    """The time of one failure in `one node a week`, `a node every 3 days`, and the token after it."""
+    if len(rest) > 1 and rest[0].kind == "L" and _text(sentence, rest[0]) in ONE_MACHINE:
+        count, times = Fraction(1), rest[1:]
+    elif len(rest) > 2 and rest[0].kind == "n" and rest[1].kind in "Ng" and isinstance(rest[0].value, Figure):
+        count, times = rest[0].value.value, rest[2:]
+    else:
+        return None
+    every = _text(sentence, times[0]) in EVERY and len(times) > 1
+    time = times[every]
+    if time.kind == "@" and not every:
+        return Duration(1 / count, str(time.value)), time.last
+    if every and _text(sentence, time) in UNITS:
+        return Duration(1 / count, UNITS[_text(sentence, time)]), time.last
+    found = time.value
+    if count < 1 or not isinstance(found, Duration) or not (found.article or every) or found.of_calendar:
+        return None
+    return replace(found, value=found.value / count, article=False), time.last
+
+
+SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
+    _asked_numbers,
+    _described_machines,
+    _scaling_questions,
+    _waived,
+    _named_deadlines,
+    _views,
+    _lost_nodes,
+    with_costs,
+    with_quotes,
+)

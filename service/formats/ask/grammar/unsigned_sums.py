@@ -1,0 +1,93 @@
+"""Sums without a sign that the words around them make dollars: costs more than 900k, approve 1.2 million, Nebius 1.95 for three years."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
+from service.formats.ask.grammar.reservations import TERMS
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+COSTING = frozenset({"cost", "costs", "costing", "spend", "spends", "spending", "pay", "paying"})
+EXCESS = frozenset({"more than", "above", "over", "greater than", ">", "beyond"})
+APPROVING = frozenset({"approve"})
+SUMS = (10**3, 10**6)
+"""Scales of sums."""
+COUNTED = frozenset("TQVAgNsefhHWIx")
+"""Kinds of nouns of which a figure before them is a number."""
+SELLER, LEAST_QUOTES = "¤", 2
+QUOTED = "read as the seller of a quote; offers of others are weighed too"
+
+
+def _is_sum(piece: Piece) -> bool:
+    figure = piece.value
+    return piece.kind == "n" and isinstance(figure, Figure) and figure.scale in SUMS
+
+
+def _in_dollars(piece: Piece) -> Piece:
+    assert isinstance(piece.value, Figure)
+    return replace(piece, kind="m", value=replace(piece.value, unit="usd"))
+
+
+def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """Costing more than 900k, and approve 1.2 million …: enough for: figures in dollars."""
+    found = list(pieces)
+    asks_chance = any(piece.kind == "I" and piece.value == "chance" for piece in pieces)
+    for at, piece in enumerate(pieces[1:-1], 1):
+        after = pieces[at + 2].kind if at + 2 < len(pieces) else ""
+        if not _is_sum(pieces[at + 1]) or after in COUNTED:
+            continue
+        before, text = sentence.tokens[piece.first - 1].text, sentence.part(piece.first, piece.last).lower()
+        if before in COSTING and text in EXCESS:
+            found[at : at + 2] = [replace(piece, kind="v", value="over"), _in_dollars(pieces[at + 1])]
+    for at, piece in enumerate(pieces[:-1]):
+        if piece.kind == "d" and sentence.part(piece.first, piece.last).lower() in APPROVING and asks_chance:
+            figure = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind != FILLER), at)
+            after = pieces[figure + 1].kind if figure + 1 < len(pieces) else ""
+            if pieces[figure].kind == "m" or (_is_sum(pieces[figure]) and after not in COUNTED):
+                found[at] = replace(piece, kind=FILLER)
+                found[figure] = _in_dollars(pieces[figure])
+    return found, []
+
+
+def with_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """Nebius 1.95 for three years, Together 2.40 for one: prices of an hour with their terms, each of its seller."""
+    said = [at for at, piece in enumerate(pieces) if piece.kind not in (FILLER, "t")]
+    quotes = [
+        places for places in zip(said, said[1:], said[2:], said[3:], strict=False) if _is_quote(sentence, *(pieces[at] for at in places))
+    ]
+    bought = any(piece.kind == "I" and piece.value == "buy_or_rent" for piece in _with_weak(pieces))
+    if len(quotes) < LEAST_QUOTES or not bought:
+        return list(pieces), []
+    found = list(pieces)
+    doubts = []
+    for seller, price, preposition, term in quotes:
+        years = pieces[term].value
+        assert isinstance(years, Duration)
+        found[price] = _in_dollars(pieces[price])
+        found[preposition] = Piece(FILLER, "", pieces[preposition].first, pieces[preposition].first)
+        found[term] = Piece("S", TERMS[years.years], pieces[preposition].first, pieces[term].last)
+        if pieces[seller].kind != "P":
+            found[seller] = replace(pieces[seller], kind=FILLER)
+            doubts.append(Doubt(sentence.part(pieces[seller].first, pieces[seller].last), (), QUOTED, blocking=False))
+    return found, doubts
+
+
+def _with_weak(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with words that may ask for a kind as words that do."""
+    return [replace(piece, value=str(piece.value).removesuffix(" weakly")) if piece.kind == "I" else piece for piece in pieces]
+
+
+def _is_quote(sentence: Sentence, seller: Piece, price: Piece, preposition: Piece, term: Piece) -> bool:
+    """Whether a seller, a price of an hour and a term of one year or three follow one another."""
+    figure, years = price.value, term.value
+    named = seller.kind in ("P", SELLER) or (seller.kind == UNKNOWN and sentence.tokens[seller.first].written[0].isupper())
+    if not named or price.kind not in "nm" or preposition.kind != "o" or not isinstance(figure, Figure) or not isinstance(years, Duration):
+        return False
+    priced = figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+    return priced and years.years in TERMS
