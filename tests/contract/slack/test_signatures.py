@@ -168,7 +168,7 @@ def test_a_signed_payload_of_any_form_is_no_error_of_the_service(app: Flask, jun
     payload = press_payload("why", "{}", "https://hooks.slack.com/actions/1") | {place: junk}
     body = urlencode({"payload": json.dumps(payload), "trigger_id": str(uuid.uuid4())}).encode()
     response = app.test_client().post("/slack/interactions", data=body, headers=headers(time.time(), body))
-    assert response.status_code in (200, 422)
+    assert response.status_code in (200, 400, 422)
 
 
 @pytest.mark.parametrize("body", [b"payload=%7B", b"payload=[1", b"", b"a=%ff", b"&".join(b"a=%d" % n for n in range(101))])

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_what_is_no_backup_is_refused(install: Install, tmp_path: Path) -> None:
 
 
 VALUES = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary()
-VALUES |= st.datetimes(timezones=st.timezones()) | st.decimals(allow_nan=False, allow_infinity=False)
+VALUES |= st.datetimes(timezones=st.just(UTC)) | st.decimals(allow_nan=False, allow_infinity=False)
 VALUES |= st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)).filter(
     lambda value: isinstance(value, dict | list)
 )

@@ -65,6 +65,9 @@ def test_whatever_is_accepted_is_served_once(threads: int, places: int, steps: l
         assert len(running) <= threads
         if ends and running:
             queue.done(running.pop(0))
+    while taken := queue.take():
+        served.append(taken)
+        queue.done(taken[0])
     while running:
         queue.done(running.pop(0))
         while taken := queue.take():

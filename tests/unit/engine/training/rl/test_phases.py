@@ -73,8 +73,8 @@ def test_asynchronous_steps_are_never_slower(lag: int, thousands: int, spread: f
     lengths = ResponseLengths(64.0 * thousands, spread, 8192.0)
     slow, fast = (phases(reinforcement(lengths=lengths, pool={"count": 8}, asynchronous_steps=steps), count=16) for steps in (lag, lag + 1))
     assert fast["step"] <= slow["step"] * (1 + 1e-9)
-    assert fast["step"] >= fast["prefill"] + fast["generation"]
-    assert fast["step"] >= fast["update_actor"] + fast["old_log_prob"] + fast["reference"]
+    assert fast["step"] >= (fast["prefill"] + fast["generation"]) * (1 - 1e-9)
+    assert fast["step"] >= (fast["update_actor"] + fast["old_log_prob"] + fast["reference"]) * (1 - 1e-9)
 
 
 def test_pools_apart_have_their_own_accelerators() -> None:
