@@ -118,7 +118,7 @@ def test_no_name_of_the_api_stands_outside_of_code(client: FlaskClient, addresse
 def test_the_name_is_behind_the_words(client: FlaskClient) -> None:
     """With what the field means, for whoever writes a program."""
     page = client.get(SPOT)
-    assert "state preemptions a node-hour (failures) as you see it" in words_of(page)
+    assert "state preemptions a node-hour (failures)" in words_of(page)
     named = 'title="Rate at which a node is taken away [per node-hour] · failures.preemptions_per_node_hour"'
     assert f"<span {named}>preemptions a node-hour (failures)</span>" in text_of(page)
     assert "for a vit · training.seq_len" in text_of(page)

@@ -14,6 +14,7 @@ import pytest
 
 from service.config import load_settings
 from service.usecases.prices.refresh import refresh_prices
+from service.web.pages.prices import MOST_CHANGES
 from tests.contract.doors import House, house
 from tests.contract.web.visitor import Visitor, text_of, words_of
 
@@ -92,7 +93,7 @@ def test_a_sheet_chosen_here_is_read(doors: House) -> None:
 def test_home_and_prices_count_the_same_sources(doors: House) -> None:
     """Of those that prices are expected of."""
     us = member(doors, "ours")
-    counted = [re.search(r"(\d+) of (\d+) sources are fresh", words_of(us.open(path))) for path in ("/", "/prices")]
+    counted = [re.search(r"(\d+) of (\d+) sources (?:is|are) fresh", words_of(us.open(path))) for path in ("/", "/prices")]
     assert counted[0] is not None
     assert counted[1] is not None
     assert counted[0].groups() == counted[1].groups()
@@ -100,10 +101,12 @@ def test_home_and_prices_count_the_same_sources(doors: House) -> None:
     assert int(counted[0][2]) == sum(state not in ("not_configured", "off") for state in states) < len(states)
 
 
-def test_whether_there_is_a_history_is_asked_by_one_row(doors: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The chart reads the others."""
+def test_the_history_is_read_once_and_in_parts(doors: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its title and its table, with a limit; without an accelerator not at all."""
     asked: list[int] = []
     store = doors.context.store
     monkeypatch.setattr(type(store), "price_changes", lambda _self, _filter, limit, _after: asked.append(limit) or ())
     assert member(doors, "ours").open("/prices?accelerator=H100").status_code == 200
-    assert asked == [1]
+    assert asked == [MOST_CHANGES]
+    assert member(doors, "ours").open("/prices").status_code == 200
+    assert asked == [MOST_CHANGES]
