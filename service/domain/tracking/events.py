@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from service.domain.programs.outcome import Guardrail, Outcome
 from service.domain.programs.program import MidpointGate
@@ -34,9 +34,8 @@ Verdict = Literal["continue", "pivot", "stop"]
 Recommendation = Literal["continue", "pivot", "stop", "not_due"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event of a run, as its training script or an import sent it. Immutable once stored.
+class Event(NamedTuple):
+    """An event of a run, as its training script or an import sent it. Immutable; a frozen dataclass takes five times as long to make.
 
     `at` is the time of the event, UTC. `accelerator_hours` and `cost_micro_usd` are running totals of the run, `tokens_done` is the
     position in the plan. `loss` may be NaN or infinite. `mfu` and `share` (of the accelerators' time in use) lie between 0 and 1;
@@ -87,7 +86,7 @@ class EventFields:
 
 API_NAMES: Mapping[str, str] = {"cost_micro_usd": "cost_usd", "micro_usd": "usd"}
 """API names, in dollars, of the fields that count micro-dollars."""
-CONTENT_FIELDS = tuple(field.name for field in fields(Event) if field.name not in {"id", "type", "at", "supersedes"})
+CONTENT_FIELDS = tuple(name for name in Event._fields if name not in {"id", "type", "at", "supersedes"})
 PROGRESS_FIELDS = ("step", "tokens_done", "accelerator_hours", "cost_micro_usd", "accelerators", "loss", "mfu")
 EVENT_FIELDS: Mapping[EventType, EventFields] = {
     "progress": EventFields(PROGRESS_FIELDS, any_of=PROGRESS_FIELDS),

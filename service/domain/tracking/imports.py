@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -91,7 +91,7 @@ class StoredParts:
 def drop_foreign_fields(event: Event, stored_type: EventType) -> Event:
     """The event without fields that the stored event's type does not have: a correction takes no others."""
     without: dict[str, Any] = dict.fromkeys(_foreign(event, stored_type))
-    return replace(event, **without)
+    return event._replace(**without)
 
 
 def foreign_fields_text(event: Event, stored_type: EventType) -> str:
@@ -109,7 +109,7 @@ def make_restatement(event: Event, stored: Event) -> Event | None:
     content = _content_text(event)
     if not content or content == _content_text(stored):  # a correction without content would retract the event
         return None
-    return replace(event, id=f"restated-{digest(stored.id, content)}", type="correction", at=stored.at, supersedes=stored.id)
+    return event._replace(id=f"restated-{digest(stored.id, content)}", type="correction", at=stored.at, supersedes=stored.id)
 
 
 def make_retraction(stored: Event) -> Event:

@@ -112,4 +112,4 @@ def _numbered(charges: Sequence[ImportedEvent]) -> Iterator[ImportedEvent]:
     for charge in sorted(charges, key=lambda charge: (charge.reference, charge.event.micro_usd)):
         numbers[charge.row] = seen[charge.event.id]
         seen[charge.event.id] += 1
-    return (replace(charge, event=replace(charge.event, id=f"focus-{charge.event.id}-{numbers[charge.row]}")) for charge in charges)
+    return (replace(charge, event=charge.event._replace(id=f"focus-{charge.event.id}-{numbers[charge.row]}")) for charge in charges)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from service.domain.tracking.events import Event
@@ -160,7 +160,7 @@ def _ended(job: Job, hours: float, gpus: int) -> Event:
     passed = int((job.end - job.start).total_seconds())
     end_id = f"{job.key}-after-{passed}" if job.state in UNFINISHED else f"{job.key}-end"
     event = Event(end_id, "progress", job.end, accelerator_hours=hours, accelerators=gpus or job.gpus)
-    return replace(event, type="interruption", cause=job.state.lower()) if job.state in FAILED else event
+    return event._replace(type="interruption", cause=job.state.lower()) if job.state in FAILED else event
 
 
 def _usage_by_time(together: Sequence[Job]) -> dict[datetime, tuple[float, int]]:

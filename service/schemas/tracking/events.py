@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from decimal import Decimal
 from math import isfinite
 from typing import Any, get_args
@@ -181,7 +180,7 @@ AppendResultSchema = derive(AppendResult, limits={"rejected": {"max_items": MAX_
 
 def event_body(logged: LoggedEvent) -> dict[str, Any]:
     """A logged event as its JSON object, without absent fields."""
-    given = {f.name: value for f in fields(Event) if (value := getattr(logged.event, f.name)) is not None}
+    given = {name: value for name, value in logged.event._asdict().items() if value is not None}
     for domain, name in API_NAMES.items():
         if domain in given:
             given[name] = given.pop(domain) / MICRO

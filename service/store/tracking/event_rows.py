@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ MICROSECOND = timedelta(microseconds=1)
 HOUR_MICROS = 3_600_000_000
 
 _COLUMNS = ("id", "type", "at", "supersedes")
-_BODY = tuple(sorted(field.name for field in fields(Event) if field.name not in _COLUMNS))
+_BODY = tuple(sorted(name for name in Event._fields if name not in _COLUMNS))
 _LABELS = tuple(f'"{name}":' for name in _BODY)
 _LOSS, _BILLED_UNTIL = _BODY.index("loss"), _BODY.index("billed_until")
 _body_of = attrgetter(*_BODY)

@@ -6,7 +6,6 @@ import random
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -38,7 +37,7 @@ def run(store: Store, program: ProgramRecord) -> RunRecord:
 
 def progress(number: int, **changes: object) -> Event:
     """The number-th of a run's minutes."""
-    return replace(Event(f"step-{number}", "progress", NOW + timedelta(minutes=number), step=number, tokens_done=number * 1000), **changes)
+    return Event(f"step-{number}", "progress", NOW + timedelta(minutes=number), step=number, tokens_done=number * 1000)._replace(**changes)
 
 
 def texts(events: Sequence[Event], corrections: Sequence[Event]) -> str:

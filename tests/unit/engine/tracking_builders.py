@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import Any
@@ -41,7 +40,7 @@ def cost(hours: float, usd: float, line: str = "compute", until: float | None = 
 
 def correction(hours: float, of: Event, **fields: Any) -> Event:
     """A correction of an event."""
-    return replace(event(hours, "correction", **fields), supersedes=of.id)
+    return event(hours, "correction", **fields)._replace(supersedes=of.id)
 
 
 def folded(events: Iterable[Event]) -> list[tuple[int, str]]:
@@ -88,5 +87,5 @@ def lives(draw: Callable[[st.SearchStrategy[Any]], Any]) -> list[Event]:
             given_fields["tokens"] = draw(st.integers(0, 1000))
         if kind == "branch":
             given_fields |= {"from_step": draw(st.integers(0, 1000)), "name": draw(st.sampled_from(["main", "b"]))}
-        found.append(replace(event(draw(st.floats(0, 50)), kind, **given_fields), id=f"{place}"))
+        found.append(event(draw(st.floats(0, 50)), kind, **given_fields)._replace(id=f"{place}"))
     return found

@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any, get_args
@@ -293,7 +293,7 @@ def _applied(event: Event, corrections: Sequence[Event]) -> Event | None:
     if corrections and not changes:
         return None
     taken = EVENT_FIELDS[event.type].takes
-    return replace(event, **{name: value for name, value in changes.items() if name in taken})
+    return event._replace(**{name: value for name, value in changes.items() if name in taken})
 
 
 def _microseconds(span: timedelta) -> int:

@@ -404,7 +404,7 @@ def test_checkpoints_that_stopped_are_not_kept() -> None:
 def test_corrections_change_the_status_as_if_they_had_been_told_first() -> None:
     """A report of ten times the cost, corrected later."""
     wrong = event(200.5, tokens=2005, usd=20_050)
-    right = replace(wrong, cost_micro_usd=2_005_000_000)
+    right = wrong._replace(cost_micro_usd=2_005_000_000)
     life = [*steadily(500)]
     assert found([*life, wrong, correction(300, wrong, cost_micro_usd=2_005_000_000)]) == found([*life, right])
 

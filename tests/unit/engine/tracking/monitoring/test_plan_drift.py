@@ -63,7 +63,7 @@ def test_a_run_on_its_plan_does_not_drift() -> None:
 
 def test_price_and_interruptions_from_day_one_are_against_the_plan() -> None:
     """2.2 USD for planned 2."""
-    found = drifts([*(replace(one, accelerator_hours=(one.accelerator_hours or 0) / 1.1) for one in steadily(48))], 48)
+    found = drifts([*(one._replace(accelerator_hours=(one.accelerator_hours or 0) / 1.1) for one in steadily(48))], 48)
     assert found["price", "plan"].change == pytest.approx(0.1)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -171,7 +170,7 @@ def test_series_are_judged_each_by_itself(values: list[list[float]]) -> None:
 @given(life=lives(), seed=st.integers(0, 1000))
 def test_events_in_any_order_and_twice_give_the_same_quality(life: list[Event], seed: int) -> None:
     """The log is a set."""
-    told = [*life, *(replace(one, id=f"e{place}") for place, one in enumerate(evaluated([0.7, 0.4, 0.5, 0.1], every=13)))]
+    told = [*life, *(one._replace(id=f"e{place}") for place, one in enumerate(evaluated([0.7, 0.4, 0.5, 0.1], every=13)))]
     again = [*told, *told]
     random.Random(seed).shuffle(again)
     assert watched(again) == watched(told)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,7 +53,7 @@ def told(draw: Callable[[st.SearchStrategy[Any]], Any], within: float = 0.999) -
     kinds = draw(st.lists(st.sampled_from(sorted(own)), max_size=12))
     moments = st.sampled_from([0.0, 0.25, 0.5]) | st.floats(0, within)
     found = [event(draw(moments), kind, **{name: draw(values) for name, values in own[kind].items()}) for kind in kinds]
-    return [replace(each, id=f"{place}") for place, each in enumerate(found)]
+    return [each._replace(id=f"{place}") for place, each in enumerate(found)]
 
 
 @given(told(), st.randoms(use_true_random=False), st.integers(1, 3))
@@ -87,7 +86,7 @@ def test_corrections_work_in_any_order(events: list[Event], random: Any, data: s
     for number in range(data.draw(st.integers(0, 6))):
         named = data.draw(st.sampled_from([*events, *corrections])) if events else event(0, "note", text="x")
         given_fields = data.draw(st.sampled_from([{}, {"tokens": 5}, {"loss": 2.0, "value": 1.0}]))
-        corrections.append(replace(correction(number % 3, named, **given_fields), id=f"c{number}"))
+        corrections.append(correction(number % 3, named, **given_fields)._replace(id=f"c{number}"))
     turned, other = list(events), list(corrections)
     random.shuffle(turned)
     random.shuffle(other)
@@ -143,7 +142,7 @@ def test_checkpoints_and_money_are_summed_up() -> None:
 def test_a_correction_replaces_fields_and_keeps_the_time() -> None:
     """What it does not name stays, and so does the moment."""
     wrong = event(1, tokens=10, loss=3.0)
-    assert apply_corrections([wrong], [correction(9, wrong, tokens=20)]) == [replace(wrong, tokens_done=20)]
+    assert apply_corrections([wrong], [correction(9, wrong, tokens=20)]) == [wrong._replace(tokens_done=20)]
 
 
 def test_a_correction_without_fields_takes_back() -> None:
