@@ -23,6 +23,7 @@ logs.hide(secrets_of(_settings, os.environ))
 bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 workers = _settings.web_workers
 worker_class = "service.api.http.web_worker.gunicorn_worker.ProblemWorker"  # gthread, with our answers to what is no request
+logger_class = "service.api.http.web_worker.gunicorn_log.ErrorLog"
 threads = 4
 worker_connections = 1000  # most of them kept alive or still sending, which takes no thread
 keepalive = 10  # longer than clients wait between two looks at a job: a connection that ends as it is used again is an error there

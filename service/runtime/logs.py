@@ -87,7 +87,6 @@ def config(level: str = "INFO") -> dict[str, Any]:
         "root": {"level": level, "handlers": ["stderr"]},
         "loggers": {
             "gunicorn.error": {"level": level, "handlers": [], "propagate": True},
-            "gunicorn.access": {"level": "WARNING", "handlers": [], "propagate": True},
             **{name: {"level": "INFO" if level == "DEBUG" else level} for name in QUIET_LOGGERS},
         },
     }

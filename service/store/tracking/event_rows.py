@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from operator import attrgetter
+from json.encoder import encode_basestring_ascii
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row
@@ -20,8 +21,8 @@ HOUR_MICROS = 3_600_000_000
 _COLUMNS = ("id", "type", "at", "supersedes")
 _BODY = tuple(sorted(name for name in Event._fields if name not in _COLUMNS))
 _LABELS = tuple(f'"{name}":' for name in _BODY)
-_LOSS, _BILLED_UNTIL = _BODY.index("loss"), _BODY.index("billed_until")
-_body_of = attrgetter(*_BODY)
+_LOSS = _BODY.index("loss")
+_body_of = itemgetter(*(Event._fields.index(name) for name in _BODY))
 _encode = json.JSONEncoder(allow_nan=False).encode
 
 
@@ -57,11 +58,9 @@ def event_row(event: Event) -> EventRow:
 
 def body_text(event: Event) -> str:
     """Everything but the columns, as JSON; NaN and infinities are texts."""
-    values = list(_body_of(event))
+    values: tuple[Any, ...] = _body_of(event)
     if event.loss is not None and not math.isfinite(event.loss):
-        values[_LOSS] = str(event.loss)
-    if event.billed_until is not None:
-        values[_BILLED_UNTIL] = micros(event.billed_until)
+        values = (*values[:_LOSS], str(event.loss), *values[_LOSS + 1 :])
     # Written member by member: json's encoder takes three times as long for an object.
     members = [label + _WRITERS.get(type(value), _encode)(value) for label, value in zip(_LABELS, values, strict=True) if value is not None]
     return "{" + ",".join(members) + "}"
@@ -71,7 +70,12 @@ def _number(value: float) -> str:
     return repr(value) if math.isfinite(value) else _encode(value)
 
 
-_WRITERS: Mapping[type, Callable[[Any], str]] = {int: repr, float: _number}
+_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    int: repr,
+    float: _number,
+    str: encode_basestring_ascii,
+    datetime: lambda at: repr(micros(at)),
+}
 
 
 def event_of(row: Row[Any] | EventRow) -> Event:

@@ -18,3 +18,15 @@ def test_a_connection_outlasts_the_pause_of_a_client_that_waits_for_a_job(settin
     script = "from service.runtime import gunicorn_conf; print(gunicorn_conf.keepalive)"
     ran = subprocess.run([sys.executable, "-c", script], env=to_env(settings), cwd=ROOT, capture_output=True, text=True, check=True)
     assert float(ran.stdout) > max(2 * POLL_AFTER_S, CLIENTS_KEEP_S)
+
+
+def test_gunicorn_gathers_nothing_for_an_access_log(settings: Settings) -> None:
+    """The application writes a line of its own for each request; gunicorn would read every header for one that is dropped."""
+    script = (
+        "from gunicorn.app.wsgiapp import WSGIApplication\n"
+        "settings = WSGIApplication().cfg\n"
+        "print(settings.logger_class(settings).access_log_enabled)"
+    )
+    command = [sys.executable, "-c", script, "service:create_app()", "--config", "python:service.runtime.gunicorn_conf"]
+    ran = subprocess.run(command, env=to_env(settings), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False"]
