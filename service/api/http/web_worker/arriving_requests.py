@@ -42,6 +42,8 @@ class ArrivingRequest:
         All bytes so far, of a request that follows at once too.
     length : int or None
         Bytes of head and body together; None while the head is incomplete. A body that is not waited for counts 0.
+    is_watched : bool
+        Whether the worker waits for more of it; most requests are there as a whole when they are first read.
     """
 
     connection: Any
@@ -49,6 +51,7 @@ class ArrivingRequest:
     last_byte_s: float = 0.0
     data: bytearray = field(default_factory=bytearray)
     length: int | None = None
+    is_watched: bool = False
 
     def add(self, data: bytes) -> None:
         """Take the next bytes."""
@@ -84,8 +87,8 @@ class ArrivingRequest:
 
     @property
     def client(self) -> str:
-        """A digest of the API key that is sent; empty where there is none."""
-        stated = _AUTHORIZATION.search(bytes(self.data[: self.length]))
+        """A digest of the API key that the head states; empty where it states none."""
+        stated = _AUTHORIZATION.search(bytes(self.data[: self.data.find(HEAD_END) + 2]))
         return hashlib.sha256(stated[1]).hexdigest() if stated else ""
 
     def is_late(self, now_s: float) -> bool:

@@ -79,4 +79,6 @@ class FairQueue(Generic[Item]):
 
     def done(self, client: str) -> None:
         """One of the client's items no longer runs."""
-        self._running -= Counter([client])
+        self._running[client] -= 1
+        if not self._running[client]:
+            del self._running[client]

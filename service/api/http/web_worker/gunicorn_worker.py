@@ -65,6 +65,8 @@ SWITCH_S = 0.0001
 The main thread gives the interpreter up at each of the several system calls of a connection, and waits for it behind all threads that
 compute: by default it then accepts and refuses fewer connections than a client can open, and health waits with them in the kernel.
 """
+NOTIFY_S = 1.0
+"""How often the arbiter sees that a worker lives [s]; it ends one that it has not seen for gunicorn's `timeout`, 30 s here."""
 STOP_S = 2.0
 """How long a stopping worker waits for a connection's first byte [s], as gunicorn does for kept-alive ones."""
 LINGER_S = 2.0
@@ -76,7 +78,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
     """ThreadWorker that gives a request to a thread once all of it has arrived, and refuses what it cannot serve in time.
 
     All methods but `handle` and `handle_error` run in the worker's main thread. `drain_s`: how long connections are still taken after
-    SIGTERM [s]; `wait_s`: how long a request waits for a thread [s].
+    SIGTERM [s]; `wait_s`: how long a request waits for a thread [s]; `notify_s`: how often it shows the arbiter that it lives [s].
     """
 
     alive: bool
@@ -86,6 +88,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         super().__init__(*args, **kwargs)
         self.drain_s = 0.0
         self.wait_s = WAIT_S
+        self.notify_s = NOTIFY_S
         self._stops_at_s: float | None = None
         self._lingering: dict[Any, float] = {}
         self._arriving: set[ArrivingRequest] = set()
@@ -93,6 +96,7 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._queue: FairQueue[Any] = FairQueue(self.cfg.threads, self.cfg.threads * QUEUED_PER_THREAD)
         self._own_waiting: Counter[bytes] = Counter()
         self._others_busy_until_s = 0.0
+        self._notify_at_s = 0.0
 
     def init_process(self) -> None:
         """Create the threads that paths have of their own, and run."""
@@ -108,6 +112,13 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             self.max_keepalived = 0
             self._stops_at_s = time.monotonic() + self.drain_s
             self.method_queue.defer(self._stop_accepting_when_drained)
+
+    def notify(self) -> None:
+        """Show the arbiter that this worker lives, once in `notify_s`: gunicorn would do so, by a system call, after all events."""
+        now_s = time.monotonic()
+        if now_s >= self._notify_at_s:
+            self._notify_at_s = now_s + self.notify_s
+            super().notify()
 
     def accept(self, listener: Any) -> None:
         """Accept a connection, unless a worker with an idle thread is there first."""
@@ -135,14 +146,18 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._arriving_of[address] += 1
         if early := conn.parser.unreader.take_buffered():
             arriving.add(early)
-        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, arriving))
         self._read(arriving)
+        if arriving in self._arriving:
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, arriving))
+            arriving.is_watched = True
 
     def murder_pending(self) -> None:
-        """Give up requests that arrive too slowly, or have waited too long; gunicorn calls it every second."""
+        """Give up requests that arrive too slowly, or have waited too long; gunicorn calls it after all events, at least every second."""
         super().murder_pending()
         self._stop_accepting_when_drained()
         self._serve_next()
+        metrics.set_gauge(REQUESTS_RUNNING, self._queue.running)
+        metrics.set_gauge(REQUESTS_WAITING, self._queue.waiting)
         now_s = time.monotonic()
         for connection in [connection for connection, until_s in self._lingering.items() if now_s > until_s]:
             self._end(connection)
@@ -227,8 +242,6 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         while taken := self._queue.take():
             client, connection = taken
             self._start(self.tpool, connection, partial(self._finish, client))
-        metrics.set_gauge(REQUESTS_RUNNING, self._queue.running)
-        metrics.set_gauge(REQUESTS_WAITING, self._queue.waiting)
 
     def _start(self, threads: ThreadPoolExecutor, connection: Any, finish: Callable[[Any, Future[Any]], None]) -> None:
         served = threads.submit(self.handle, connection)
@@ -249,8 +262,12 @@ class ProblemWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def _stop_reading(self, arriving: ArrivingRequest) -> None:
         self._arriving.remove(arriving)
-        self._arriving_of -= Counter([_address(arriving.connection)])
-        self.poller.unregister(arriving.connection.sock)
+        address = _address(arriving.connection)
+        self._arriving_of[address] -= 1
+        if not self._arriving_of[address]:
+            del self._arriving_of[address]
+        if arriving.is_watched:
+            self.poller.unregister(arriving.connection.sock)
 
     def _refuse(self, connection: Any, status: int) -> None:
         """Answer without the application, and close."""
