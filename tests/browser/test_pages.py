@@ -208,7 +208,7 @@ def test_changes_worth_making_are_switched(service: str, browser: Browser) -> No
         seen.open(f"{service}/estimate?{RUN}")
         page, before = seen.page, seen.page.locator(".sentence").inner_text()
         page.evaluate("window.same = true")
-        page.locator("[data-fragment]").scroll_into_view_if_needed()
+        page.locator("#levers").scroll_into_view_if_needed()
         page.get_by_role("link", name="off: try train in 8 bits").focus()
         page.keyboard.press("Enter")
         page.get_by_text("With 1 change").wait_for()

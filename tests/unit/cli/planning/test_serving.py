@@ -108,7 +108,7 @@ def test_csv_has_a_line_an_option_and_a_column_a_figure(settings: Settings) -> N
         ([*FLAGS, "--counts", "4,many"], "--counts: not a count"),
         ([*FLAGS, "--accelerators", "H1000"], "--accelerators: unknown accelerator 'H1000'"),
         ([*FLAGS, "--snapshot", "never"], "--snapshot: no price snapshot is called 'never'"),
-        ([*FLAGS, "--tpot", "0.1"], "--ttft or --tpot: nothing keeps these latencies"),
+        ([*FLAGS, "--tpot", "0.1"], "--ttft or --tpot: nothing meets these latencies"),
         ([*FLAGS, "--set", "limit"], "'limit' is not PATH=VALUE"),
     ],
 )
