@@ -88,12 +88,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
         *of_things,
         *denied,
         *piece_doubts(sentence, pieces, left, slots, vocabulary),
-        *slot_doubts(sentence, slots),
-        *network_doubts(sentence, slots),
-        *group_doubts(sentence, slots),
-    ]
-    doubts += [
-        Doubt(sentence.part(slot.first, slot.last), meanings(slots, slot, question), question) for slot in slots if slot.name == "quantity"
+        *_doubts_of_slots(sentence, slots, question),
     ]
     slots, future = _dated_status(sentence, slots, today, of_program=bool(asked_of))
     doubts += future
@@ -110,11 +105,21 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, pieces, kind)])
-    notes = [*_slips(corrections, draft.doubts), *draft.notes]
-    notes += [*fits, *figure_notes(sentence, pieces, kind)]
+    notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, pieces, kind)]
     draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
     doubts = [replace(doubt, blocking=False) for doubt in draft.doubts] if kind == "help" else draft.doubts
     return _reading(kind, request, said, doubts, notes)
+
+
+def _doubts_of_slots(sentence: Sentence, slots: Sequence[Slot], question: str) -> list[Doubt]:
+    """What is asked about slots, and with the question what each number without a noun is."""
+    bare = [slot for slot in slots if slot.name == "quantity"]
+    return [
+        *slot_doubts(sentence, slots),
+        *network_doubts(sentence, slots),
+        *group_doubts(sentence, slots),
+        *(Doubt(sentence.part(slot.first, slot.last), meanings(slots, slot, question), question) for slot in bare),
+    ]
 
 
 def _things(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Slot], list[Doubt]]:
