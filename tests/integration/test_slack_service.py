@@ -6,15 +6,16 @@ import http.client
 import json
 import os
 import signal
+import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
-from service.config import Settings
+from service.config import Settings, sqlite_path
 from service.container import build_context
 from service.usecases.slack.channels import map_channel
 from tests.integration.test_serve import linux, spaced_in, starting, status, workers
@@ -32,17 +33,40 @@ def post(settings: Settings, body: bytes, sent: Mapping[str, str]) -> int:
         return connection.getresponse().status
 
 
+def unlocked(settings: Settings) -> bool:
+    """Whether another process may write to the SQLite database."""
+    with closing(sqlite3.connect(str(sqlite_path(settings)), timeout=0)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
+
+def stop_between_writes(settings: Settings) -> set[int]:
+    """Stop the background worker's processes; one that stops inside a write would keep the database's lock, and goes on first."""
+    found = workers(settings)
+    send(found, signal.SIGSTOP)
+    while not unlocked(settings):
+        send(found, signal.SIGCONT)
+        wait_for(lambda: unlocked(settings), "the end of the worker's write")
+        send(found, signal.SIGSTOP)
+    return found
+
+
+def send(processes: Iterable[int], number: signal.Signals) -> None:
+    for process in processes:
+        os.kill(process, number)
+
+
 @contextmanager
 def stopped(settings: Settings) -> Iterator[None]:
     """While the background worker stands still."""
-    found = workers(settings)
-    for worker in found:
-        os.kill(worker, signal.SIGSTOP)
+    found = stop_between_writes(settings)
     try:
         yield
     finally:
-        for worker in found:
-            os.kill(worker, signal.SIGCONT)
+        send(found, signal.SIGCONT)
 
 
 @linux
