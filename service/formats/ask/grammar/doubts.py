@@ -18,7 +18,6 @@ from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
-from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -28,48 +27,8 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
 SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
-WEAK = frozenset(
-    (
-        *(
-            "usage",
-            "sure",
-            "certain",
-            "confident",
-            "load",
-            "batch",
-            "batch size",
-            "global batch",
-            "gbs",
-            "context",
-            "seq",
-            "sequence",
-            "ep",
-            "growing",
-            "power",
-            "energy",
-            "electricity",
-            "power draw",
-            "power consumption",
-            "power usage",
-            "energy use",
-            "energy usage",
-        ),
-        *(
-            "tco2",
-            "tco2e",
-            "t co2",
-            "tonnes",
-            "tons",
-            "storage",
-            "egress",
-            "energy consumption",
-            "electricity use",
-            "electricity consumption",
-        ),
-        *("queue", "queues", "queued", "wait", "waiting", "overhead", "overheads", "evaluation", "eval", "evals", "debugging", "reruns"),
-    )
-)
-"""Attributes that are words of other senses too: without a figure the question is answered without them."""
+SERVING = "lifetime_inference_tokens"
+"""The attribute that alone makes a question one of inference, which is not what is estimated."""
 ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
 """Words of asking that another kind of question answers, by that kind."""
 CROSSED = (
@@ -241,11 +200,10 @@ def _piece_doubt(text: str, piece: Piece) -> Doubt | None:
 
 
 def _attribute_doubt(text: str, name: str) -> Doubt | None:
-    """What to ask about an attribute without a figure."""
+    """What to ask about an attribute without a figure, which no value is lost with."""
     if name == HYPERPARAMETER:
         return Doubt(text, (), NO_COST, blocking=False)
-    weak = text.lower() in WEAK or name in load_fields()
-    return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=not weak)
+    return None if text.lower() in SILENT else Doubt(text, (), f"how much {text}?", blocking=name == SERVING)
 
 
 def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
