@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
@@ -25,7 +25,7 @@ from service.formats.ask.grammar.past import changed_prices, past_days, without_
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.quoted import QUOTED_BY, quoted_by
-from service.formats.ask.grammar.ranges import both_ends, join_ranges
+from service.formats.ask.grammar.ranges import Range, both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
 from service.formats.ask.grammar.regions import with_numbered, with_stems
@@ -47,66 +47,89 @@ from service.formats.ask.requests.echo import echo
 MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A sentence as pieces, `read` as they stand and `settled` by their neighbours; ranges, names left out, and what is asked back."""
+
+    read: Sequence[Piece]
+    settled: Sequence[Piece]
+    ranges: Sequence[Range]
+    without: Sequence[Slot]
+    doubts: Sequence[Doubt]
+    of_program: bool
+
+
 def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     """The request that a sentence is read as, with all that is not understood; None where nothing of it is."""
     written = normalise(text)
     tokens, corrections = correct_words(tokenise(written), vocabulary)
-    sentence = Sentence(written, tokens)
     if not tokens:
         return None
+    sentence = Sentence(written, tokens)
+    words = _words(sentence, vocabulary, today)
+    slots, left, doubts = _slots(sentence, words, vocabulary, today)
+    said = Slots(tuple(slots), {QUOTED_BY, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways"})
+    kind = choose_kind(said)
+    return None if kind is None else _request(sentence, words, left, Draft(said, today, doubts), kind, corrections)
+
+
+def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
+    """The pieces of a sentence, with programs, ranges and names that are left out."""
     read = _read(sentence, vocabulary, today)
     settled, of_context = settle_context(sentence, with_stems(sentence, without_loose(read), vocabulary))
     pieces, ranges = join_ranges(sentence, settled)
-    pieces, asked_of = read_program(sentence, pieces, vocabulary)
-    pieces, without, denied = split_denied(
-        sentence, with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
-    )
+    pieces, of_program = read_program(sentence, pieces, vocabulary)
+    pieces = with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
+    pieces, without, denied = split_denied(sentence, pieces)
     pieces = data_said.with_progress(sentence, pieces)
-    slots, left = apply_rules([piece for piece in pieces if piece.kind != FILLER])
-    slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(tokens, slot))]
-    slots = while_had(sentence, of_nouns(sentence, _single_ones(tokens, _plain_reserved(slots)), left))
-    slots = with_numbered(_without_implied(slots), vocabulary)
-    slots += _other_providers(slots, without, vocabulary)
-    names = {slot.name for slot in slots}
-    left = [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
+    return _Words(read, pieces, ranges, without, (*of_program, *of_context, *denied), bool(of_program))
+
+
+def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: date) -> tuple[list[Slot], list[Piece], list[Doubt]]:
+    """What the pieces say, the pieces that say nothing, and what is asked back about either."""
+    slots, left = _ruled(sentence, words, vocabulary)
     slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
     left = without_named(sentence, left, slots)
-    slots = data_said.settle(slots)
-    slots, of_things = _things(sentence, [*slots, *availability(sentence, pieces)], pieces, vocabulary)
+    slots = [*data_said.settle(slots), *availability(sentence, words.settled)]
+    slots, of_things = _things(sentence, slots, words.settled, vocabulary)
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = of_machines(sentence, of_types(without_papers(sentence, slots)))
-    slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), pieces)
-    slots, of_ranges = both_ends(sentence, slots, ranges)
-    slots = against_usual(with_ways(sentence, slots, ranges))
-    slots = [_dated(slot, today) for slot in slots]
-    doubts = [
-        *asked_of,
-        *of_context,
-        *of_ranges,
-        *of_things,
-        *denied,
-        *piece_doubts(sentence, pieces, left, slots, vocabulary),
-        *_doubts_of_slots(sentence, slots, question),
-    ]
-    slots, future = _dated_status(sentence, slots, today, of_program=bool(asked_of))
-    doubts += future
+    slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), words.settled)
+    slots, of_ranges = both_ends(sentence, slots, words.ranges)
+    slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]
+    of_pieces = piece_doubts(sentence, words.settled, left, slots, vocabulary)
+    doubts = [*words.doubts, *of_ranges, *of_things, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
+    slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
-    slots += [*quoted_by(sentence, slots), *held_for(sentence, slots)]
-    said = Slots(tuple(slots), {QUOTED_BY, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways"})
-    kind = choose_kind(said)
-    if kind is None:
-        return None
-    kind, fits = fitting(sentence, said, kind)
+    return [*slots, *quoted_by(sentence, slots), *held_for(sentence, slots)], left, [*doubts, *of_days]
+
+
+def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[list[Slot], list[Piece]]:
+    """The slots that rules make of the pieces, with what their nouns and the names left out say of them; and the pieces without a rule."""
+    slots, left = apply_rules([piece for piece in words.settled if piece.kind != FILLER])
+    slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
+    slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(slots)), left))
+    slots = with_numbered(_without_implied(slots), vocabulary)
+    slots += _other_providers(slots, words.without, vocabulary)
+    names = {slot.name for slot in slots}
+    return slots, [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
+
+
+def _request(
+    sentence: Sentence, words: _Words, left: Sequence[Piece], draft: Draft, asked: Kind, corrections: Sequence[Correction]
+) -> Reading:
+    """The request of a kind of question, with everything of the sentence that is not in it."""
+    said = draft.slots
+    kind, fits = fitting(sentence, said, asked)
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
-    draft = Draft(said, today, doubts)
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
-    draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, pieces, kind)])
-    notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, pieces, kind)]
-    draft.doubts += lost_doubts(sentence, read, said.all, request, draft.doubts, notes)
+    draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, words.settled, kind)])
+    notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, words.settled, kind)]
+    draft.doubts += lost_doubts(sentence, words.read, said.all, request, draft.doubts, notes)
     doubts = [replace(doubt, blocking=False) for doubt in draft.doubts] if kind == "help" else draft.doubts
     return _reading(kind, request, said, doubts, notes)
 
