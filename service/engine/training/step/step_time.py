@@ -226,12 +226,14 @@ def _arithmetic(work: StepWork, achieved: AchievedRates[Rate]) -> tuple[Rate, Fl
 def _exchanges(work: StepWork, achieved: AchievedRates[Rate], matmul: Floats, attention: Floats) -> tuple[Floats, ...]:
     """What of the exchanges of a micro-batch arithmetic does not hide, by `EXCHANGES` [s]."""
     ring, beside = _seconds(work.context, achieved), _seconds(work.overlapped, achieved)
+    # A second of arithmetic hides a second of exchanges, whichever they are.
+    covered = np.minimum(ring, attention)
     return (
         (1 - achieved.tensor_overlap) * _seconds(work.tensor, achieved),
-        ring - achieved.overlap_share * np.minimum(ring, attention),
+        ring - achieved.overlap_share * covered,
         _seconds(work.expert, achieved),
         _seconds(work.stage, achieved),
-        beside - achieved.overlap_share * np.minimum(beside, matmul + attention),
+        beside - achieved.overlap_share * np.minimum(beside, matmul + attention - covered),
     )
 
 

@@ -393,11 +393,15 @@ def test_twice_the_replicas_train_no_fewer_tokens_a_second(job: Job) -> None:
 
 @given(jobs())
 def test_more_experts_make_no_step_shorter(job: Job) -> None:
-    """Twice the experts of the same size, of which a token visits as many, on the same ranks: more weights, and fewer rows for each."""
+    """Twice the experts of the same size, of which a token visits as many, on the same ranks: more weights, and fewer rows for each.
+
+    Left out: the last tiles of weights' gradients, whose sums are over the rows of one expert, and end sooner where it has fewer.
+    """
     if not isinstance(job.model, Transformer) or job.model.experts is None:
         return
     more = replace(job.model, experts=replace(job.model.experts, experts=2 * job.model.experts.experts))
-    never_longer(job, job.step(), job.step(model=more))
+    achieved = job.achieved if job.training.method in FROZEN_BASE else replace(job.achieved, tile_s=0.0)
+    never_longer(job, job.step(achieved=achieved), job.step(model=more, achieved=achieved))
 
 
 @given(jobs())

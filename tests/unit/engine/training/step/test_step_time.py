@@ -203,6 +203,14 @@ def test_a_last_stage_with_fewer_layers_makes_room_for_the_head() -> None:
     assert none.pipeline[0] == pytest.approx(1.5 * chosen_body)
 
 
+@pytest.mark.parametrize("attention", [1.0, 60.0])
+def test_a_second_of_arithmetic_hides_a_second_of_exchanges(attention: float) -> None:
+    """Attention that hides the context ring does not hide the exchanges of experts or stages as well."""
+    work = chosen_work(attention=attention, context=10.0, overlapped=50.0, head=0.0, hidden_batches=0.0)
+    hidden, exposed = (time_step(work, utilisation(overlap_share=share)) for share in (1.0, 0.0))
+    assert exposed.network - hidden.network == pytest.approx(hidden.compute)
+
+
 def test_links_and_network_have_their_own_shares() -> None:
     """Halving what the network achieves doubles what goes beyond the node; attention hides four fifths of the context ring."""
     one, half = (time_step(chosen_work(gradient=0.0), utilisation(network_share=share, tensor_overlap=1.0)) for share in (0.8, 0.4))
