@@ -20,6 +20,8 @@ CONTINGENCY = "contingency"
 OF_OWNING = ("tax_rate", "opex_share_per_year", "upfront_share", CONTINGENCY)
 """Shares that an owner, a quote or a budget states."""
 PRICE_FALL, PRICE_RISE = "list_price_fall", "list_price_rise"
+YEARLY = (PRICE_FALL, PRICE_RISE, "opex_share_per_year", "growth_per_year", "cost_of_capital")
+"""Shares of each year."""
 SHARES = frozenset(
     {
         "utilisation",
@@ -122,11 +124,11 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
                 yield Slot(name, value, pieces[first].first, pieces[last].last, note)
 
 
-def price_change(pieces: Sequence[Piece]) -> Iterator[Slot]:
-    """List prices fall 20% per year."""
+def yearly_share(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """List prices fall 20% per year, opex 6% a year."""
     every = pieces[-1].value
     unit = every.unit if isinstance(every, Duration) and every.article else every
-    slot = _read(str(pieces[0].value), pieces[-2]) if pieces[0].value in (PRICE_FALL, PRICE_RISE) else None
+    slot = _read(str(pieces[0].value), pieces[-2]) if pieces[0].value in YEARLY else None
     if slot is not None and unit == "years":
         yield Slot(slot[0], slot[1], pieces[0].first, pieces[-1].last)
 

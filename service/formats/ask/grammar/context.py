@@ -40,9 +40,10 @@ WAIVERS: tuple[tuple[str, ...], ...] = (
 )
 LEFT_OPEN = "read as left open: the default holds"
 LOSING = frozenset({"lose", "loses", "losing", "lost"})
+FAILING = frozenset({"dies", "fails", "crashes", "breaks", "die", "fail", "crash", "dying", "failing", "crashing"})
 EVERY = frozenset({"every", "each"})
 UNITS = {"hour": "hours", "day": "days", "week": "weeks", "month": "months"}
-ONE_MACHINE = frozenset({"a node", "a server", "a box", "a machine"})
+ONE_MACHINE = frozenset({"a node", "a server", "a box", "a machine", "a host", "a gpu", "a card"})
 YEARS_OF_VIEW = 1
 VIEWS = frozenset({"view", "perspective", "basis", "lens", "outlook"})
 """What a time of years before it is that of."""
@@ -226,32 +227,44 @@ def _views(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
 
 
 def _lost_nodes(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
-    """We lose about one node a week: as often a failure of the job."""
+    """We lose about one node a week, a node dies every 3 days: as often a failure of the job."""
     said = [piece for piece in pieces if piece.kind != FILLER or _text(sentence, piece) in LOSING]
     for at, verb in enumerate(said):
-        read = _losses(sentence, said[at + 1 : at + 5]) if _text(sentence, verb) in LOSING else None
-        if read is None:
+        first, rest = at, said[at + 1 : at + 5]
+        if _fails(sentence, verb):
+            first = at - (2 if at > 1 and said[at - 1].kind in "Ng" else 1)
+            rest = [*said[max(first, 0) : at], *said[at + 1 : at + 3]]
+        elif _text(sentence, verb) not in LOSING:
+            continue
+        read = _losses(sentence, rest, every=verb.kind == "K")
+        if first < 0 or read is None:
             continue
         time, last = read
-        text = sentence.part(verb.first, last)
+        begin = said[first]
+        text = sentence.part(begin.first, last)
         hours = float(time.days * 24)
-        made = [Piece("K", MTBF, verb.first, verb.last), Piece("U", time, verb.last, last)]
-        others = [piece for piece in pieces if piece.last <= verb.first or piece.first >= last]
+        made = [Piece("K", MTBF, begin.first, begin.last), Piece("U", time, begin.last, last)]
+        others = [piece for piece in pieces if piece.last <= begin.first or piece.first >= last]
         note = f"read as a failure of the job every {hours:.10g} hours"
         return sorted([*others, *made], key=lambda piece: piece.first), [Doubt(text, (), note, blocking=False)]
     return list(pieces), []
 
 
-def _losses(sentence: Sentence, rest: Sequence[Piece]) -> tuple[Duration, int] | None:
-    """The time of one failure in `one node a week`, `a node every 3 days`, and the token after it."""
-    if len(rest) > 1 and rest[0].kind == "L" and _text(sentence, rest[0]) in ONE_MACHINE:
+def _fails(sentence: Sentence, verb: Piece) -> bool:
+    """Whether a machine before a word is said to fail: a node dies, one GPU fails every."""
+    return (verb.kind == UNKNOWN and _text(sentence, verb) in FAILING) or (verb.kind == "K" and verb.value == MTBF)
+
+
+def _losses(sentence: Sentence, rest: Sequence[Piece], *, every: bool) -> tuple[Duration, int] | None:
+    """The time of one failure in `one node a week`, `a node every 3 days`, and the token after it; `every`: the word before has said it."""
+    if len(rest) > 1 and rest[0].kind in "LE" and _text(sentence, rest[0]) in ONE_MACHINE:
         count, times = Fraction(1), rest[1:]
     elif len(rest) > 2 and rest[0].kind == "n" and rest[1].kind in "Ng" and isinstance(rest[0].value, Figure):
         count, times = rest[0].value.value, rest[2:]
     else:
         return None
-    every = _text(sentence, times[0]) in EVERY and len(times) > 1
-    time = times[every]
+    named = _text(sentence, times[0]) in EVERY and len(times) > 1
+    time, every = times[named], every or named
     if time.kind == "@" and not every:
         return Duration(1 / count, str(time.value)), time.last
     if every and _text(sentence, time) in UNITS:

@@ -101,7 +101,7 @@ RULES: tuple[Rule, ...] = (
     _rule("t?[mn]L", quantities.capex_of_machine),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
-    _rule("K[tb]?p[@U]", attributes.price_change),
+    _rule("K[tb=]?p[@U]", attributes.yearly_share),
     _rule("nKE", rates.network_of_each),
     _rule("K[=t]*UL|K[=t]?[np]L|[np]KL|[np]LK", preemptions.per_node),
     _rule("n?K[=t]*nL|LKU", preemptions.per_node_hours),
