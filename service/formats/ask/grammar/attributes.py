@@ -48,6 +48,9 @@ HOURS_PER_DAY, DAYS_PER_WEEK = 24, 7
 LEAD_TIME, DEPRECIATION = "lead_time_months", "depreciation_years"
 TIMES = frozenset({QUEUE, MTBF, MTTF, LEAD_TIME, DEPRECIATION, WRITE, DETECTION, "restart_minutes", "checkpoint_interval_minutes"})
 """Attributes whose figure is a time."""
+IN_MINUTES = frozenset({WRITE, DETECTION, "restart_minutes", "checkpoint_interval_minutes"})
+"""Those whose figure may be one of minutes, with an m behind it: ckpt every 30m."""
+MILLION, MOST_MINUTES = 10**6, 1440
 LOOSE = frozenset({*OF_OWNING, LEAD_TIME, DEPRECIATION, WRITE, DETECTION})
 """Attributes whose words are of any sense where no figure stands beside them."""
 OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
@@ -188,6 +191,8 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
         return (key, figure, "") if key in TIMES and not figure.of_calendar and not (figure.article and key in OWN_TIMES) else None
     assert isinstance(figure, Figure)
     too_many = key == "batch_tokens" and figure.value >= MOST_BATCH_TOKENS
+    if key in IN_MINUTES and figure.scale == MILLION and not figure.unit and figure.value <= MILLION * MOST_MINUTES:
+        return key, Duration(figure.value / MILLION, "minutes"), "its m read as minutes"
     if key in TIMES or too_many:
         return None
     if key in DURATIONS:

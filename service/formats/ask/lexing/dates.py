@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Literal
 
+from service.formats.ask.lexing.edges import read_edge
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
 
@@ -111,8 +112,8 @@ def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | No
         return None
     end, figure = read
     word = tokens[end].text
-    apart = not tokens[end].glued and [token.text for token in tokens[end : end + 2]] != ["h", "per"]  # 40000 h per GPU
-    loose = len(word) == 1 and (apart or _goes_on(tokens, end))
+    named = end + 1 < len(tokens) and tokens[end + 1].text[0].isdigit()  # 64 H 100
+    loose = len(word) == 1 and ((not tokens[end].glued and (word == "w" or named)) or _goes_on(tokens, end))
     after = [token.text for token in tokens[end + 1 : end + 3]]
     recorded = after[after[:1] == ["of"] :][:1] in (["audio"], ["video"], ["speech"])
     if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or tokens[end].written == "W":  # watts
@@ -134,7 +135,7 @@ def _read_spoken_duration(words: Sequence[str]) -> tuple[int, Duration] | None:
 def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
     """The day or period that begins at a token, and the token after it."""
     words = [token.text for token in tokens[at : at + 8]]
-    edge = _read_edge(words)
+    edge = read_edge(words)
     if edge is not None:
         length, which = edge
         found = _read_plain(tokens, at + length, today)
@@ -143,21 +144,6 @@ def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
         end, period = found
         return end, _cut(period, which)
     return _read_plain(tokens, at, today)
-
-
-def _read_edge(words: Sequence[str]) -> tuple[int, str] | None:
-    """`end of`, `start of the`, `mid`: how many words, and which part of the period."""
-    parts = {"end": "end", "beginning": "start", "start": "start", "mid": "mid", "middle": "mid", "close": "end"}
-    at = int(words[0] == "the" and len(words) > 1)
-    which = parts.get(words[at])
-    if which is None or len(words) < at + 2:
-        return None
-    length = at + 1
-    if words[length] == "of":
-        length += 1
-    elif which == "start":
-        return None
-    return (length + (words[length : length + 1] == ["the"]), which) if length < len(words) else None
 
 
 def _cut(period: CalendarPeriod, which: str) -> CalendarPeriod:
@@ -255,8 +241,14 @@ def _with_year(tokens: Sequence[Token], end: int, today: date, month: int, numbe
         day = _day(int(tokens[stated].text), month, number)
         return None if day is None else (stated + 1, CalendarPeriod(day, day))
     end += tokens[end].text == "next" if end < len(tokens) else 0
-    days = [day for year in range(today.year, today.year + 9) if (day := _day(year, month, number)) is not None and day >= today]
-    return (end, CalendarPeriod(days[0], days[0], repeats="year")) if days else None
+    day = next_day(today, month, number)
+    return None if day is None else (end, CalendarPeriod(day, day, repeats="year"))
+
+
+def next_day(today: date, month: int, number: int) -> date | None:
+    """The next day of a month and number."""
+    days = (_day(year, month, number) for year in range(today.year, today.year + 9))
+    return next((day for day in days if day is not None and day >= today), None)
 
 
 def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:

@@ -17,6 +17,7 @@ from service.formats.ask.lexing.dates import (
     read_period,
     read_year,
 )
+from service.formats.ask.lexing.slashed_days import read_slashed_day
 from service.formats.ask.lexing.tokens import Token
 
 TO = ("to", "until", "till", "til", "through", "thru")
@@ -29,7 +30,7 @@ def read_span(tokens: Sequence[Token], at: int, today: date) -> Found | None:
     if days is not None:
         return days
     of_name = tokens[at].text in CALENDAR_UNITS and at + 2 < len(tokens) and tokens[at + 1].text == "of"  # the month of February
-    found = read_period(tokens, at + 2 * of_name, today)
+    found = read_slashed_day(tokens, at, today) or read_period(tokens, at + 2 * of_name, today)
     return None if found is None else _with_its_end(tokens, _with_its_date(tokens, found, today), today)
 
 

@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # thousands as most of Europe writes them
     r"|(?<![^\W\d_])\d+(?:\.\d+)?e-\d{1,2}(?!\d)"  # 2e-4, but v5e-64
     r"|\d+(?:\.\d+)?(?:e\+?\d{1,2}(?!\d))?"
+    r"|(?<![\w.])\.\d+(?![.\d])"  # .09
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
     r"|(?<=\d)s(?=x\d)"  # L40Sx8
     r"|[kmbgt](?=tok(?:ens?|s)?(?![^\W\d_]))"  # 500 Gtokens
@@ -97,7 +98,9 @@ def tokenise(text: str) -> tuple[Token, ...]:
 
 
 def _plain_text(text: str, rest: str) -> str:
-    """A token without the marks of thousands that are blanks or apostrophes; giga- before tokens as billions."""
+    """A token without the marks of thousands that are blanks or apostrophes, a zero before a point; giga- before tokens as billions."""
     if text == "g" and rest[:3].lower() == "tok":
         return "b"
+    if text[0] == "." and len(text) > 1:
+        return f"0{text}"
     return re.sub(r"[ ']", "", text) if text[0].isdigit() else text
