@@ -16,7 +16,7 @@ Pieces = Sequence[Piece]
 MOST_PER_HOUR_USD = 200
 """An accelerator-hour costs less than this, and an accelerator more [USD]."""
 APART = 20
-"""7B and 1T tokens are not two numbers of tokens."""
+"""7B and 1T tokens are not two numbers of tokens; 1B tokens or 50B tokens are."""
 TERABYTES = "terabytes"
 LEAST_LISTED, ALIKE = 3, 8
 """Figures of a list that commas part too, and the most that one is times another."""
@@ -117,10 +117,11 @@ def params(pieces: Pieces) -> Iterator[Slot]:
 
 
 def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
-    """A slot for each of `1T or 2T tokens`; what stands before a comma has a meaning of its own."""
+    """A slot for each of `1T or 2T tokens`; what stands before a comma and without a noun has a meaning of its own."""
     last = figures(pieces)[-1].value
-    begin = 0 if _is_one_list(pieces) else max((at + 1 for at, piece in enumerate(pieces) if piece.value == "comma"), default=0)
-    while begin < len(pieces) and any(figure.value * APART < last for figure in figures(pieces[begin : begin + 1])):
+    commas = [at for at, piece in enumerate(pieces) if piece.value == "comma" and pieces[at - 1].kind == "n"]
+    begin = 0 if not commas or _is_one_list(pieces) else commas[-1] + 1
+    while begin < len(pieces) - 1 and pieces[begin + 1].kind == "," and figures(pieces[begin:])[0].value * APART < last:
         begin += 2
     for figure in figures(pieces[begin:]):
         if figure.value < LEAST_TOKENS:

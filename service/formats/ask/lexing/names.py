@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
-from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, load_lexicon
+from service.formats.ask.lexing.vocabulary import WORDS_TOO, Name, Vocabulary, compact, has_numbers, load_lexicon
 
 SAME_SIZE = 0.12
 """Relative difference of a size as people round it from the published count: Gemma 7B has 8.5 billion."""
@@ -142,7 +142,7 @@ def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator
         window = tokens[at:end]
         joined = "".join(token.text for token in window if token.text != "/")
         names = vocabulary.names.get(joined) or _of_plural(joined, vocabulary)
-        if names is None or "/" in (window[0].text, window[-1].text):
+        if names is None or "/" in (window[0].text, window[-1].text) or not has_numbers(names[0], window):
             continue
         last, plural = _past_plural(tokens, end)
         if last < 0 or not _is_meant(tokens, at, end, names[0]) or (names[0].kind == "A" and _has_article(tokens, at, end)):

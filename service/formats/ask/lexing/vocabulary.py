@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ from service.formats.ask.lexing.datasets import load_datasets
 from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.fields import load_fields
 from service.formats.ask.lexing.numbers import NUMBER_WORDS, SMALL_NUMBERS
-from service.formats.ask.lexing.tokens import normalise, tokenise
+from service.formats.ask.lexing.tokens import Token, normalise, tokenise
 
 Kind = Literal["M", "A", "C", "P", "R", "J", "G"]
 WORDS = Path(__file__).parent / "data" / "words.toml"
@@ -119,6 +120,14 @@ class Lexicon:
 def compact(label: str) -> str:
     """A name without what its spellings differ in: `Llama-3 70B` and `llama3-70b` are the same."""
     return re.sub(r"[\s\-_/()]+", "", normalise(label).lower())
+
+
+def has_numbers(name: Name, tokens: Sequence[Token]) -> bool:
+    """Whether numbers that stand side by side are so in a label of the name: 9-10B is a range, and no 910B."""
+    if not any(one.text[-1].isdigit() and other.text[0].isdigit() for one, other in pairwise(tokens)):
+        return True
+    numbers = [token.text for token in tokens if token.text[0].isdigit()]
+    return any([token.text for token in tokenise(normalise(label)) if token.text[0].isdigit()] == numbers for label in name.labels)
 
 
 def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, ...]]) -> Vocabulary:

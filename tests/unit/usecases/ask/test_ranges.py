@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.domain.ask import Reading
@@ -28,6 +28,7 @@ def asked(found: Reading) -> list[tuple[str, ...]]:
     return [entry.candidates for entry in found.unclear if entry.blocking]
 
 
+@example(ends=(9, 10), joint="-")  # not the accelerator 910B
 @given(ends=ENDS, joint=st.sampled_from(["-", " - ", "–", " to "]))
 def test_a_range_of_tokens_is_asked_back_with_both_ends_alone(vocabulary: Vocabulary, ends: tuple[int, int], joint: str) -> None:
     low, high = ends
@@ -69,6 +70,7 @@ def test_numbers_that_are_no_ends_of_a_range_are_asked_back(vocabulary: Vocabula
         assert not read(text, vocabulary).answerable, text
 
 
+@example(sizes=[1, 21], joint=" or ")
 @given(sizes=st.lists(st.integers(1, 40), min_size=2, max_size=4, unique=True), joint=st.sampled_from([" or ", " vs ", " versus "]))
 def test_sizes_that_are_weighed_are_variants_in_their_order(vocabulary: Vocabulary, sizes: list[int], joint: str) -> None:
     found = read(f"{joint.join(f'{size}B' for size in sizes)} on 1T tokens with 64 H100", vocabulary)
@@ -78,6 +80,13 @@ def test_sizes_that_are_weighed_are_variants_in_their_order(vocabulary: Vocabula
     assert [variant["workload"]["model"]["params"] for variant in request["variants"]] == [size * 10**9 for size in sizes]
     assert request["candidates"] == {"accelerators": ["H100"], "counts": [64]}
     assert read(found.understood.echo, vocabulary).understood == found.understood
+
+
+@pytest.mark.parametrize("text", ["1B parameters or 30B parameters", "compare 1B parameters, 30B parameters"])
+def test_sizes_that_each_say_parameters_are_weighed_however_far_apart(vocabulary: Vocabulary, text: str) -> None:
+    request = read(f"{text} on 1T tokens on 64 H100", vocabulary).understood.request
+    assert [variant["workload"]["model"]["params"] for variant in request["variants"]] == [10**9, 30 * 10**9]
+    assert request["workload"]["data"] == {"tokens": 10**12}
 
 
 @pytest.mark.parametrize(
