@@ -21,7 +21,7 @@ from service.formats.ask.grammar.figures_asked import figure_notes, specificatio
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import of_machines, of_types
 from service.formats.ask.grammar.nodes import NODES, RACKS
-from service.formats.ask.grammar.past import changed_prices, past_days, without_papers
+from service.formats.ask.grammar.past import changed_prices, past_days, without_papers, words_of_status
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.quoted import QUOTED_BY, quoted_by
@@ -128,6 +128,7 @@ def _request(
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, words.settled, kind)])
+    draft.doubts = words_of_status(kind, draft.doubts)
     notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, words.settled, kind)]
     draft.doubts += lost_doubts(sentence, words.read, said.all, request, draft.doubts, notes)
     doubts = [replace(doubt, blocking=False) for doubt in draft.doubts] if kind == "help" else draft.doubts

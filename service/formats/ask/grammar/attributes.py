@@ -142,6 +142,8 @@ def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
     found: object = value
     if name in TIMES:
         found = Duration(Fraction(value), "minutes")
+    elif name in SHARES:
+        found = float(value)
     elif value in ("true", "false"):
         found = value == "true"
     elif value.isdigit():

@@ -34,6 +34,7 @@ ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "com
 CROSSED = (
     "a comparison weighs each number on each accelerator: one of these, or all of them, of which two rows are those that are asked for?"
 )
+NO_MEANING = "this has no meaning in a question of kind {}: what is asked for?"
 SELLER = "¤"
 NO_PRICES = "no prices of this seller are known: state what it asks, such as $2.10 an hour"
 LIMITS = "lq"
@@ -159,7 +160,8 @@ def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slo
     """Limits of what is read as a number: under 30% MFU."""
     spans = [(slot.first, slot.last, slot.name) for slot in slots]
     for before, after in pairwise(said):
-        if before.kind not in LIMITS or after.kind not in "nmpU":
+        apart = {token.text for token in sentence.tokens[before.last : after.first]} & {"?", ".", ";"}
+        if before.kind not in LIMITS or after.kind not in "nmpU" or apart:
             continue
         names = {name for first, last, name in spans if first <= after.first and after.last <= last}
         if names and not names & LIMITED and not any(first <= before.first and before.last <= last for first, last, _ in spans):
@@ -323,8 +325,7 @@ def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> I
             yield Doubt(text, (), "prices are those of accelerator-hours, and an estimate of a run says what it draws: what is asked for?")
         if piece.kind == "c" and kind not in str(piece.value).split() and not _says_sum(sentence, piece):
             text = sentence.part(piece.first, piece.last)
-            what = f"this has no meaning in a question of kind {kind}: what is asked for?"
-            yield Doubt(text, (), MISPLACED.get(str(piece.value), what))
+            yield Doubt(text, (), MISPLACED.get(str(piece.value), NO_MEANING.format(kind)))
 
 
 def _says_sum(sentence: Sentence, piece: Piece) -> bool:

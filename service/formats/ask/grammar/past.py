@@ -7,20 +7,29 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.exclusions import PAST
+from service.formats.ask.grammar.doubts import NO_MEANING
+from service.formats.ask.grammar.exclusions import PAST, PAST_WORDS, QUESTION
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import add_months
 from service.formats.ask.lexing.tokens import Sentence
 
 TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", "make", "land", "going", "end"})
 """Words by which a program's day is one to come: will it finish by Friday."""
+TOLD = frozenset({"did", "was", "were", "had", "spent", "burned", "burnt", "used", "went", "cost", "as"})
+"""Words by which it is one of the past."""
 PAPERS = frozenset(
     {"deck", "report", "presentation", "memo", "slides", "slide", "proposal", "review", "meeting", "invoice", "forecast", "answer"}
 )
 """What is due on a day, and is no run."""
 LAST_DAY = "a status is of the past: the last such day"
 CUMULATIVE = "a status is of the program from its start to the last day of that time: what was spent in it alone is the difference of two"
+DIFFERENCE = "a status is of the program from its start to now: what was done in a part of it is the difference of two"
+NO_MEANING_IN_STATUS = NO_MEANING.format("status")
 UNFINISHED = "that time is not over: a status of the program from its start to today"
+
+ENDS = frozenset({".", "?", "!", ";", ","})
+MOST_BETWEEN = 4
+"""Words between since and the day of what came then: since the restart last week."""
 
 AUXILIARIES = frozenset({"has", "have", "had", "did", "how've", "is", "are", "were", "been"})
 CHANGED = frozenset(
@@ -49,6 +58,19 @@ def changed_prices(sentence: Sentence, kind: Kind, doubts: Sequence[Doubt]) -> l
     return [Doubt(text, (), PAST), *(doubt for doubt in doubts if doubt.text != text)]
 
 
+def words_of_status(kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:
+    """The doubts of a status, those about words that it does not depend on as notes: since the last restart, in the last two weeks."""
+    return [_of_status(doubt) for doubt in doubts] if kind == "status" else list(doubts)
+
+
+def _of_status(doubt: Doubt) -> Doubt:
+    of_past = doubt.text.lower().split()[:1] and doubt.text.lower().split()[0] in PAST_WORDS
+    if doubt.question == PAST or (of_past and doubt.question == QUESTION):
+        return replace(doubt, question=DIFFERENCE, blocking=False)
+    context = doubt.question in (f"how much {doubt.text}?", NO_MEANING_IN_STATUS)
+    return replace(doubt, question="not understood", blocking=False) if context else doubt
+
+
 def without_papers(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with the day that a paper is due as no deadline of the run: board deck due tomorrow."""
     texts = [token.text for token in sentence.tokens]
@@ -64,13 +86,15 @@ def past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[l
     found: list[Slot] = []
     doubts: list[Doubt] = []
     chance = any(slot.name == "intent" and slot.value == "chance" for slot in slots)
-    ahead = any(token.text in TO_COME for token in sentence.tokens)
+    ahead, told = (any(token.text in words for token in sentence.tokens) for words in (TO_COME, TOLD))
     for slot in slots:
-        if not isinstance(slot.value, date) or (chance and slot.name != "deadline"):
+        if isinstance(slot.value, date) and _is_since(sentence, slot):
+            found.append(replace(slot, name="passed"))
+        elif not isinstance(slot.value, date) or (chance and slot.name != "deadline"):
             found.append(slot)
         elif slot.name == "deadline" and ahead and slot.value > today:
             doubts.append(_forecast(sentence, slot))
-        elif past := _in_past(slot, today):
+        elif past := _in_past(slot, today, told=told):
             found.append(past)
         elif slot.name == "deadline":
             doubts.append(_forecast(sentence, slot))
@@ -82,13 +106,23 @@ def past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[l
     return found, doubts
 
 
+def _is_since(sentence: Sentence, slot: Slot) -> bool:
+    """Whether a day is that of what a status is asked from: since the restart last week."""
+    before = [token.text for token in sentence.tokens[: slot.first]]
+    since = max((at for at, text in enumerate(before) if text == "since"), default=-1)
+    between = before[since + 1 :]
+    return since >= 0 and len(between) <= MOST_BETWEEN and not ENDS.intersection(between)
+
+
 def _forecast(sentence: Sentence, slot: Slot) -> Doubt:
     text = sentence.part(slot.first, slot.last)
     return Doubt(text, (), "a status says when the end is forecast: compare that day with this one", blocking=False)
 
 
-def _in_past(slot: Slot, today: date) -> Slot | None:
-    """The slot of a day that is over, as it is or a week or year before; of a period that has begun, up to today; else None."""
+def _in_past(slot: Slot, today: date, *, told: bool) -> Slot | None:
+    """The slot of a day that is over, as it is or a week or year before; of a period that has begun, up to today; else None.
+
+    `told`: of the past by its verb, so that a month is the last of its name, however long ago."""
     last, begin = slot.value, slot.begins
     assert isinstance(last, date)
     if begin is None:
@@ -97,9 +131,10 @@ def _in_past(slot: Slot, today: date) -> Slot | None:
             return slot
         return replace(slot, value=before, note=LAST_DAY) if before is not None and today - before <= last - today else None
     if begin > today:
+        ahead = begin - today
         begin, last = (_one_before(day, slot.repeats) or day for day in (begin, last))
-    if begin > today:
-        return None
+        if begin > today or (slot.name == "deadline" and today - last > ahead and not told):
+            return None
     return replace(slot, value=min(last, today), note=UNFINISHED if last > today else CUMULATIVE)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from service.formats.ask.lexing.clock import read_clock
 from service.formats.ask.lexing.dates import read_duration
 from service.formats.ask.lexing.names import read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
@@ -75,6 +76,9 @@ def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: d
     duration = read_duration(tokens, at)
     if duration is not None:
         yield Piece("U", duration[1], at, duration[0])
+    clock = read_clock(tokens, at)
+    if clock is not None:
+        yield Piece("η", "own day", at, clock)
     phrase = _read_phrase(tokens, at)
     if phrase is not None:
         yield phrase

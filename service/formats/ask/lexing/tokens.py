@@ -31,8 +31,10 @@ _NODES_FLAG = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
 """The option of srun and sbatch for the number of nodes."""
 _TAG = re.compile(r"(?<=\d):(?=\d+(?:\.\d+)?[bm](?![^\W_]))|(?<=\d)\.{2,3}(?=\d)", re.IGNORECASE)
 """What parts a model and its size (llama3.1:8b), or the ends of a range (64..128)."""
-_POSSESSIVE = re.compile(r"(?<=\d[bmt])'s(?!\w)", re.IGNORECASE)
-"""What follows a name that ends in its size: opt-175b's."""
+_POSSESSIVE = re.compile(
+    r"(?:(?<=\d[bmt])|(?<=\b[qh]\d)|(?<=day)(?<!\btoday)|(?<=week)|(?<=month)|(?<=quarter)|(?<=year))'s(?!\w)", re.IGNORECASE
+)
+"""What follows a name that ends in its size, or a time that is over: opt-175b's, last Friday's, Q3's."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
