@@ -117,7 +117,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<!n)sn(?![Txs])|(?<=n)sn(?=,)", attributes.sequences_of),
     _rule("K=?ns(?![n=])", batches.sequences),
     _rule("K=?nE", batches.of_each_accelerator),
-    _rule("K[tb=]?U[@U]|UK[@U]|K@[ot=]?U|@UK|U@K", attributes.maintenance),
+    _rule("K[tb=]?U[@U]|UK[@U]|K=?@[ot=,]?U|@UK|U@K", attributes.maintenance),
     _rule("KUE", attributes.of_each_accelerator),
     _rule("nK(?=n[sW])", attributes.attributes),
     _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),

@@ -15,7 +15,8 @@ HOURLY = " per hour"
 class Slot:
     """One thing that is said: its name, value, and the tokens that say it, `first` to before `last`.
 
-    `note`: how it was read where it could be read otherwise. `others`: names it could mean too. `implied`: by an article alone.
+    `note`: how it was read where it could be read otherwise. `others`: names it could mean too. `implied`: by an article alone; of a day,
+    until then.
     `repeats`: of a day without a year, after which time there is another. `begins`: of the last day of a period, its first.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +24,7 @@ LIKELY_USD = (5_000, 100_000)
 """What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
 OF_MACHINE = "capex_of_machine"
 MONTHS_PER_YEAR = 12
+DAYS_PER_MONTH = 365.25 / MONTHS_PER_YEAR
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 DEPRECIATED_IN = "the time of depreciation is read as that of use, and the accelerators as depreciated in it"
@@ -42,8 +44,8 @@ def buy_or_rent_request(draft: Draft) -> Request:
     if not draft.slots.has("span", "limit"):
         draft.rename(DEPRECIATION, "span", DEPRECIATED_IN)
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
-    years = years or _reserved_years(draft)
     start = draft.one("start", "demand.start")
+    years = years or _years_until(draft, start) or _reserved_years(draft)
     hardware = hardware_section(draft, choices=BOUGHT_MACHINES)
     demand = hardware | stated(
         start=start and start.isoformat(),
@@ -106,6 +108,19 @@ def _months_of(draft: Draft, name: str) -> float | int | None:
     if time.unit != "months":
         draft.note(f"own.0.{name}", months, f"{float(time.value):g} {time.unit}")
     return months
+
+
+def _years_until(draft: Draft, start: date | None) -> Duration | None:
+    """The time to a day on which the demand ends, in whole months: 400 H100 from 1 January until the end of 2027."""
+    ends = [slot.value for slot in draft.slots.all if slot.name == "deadline" and (start or slot.implied)]
+    begin = start or draft.today
+    end = ends[0] if len(ends) == 1 else None
+    if draft.slots.has("span", "limit") or not isinstance(end, date) or end <= begin:
+        return None
+    draft.slots.taken.add("deadline")
+    months = max(round((end - begin).days / DAYS_PER_MONTH), 1)
+    draft.note("demand.years", f"{months} months", f"from {begin.isoformat()}{'' if start else ', today,'} to {end.isoformat()}")
+    return Duration(Fraction(months), "months")
 
 
 def _reserved_years(draft: Draft) -> Duration | None:
