@@ -68,7 +68,7 @@ def _end_of_word(tokens: Sequence[Token], at: int) -> int:
 def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: date) -> Iterator[Piece]:
     """What may begin at a token; of several that are as long, the first counts."""
     named = read_name(tokens, at, vocabulary)
-    if named is not None:
+    if named is not None and not _ends_range(tokens, named, vocabulary):
         yield named
     period = read_span(tokens, at, today)
     if period is not None:
@@ -88,6 +88,17 @@ def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: d
     figure = read_figure(tokens, at)
     if figure is not None and not _runs_on(tokens, figure[0], vocabulary):
         yield Piece(FIGURE_KINDS[figure[1].unit], figure[1], at, figure[0])
+
+
+def _ends_range(tokens: Sequence[Token], named: Piece, vocabulary: Vocabulary) -> bool:
+    """Whether a number that is a card's name, too, is one end of a range of other accelerators: 64-4090 H100."""
+    at, after = named.first, named.last
+    if named.kind != "A" or after - at > 1 or not tokens[at].text.isdigit():
+        return False
+    begins = after + 1 < len(tokens) and tokens[after].glued and tokens[after].text.isdigit()
+    ends = at > 0 and tokens[at].glued and tokens[at - 1].text.isdigit()
+    counted = read_name(tokens, after + begins, vocabulary) if (begins or ends) and after < len(tokens) else None
+    return counted is not None and counted.kind == "A"
 
 
 def _read_mixture(tokens: Sequence[Token], at: int) -> Piece | None:

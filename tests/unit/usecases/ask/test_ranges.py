@@ -37,6 +37,8 @@ def test_a_range_of_tokens_is_asked_back_with_both_ends_alone(vocabulary: Vocabu
     assert "tokens" not in found.understood.request.get("data", {})
 
 
+@example(ends=(64, 4090))  # not the RTX 4090
+@example(ends=(4090, 5000))
 @given(ends=ENDS)
 def test_a_range_of_accelerators_is_weighed_at_both_ends_which_is_said(vocabulary: Vocabulary, ends: tuple[int, int]) -> None:
     found = read(f"compare 7B on 1T tokens on {ends[0]}-{ends[1]} H100", vocabulary)
