@@ -15,6 +15,7 @@ from service.config import Settings
 from service.container import build_context
 from service.context import AppContext
 from service.domain.comparison.options import Option
+from service.domain.errors import InvalidRequest
 from service.usecases.comparison.compare import compare
 from service.usecases.resolution.price import find_eligible_offers, require_priced
 from service.usecases.training.estimate import estimate
@@ -95,23 +96,30 @@ def test_an_option_is_what_an_estimate_of_its_offer_says(context: AppContext, wo
         assert option.throughput.mfu == alone.throughput.mfu
 
 
-@hypothesis.settings(max_examples=hypothesis.settings().max_examples // 2)
-@given(
-    count=st.one_of(st.none(), st.sampled_from((1, 7, 32, 63))),
-    tensor=st.sampled_from((None, 1, 2)),
-    lag=st.integers(0, 2),
-    responses=st.sampled_from((4, 16)),
-)
-def test_a_step_of_rl_is_the_same_in_both(context: AppContext, count: int | None, tensor: int | None, lag: int, responses: int) -> None:
-    """Seconds of a step and dollars, whether the sampler has no accelerators of its own, one, some, or all but one."""
-    pool = {name: value for name, value in (("count", count), ("tensor", tensor if count != 1 else None)) if value}
+POOLS: list[dict[str, Any]] = [
+    {name: value for name, value in (("count", count), ("tensor", tensor)) if value}
+    for count in (None, 1, 7, 32, 63)
+    for tensor in (None, 1, 2)
+    if count is None or count % (tensor or 1) == 0
+]
+
+
+def sampling(pool: dict[str, Any], lag: int, responses: int) -> dict[str, Any]:
+    """A run of RL with accelerators that sample."""
     lengths = {"prompt_tokens": 300.0, "response_tokens": {"p50": 700.0, "max": 2048.0}}
     rl = {"prompts_per_step": 64, "responses_per_prompt": responses, "asynchronous_steps": lag, "generation": pool, **lengths}
-    workload = {
+    return {
         "model": {"preset": "llama-3.2-1b"},
         "data": {"samples": 100_000},
         "training": {"method": "rl", "seq_len": 4096, "rl": rl},
     }
+
+
+@hypothesis.settings(max_examples=hypothesis.settings().max_examples // 2)
+@given(pool=st.sampled_from(POOLS), lag=st.integers(0, 2), responses=st.sampled_from((4, 16)))
+def test_a_step_of_rl_is_the_same_in_both(context: AppContext, pool: dict[str, Any], lag: int, responses: int) -> None:
+    """Seconds of a step and dollars, whether the sampler has no accelerators of its own, one, some, or all but one."""
+    workload = sampling(pool, lag, responses)
     candidates = {"accelerators": ["H100"], "counts": [64], "pricing": ["on_demand"]}
     found = compare(context, {"workload": workload, "candidates": candidates, "limit": 1000})
     option, price = next(estimable(list(found.options), context, "on_demand"))
@@ -121,6 +129,16 @@ def test_a_step_of_rl_is_the_same_in_both(context: AppContext, count: int | None
     assert option.throughput.step_time_s == alone.throughput.step_time_s
     assert option.throughput.parallelism == alone.throughput.parallelism
     assert option.cost_usd.p50 == pytest.approx(require_priced(alone.cost.total_usd).p50, abs=CENTS_OF_ROUNDED_LINES)
+
+
+def test_a_sampler_that_cannot_be_divided_is_refused_by_both(context: AppContext) -> None:
+    """In the same words: 7 accelerators are no replicas of 2."""
+    workload = sampling({"count": 7, "tensor": 2}, 0, 4)
+    with pytest.raises(InvalidRequest) as refused:
+        estimate(context, {**workload, "hardware": {"accelerator": "H100", "count": 64}})
+    found = compare(context, {"workload": workload, "candidates": {"accelerators": ["H100"], "counts": [64]}, "limit": 1000})
+    assert set(found.infeasible) == {"cannot_run"}
+    assert any(str(refused.value) in warning for warning in found.warnings)
 
 
 def test_a_comparison_can_be_repeated_against_its_snapshot(context: AppContext) -> None:
