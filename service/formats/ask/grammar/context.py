@@ -8,7 +8,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.terse_sums import with_terse_sums
 from service.formats.ask.grammar.unsigned_sums import with_costs, with_quotes
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -285,4 +287,6 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _lost_nodes,
     with_costs,
     with_quotes,
+    with_terse_sums,
+    with_single_machines,
 )

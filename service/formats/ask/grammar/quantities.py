@@ -119,7 +119,7 @@ def params(pieces: Pieces) -> Iterator[Slot]:
 def _alternatives(name: str, pieces: Pieces) -> Iterator[Slot]:
     """A slot for each of `1T or 2T tokens`; what stands before a comma and without a noun has a meaning of its own."""
     last = figures(pieces)[-1].value
-    commas = [at for at, piece in enumerate(pieces) if piece.value == "comma" and pieces[at - 1].kind == "n"]
+    commas = [at for at, piece in enumerate(pieces) if piece.value in ("comma", "slash") and pieces[at - 1].kind == "n"]
     begin = 0 if not commas or _is_one_list(pieces) else commas[-1] + 1
     while begin < len(pieces) - 1 and pieces[begin + 1].kind == "," and figures(pieces[begin:])[0].value * APART < last:
         begin += 2

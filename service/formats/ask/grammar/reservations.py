@@ -24,12 +24,27 @@ def held_for(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 
 
 def reservations(pieces: Pieces) -> Iterator[Slot]:
-    """Reserved 1y or 3y: the kinds of pricing of both terms."""
+    """Reserved 1y or 3y, on demand + 1yr, spot/1y/3y: the kinds of pricing, with those of the terms."""
     years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
     others = [TERMS.get(term) for term in years]
-    if str(pieces[0].value).startswith("reserved") and None not in others and pieces[0].value not in others:
+    listed = str(pieces[0].value).startswith("reserved") or _are_listed(pieces)
+    if listed and None not in others and pieces[0].value not in others:
         for pricing in (pieces[0].value, *(TERMS[term] for term in years)):
             yield Slot("pricing", pricing, pieces[0].first, pieces[-1].last)
+
+
+def _are_listed(pieces: Pieces) -> bool:
+    """Whether times beside a kind of pricing are terms, and none that a run may take: several, or joined by more than a comma."""
+    several = len([piece for piece in pieces if isinstance(piece.value, Duration)]) > 1
+    return several or not any(piece.value == "comma" for piece in pieces)
+
+
+def terms_and_others(pieces: Pieces) -> Iterator[Slot]:
+    """1yr or on demand, 1y/3y/spot: the kinds of pricing, with those of the terms."""
+    years = [piece.value.years for piece in pieces if isinstance(piece.value, Duration)]
+    if _are_listed(pieces) and all(term in TERMS for term in years):
+        values = (*(TERMS[term] for term in years), str(pieces[-1].value))
+        yield from (Slot("pricing", value, pieces[0].first, pieces[-1].last) for value in values)
 
 
 def reserved_for(pieces: Pieces) -> Iterator[Slot]:

@@ -137,6 +137,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<!n)g=n(?:,n)*", quantities.counts),
     _rule("S(?:,U)+", reservations.reservations),
     _rule("U(?:,U)*,U?S", reservations.terms),
+    _rule("(?<![ovlbwuiaq])U(?:,U)*,S", reservations.terms_and_others),
     _rule("US|So?U", reservations.reserved_for),
     _rule("[ov]?U§|§[ov]?U", reservations.contracts),
     # counts of things

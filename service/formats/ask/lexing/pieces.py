@@ -18,6 +18,9 @@ from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 FIGURE_KINDS = {"": "n", "usd": "m", "percent": "p", "foreign": "€"}
 POWER_LIMIT = "hardware.power_limit_w"
 UNKNOWN, FILLER = "?", "_"
+SIZES = frozenset({"b", "t"})
+APART = frozenset({"/", "(", ","})
+"""What may stand between the size of a mixture of experts and that of a token."""
 _Reader = Callable[[], "tuple[int, str, object] | None"]
 
 
@@ -102,14 +105,16 @@ def _ends_range(tokens: Sequence[Token], named: Piece, vocabulary: Vocabulary) -
 
 
 def _read_mixture(tokens: Sequence[Token], at: int) -> Piece | None:
-    """30B-A3B: the size of a mixture of experts, and what of it works on a token."""
-    texts = [token.text for token in tokens[at : at + 5]]
-    if len(texts) < 5 or texts[1:3] != ["b", "a"] or texts[4] != "b" or not all(token.glued for token in tokens[at + 1 : at + 5]):
+    """30B-A3B, 235b/a22b, 1t (a32b): the size of a mixture of experts, and what of it works on a token."""
+    active = at + 2 + (at + 2 < len(tokens) and tokens[at + 2].text in APART)
+    texts = [token.text for token in tokens[active : active + 3]]
+    if len(texts) < 3 or tokens[at + 1].text not in SIZES or texts[0] != "a" or texts[2] not in SIZES:
         return None
-    sizes = [read_figure(tokens, begin) for begin in (at, at + 3)]
-    if any(size is None for size in sizes):
+    glued = all(token.glued for token in (tokens[at + 1], *tokens[active + 1 : active + 3]))
+    sizes = [read_figure(tokens, begin) for begin in (at, active + 1)]
+    if not glued or any(size is None for size in sizes):
         return None
-    return Piece("B", tuple(int(size[1].value) for size in sizes if size), at, at + 5)
+    return Piece("B", tuple(int(size[1].value) for size in sizes if size), at, active + 3)
 
 
 def _runs_on(tokens: Sequence[Token], end: int, vocabulary: Vocabulary) -> bool:
