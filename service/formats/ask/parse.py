@@ -10,6 +10,7 @@ from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understa
 from service.formats.ask.grammar import batches, cards, data_said, images, storage
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
+from service.formats.ask.grammar.arrivals import with_arrivals
 from service.formats.ask.grammar.attributes import without_loose
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
@@ -96,7 +97,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = of_machines(sentence, of_types(without_papers(sentence, slots)))
-    slots = _started(sums_against_rent(sentence, _sums_of_runs(slots)), words.settled)
+    slots = _started(with_arrivals(sentence, sums_against_rent(sentence, _sums_of_runs(slots))), words.settled)
     slots, of_ranges = both_ends(sentence, slots, words.ranges)
     slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]
     of_pieces = piece_doubts(sentence, words.settled, left, slots, vocabulary)

@@ -15,6 +15,9 @@ WHICH = "is it the model's size, or the number of tokens?"
 WHICH_OF_TWO = "which is the model's size, and which the number of tokens?"
 GIVEN = frozenset({"tokens", "steps", "samples", "tokens_per_parameter", "flops", "accelerator_hours", "money", "money_at", "budget_usd"})
 """What decides the tokens besides the model's size."""
+LEAST_SIZE = 10**9
+"""So many are no dollars."""
+DOLLARS = frozenset({"money", "money_at", "budget_usd"})
 MOST_LIKELY_PARAMS = 10**12
 """Of a bare number below it, beside a stated number of tokens, nobody asks whether it is the size."""
 WHICH_OF_THREE = "what is this number of: dollars, parameters or tokens?"
@@ -70,7 +73,8 @@ def _without_repeated_size(slots: Sequence[Slot], most: int) -> list[Slot]:
 
 def _question(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str], *, model_known: bool) -> str:
     """What to ask about bare quantities; empty where their meaning is clear."""
-    if not model_known and any(slot.name == "intent" and slot.value == "optimal" for slot in slots):
+    asks_size = not model_known and any(slot.name == "intent" and slot.value == "optimal" for slot in slots)
+    if asks_size and not _is_whole_run(slots, bare, names):
         return WHICH_OF_THREE
     if len(bare) > len(names):
         return WHICH
@@ -80,6 +84,13 @@ def _question(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str],
     sure = "tokens" in stated and (tuned or ("params" in sizes and sizes["params"] < MOST_LIKELY_PARAMS))
     both = "params" in sizes and "tokens" in sizes and not model_known and not sure
     return WHICH_OF_TWO if both and sizes["params"] >= sizes["tokens"] else ""
+
+
+def _is_whole_run(slots: Sequence[Slot], bare: Sequence[Slot], names: Sequence[str]) -> bool:
+    """Whether bare quantities beside dollars are a size and its tokens, so that none is asked for: does $250k get us a 7B on 1T tokens."""
+    known = {slot.name for slot in slots}
+    no_sum = bool(known & DOLLARS) or all(_number(slot) >= LEAST_SIZE for slot in bare)
+    return no_sum and len(bare) == len(names) and (len(bare) > 1 or ("params" in names and "tokens" in known))
 
 
 def meanings(slots: Sequence[Slot], asked: Slot, question: str) -> tuple[str, ...]:

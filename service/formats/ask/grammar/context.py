@@ -11,7 +11,7 @@ from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
-from service.formats.ask.grammar.unsigned_sums import with_costs, with_quotes
+from service.formats.ask.grammar.unsigned_sums import with_afforded, with_costs, with_quotes
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -286,6 +286,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _views,
     _lost_nodes,
     with_costs,
+    with_afforded,
     with_quotes,
     with_terse_sums,
     with_single_machines,

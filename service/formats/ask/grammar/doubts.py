@@ -81,8 +81,33 @@ OFTEN = ("annual", "yearly", "every ")
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
+OF_BUDGET = "read as the time that the budget is of, and no deadline"
+OF_NOW = frozenset({"this", "current"})
+"""Words of a time that is now: prices this week."""
 INTRODUCING = frozenset({"alternative", "alternatives", "counteroffer"})
 """What a price beside it is that of, and which says no more: the alternative is $3.20."""
+SIZES = frozenset({"params", "quantity"})
+OF_MODELS = frozenset(
+    (
+        *(
+            "model",
+            "models",
+            "llm",
+            "llms",
+            "run",
+            "network",
+            "job",
+            "training",
+            "checkpoint",
+            "transformer",
+            "decoder",
+            "encoder",
+            "policy",
+        ),
+        *("release", "variant", "backbone", "base", "vlm", "slm", "lm", "mllm", "language"),
+    )
+)
+"""What a size is of, so that words between them say of which sort."""
 PRICES = frozenset({"price_per_hour", "capex"})
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
@@ -151,9 +176,19 @@ def _beside_figures(sentence: Sentence, said: Sequence[Piece], slots: Iterable[S
             continue
         for figure, word in ((before, after), (after, before)):
             introduces = nounless.get(figure.first) in PRICES and _text(sentence, word) in INTRODUCING
-            if figure.first in nounless and not introduces:
+            describes = figure is before and nounless.get(figure.first) in SIZES and _describes_model(sentence, said, word)
+            if figure.first in nounless and not introduces and not describes:
                 found.add(word.first)
     return found
+
+
+def _describes_model(sentence: Sentence, said: Sequence[Piece], word: Piece) -> bool:
+    """Whether a word, with more such words or none, stands before what a size is of: 15B code model, 8B vision-language model."""
+    end = word.last
+    for piece in said:
+        end = piece.last if piece.first == end and piece.kind == UNKNOWN else end
+    texts = [token.text for token in sentence.tokens[word.first : end + 1]]
+    return word.kind == UNKNOWN and any(text in OF_MODELS for text in texts)
 
 
 def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slot]) -> Iterator[Doubt]:
@@ -279,6 +314,10 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
     left = slot.first > 0 and sentence.tokens[slot.first - 1].text in LEFT_OVER
     if slot.name == "date" and (label or left or text.lower() in BESIDES):
         return Doubt(text, (), "read as no time of the run", blocking=False)
+    if slot.name == "date" and kind == "optimal" and slot.begins:
+        return Doubt(text, (), OF_BUDGET, blocking=False)
+    if slot.name == "date" and kind == "price" and sentence.tokens[slot.first].text in OF_NOW:
+        return Doubt(text, (), "prices are those of now", blocking=False)
     if slot.name == "passed":
         return Doubt(text, (), PASSED.get(kind, "read as no time of the run: `from` says its start"), blocking=False)
     if slot.name in ("span", "limit", "deadline") and kind == "status" and after & FORECASTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.reservations import TERMS
@@ -21,12 +22,23 @@ SUMS = (10**3, 10**6)
 COUNTED = frozenset("TQVAgNsefhHWIx")
 """Kinds of nouns of which a figure before them is a number."""
 SELLER, LEAST_QUOTES = "¤", 2
+BUYING = frozenset({"buy", "buys", "get", "gets"})
+PAYING = frozenset({"with", "for", "on", "does", "will", "would", "could", "can"})
+"""Words before what is spent: what can we afford with 3 mil, what does 3 mil buy us."""
+READ_AS_DOLLARS = "read as dollars"
+MOST_AFFORDED_USD = 10**8
+"""A larger sum without a sign is rather one of parameters, or tokens."""
 QUOTED = "read as the seller of a quote; offers of others are weighed too"
 
 
 def _is_sum(piece: Piece) -> bool:
     figure = piece.value
     return piece.kind == "n" and isinstance(figure, Figure) and figure.scale in SUMS
+
+
+def _value(piece: Piece) -> Fraction:
+    assert isinstance(piece.value, Figure)
+    return piece.value.value
 
 
 def _in_dollars(piece: Piece) -> Piece:
@@ -53,6 +65,33 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
                 found[at] = replace(piece, kind=FILLER)
                 found[figure] = _in_dollars(pieces[figure])
     return found, []
+
+
+def with_afforded(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """What can we afford with 3 mil, what does 750k buy us: the one sum that is spent, where no dollars are said but prices of an hour."""
+    sums = [at for at, piece in enumerate(pieces) if _is_afforded(sentence, pieces, at)]
+    said = [at for at, piece in enumerate(pieces) if piece.kind == "m" and not _is_price(piece)]
+    if len(sums) != 1 or said:
+        return list(pieces), []
+    piece = pieces[sums[0]]
+    found = [*pieces[: sums[0]], _in_dollars(piece), *pieces[sums[0] + 1 :]]
+    return found, [Doubt(sentence.part(piece.first, piece.last), (), READ_AS_DOLLARS, blocking=False)]
+
+
+def _is_price(piece: Piece) -> bool:
+    return isinstance(piece.value, Figure) and piece.value.value < MOST_PER_HOUR_USD
+
+
+def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a figure is a sum after a word of affording, or before a word of buying for us."""
+    piece = pieces[at]
+    following = [other for other in pieces[at + 1 :] if other.kind != FILLER][:1]
+    if not _is_sum(piece) or _value(piece) >= MOST_AFFORDED_USD or any(other.kind in COUNTED and other.kind != "I" for other in following):
+        return False
+    texts = [token.text for token in sentence.tokens]
+    paid = piece.first > 0 and texts[piece.first - 1] in PAYING
+    for_us = set(texts[piece.last : piece.last + 1]) <= BUYING and texts[piece.last + 1 : piece.last + 2] in (["us"], ["me"])
+    return paid and ("afford" in texts[: piece.first] or for_us)
 
 
 def with_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

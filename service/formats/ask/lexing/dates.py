@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Literal
 
-from service.formats.ask.lexing.edges import read_edge
+from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
 
@@ -35,6 +35,7 @@ _ORDINALS = ("st", "nd", "rd", "th")
 # "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
 _WORDS_TOO = frozenset({"may", "march", "mar", "sun", "sat", "sec", "dec"})
 _COUNTED = frozenset({"tokens", "token", "tok", "sequences", "samples", "images", "prompts", "steps", "gpus"})  # of 2048 tokens
+_CLAUSE_ENDS = frozenset(".,;:?!)")
 _BEFORE_MONTHS = frozenset(
     (
         *("by", "before", "in", "until", "till", "from", "of", "mid", "since", "after", "during", "between", "end", "early", "late"),
@@ -148,6 +149,8 @@ def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
 
 def _cut(period: CalendarPeriod, which: str) -> CalendarPeriod:
     middle = period.first + (period.last - period.first) // 2
+    if which in (EARLY, LATE):
+        return CalendarPeriod(*third_of(period.first, period.last, which), f"{which} {period.unit}", repeats=period.repeats)
     day = {"end": period.last, "start": period.first, "mid": middle}[which]
     return CalendarPeriod(day, day, "day", period.choices, at_end=which == "end", repeats=period.repeats)
 
@@ -357,7 +360,8 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
 def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
     """A year, where a word before it asks for a date; else it may as well be a count."""
     counted = at + 1 < len(tokens) and tokens[at + 1].text in _COUNTED
-    asked = at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"} and not counted
+    alone = at > 0 and tokens[at - 1].text == "for" and (at + 1 == len(tokens) or tokens[at + 1].text in _CLAUSE_ENDS)  # for 2027.
+    asked = alone or (at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"} and not counted)
     return read_year(tokens, at) if asked else None
 
 
