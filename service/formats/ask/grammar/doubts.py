@@ -81,6 +81,7 @@ OFTEN = ("annual", "yearly", "every ")
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
+DEADLINE_OR_START = "is it the deadline or the start?"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"
 OF_NOW = frozenset({"this", "current"})
 """Words of a time that is now: prices this week."""
@@ -309,24 +310,30 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
 
 def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated: bool) -> Doubt | None:
     """What to ask about a day or time without a place; None of other slots. `dated`: a start or a deadline is said besides."""
-    after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
-    label = after & OCCASIONS or (dated and after & RUNS)
-    left = slot.first > 0 and sentence.tokens[slot.first - 1].text in LEFT_OVER
-    if slot.name == "date" and (label or left or text.lower() in BESIDES):
-        return Doubt(text, (), "read as no time of the run", blocking=False)
-    if slot.name == "date" and kind == "optimal" and slot.begins:
-        return Doubt(text, (), OF_BUDGET, blocking=False)
-    if slot.name == "date" and kind == "price" and sentence.tokens[slot.first].text in OF_NOW:
-        return Doubt(text, (), "prices are those of now", blocking=False)
+    if slot.name == "date":
+        note = _date_note(sentence, slot, kind, dated=dated)
+        return Doubt(text, (), note, blocking=False) if note else Doubt(text, (f"by {text}", f"from {text}"), DEADLINE_OR_START)
     if slot.name == "passed":
         return Doubt(text, (), PASSED.get(kind, "read as no time of the run: `from` says its start"), blocking=False)
+    after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
     if slot.name in ("span", "limit", "deadline") and kind == "status" and after & FORECASTS:
         return Doubt(text, (), "a status has the forecast to the end", blocking=False)
     if slot.name == "time_to_date":
         return Doubt(text, ("to date",), "a status is of a program from its start: is that meant?")
-    if slot.name == "date":
-        return Doubt(text, (f"by {text}", f"from {text}"), "is it the deadline or the start?")
     return None
+
+
+def _date_note(sentence: Sentence, slot: Slot, kind: Kind, *, dated: bool) -> str:
+    """What a day without a preposition is of, where it is none of the run; empty where it may be one."""
+    texts = [token.text for token in sentence.tokens]
+    after = set(texts[slot.last : slot.last + 1])
+    labels = bool(after & OCCASIONS) or (dated and bool(after & RUNS))
+    left = slot.first > 0 and texts[slot.first - 1] in LEFT_OVER
+    if labels or left or sentence.part(slot.first, slot.last).lower() in BESIDES:
+        return "read as no time of the run"
+    if kind == "optimal" and slot.begins:
+        return OF_BUDGET
+    return "prices are those of now" if kind == "price" and texts[slot.first] in OF_NOW else ""
 
 
 def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
