@@ -14,7 +14,7 @@ import vl_convert
 
 from service.domain.programs.budget_parts import BUDGET_PARTS
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
-from service.formats.documents.text import xml_text
+from service.formats.documents.text import narrowed, xml_text
 
 Values = Sequence[Mapping[str, Any]]
 
@@ -74,12 +74,15 @@ def _on_paper(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 def draw_svg(specification: dict[str, Any]) -> str:
     """A specification as SVG, without what is there for a pointer alone."""
-    return _rendered(json.dumps(_still(specification)))
+    return _rendered(json.dumps(_still(specification), ensure_ascii=False))
 
 
 @lru_cache(maxsize=RENDERED_KEPT)
 def _rendered(specification: str) -> str:
-    return str(vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])) + "\n"
+    """A specification as SVG. The renderer counts in 16 bit, and fails where it shortens a text within a wider character: 🙂."""
+    narrow = narrowed(specification)
+    drawn = str(vl_convert.vegalite_to_svg(specification.translate(narrow), allowed_base_urls=[]))
+    return drawn.translate({place: wide for wide, place in narrow.items()}) + "\n"
 
 
 def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
@@ -149,7 +152,7 @@ def _coloured(value: Any, shown: Mapping[str, str]) -> Any:
 
 def png(chart: alt.TopLevelMixin) -> bytes:
     """The chart as PNG, two pixels for each unit; external addresses are not allowed."""
-    return bytes(vl_convert.vegalite_to_png(_still(_on_paper(chart)), scale=2, allowed_base_urls=[]))
+    return bytes(vl_convert.svg_to_png(svg(chart), scale=2))
 
 
 def _drawable(value: Any) -> Any:

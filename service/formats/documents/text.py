@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from service.formats.reading_order import in_order
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
+PRIVATE_USE = range(0xE000, 0xF900)
+"""Characters that Unicode leaves without a meaning."""
 
 
 def usd(amount: float) -> str:
@@ -51,3 +54,9 @@ def text(value: object) -> str:
 def xml_text(value: str) -> str:
     """Text without the characters that XML does not have, such as U+FFFE: parsers of SVG and of workbooks refuse them; in reading order."""
     return in_order(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value))
+
+
+def narrowed(value: str) -> dict[int, int]:
+    """For each character of a text that takes more than 16 bit, one for private use that the text does not have."""
+    wide = sorted(set(_WIDE.findall(value)))
+    return dict(zip(map(ord, wide), (place for place in PRIVATE_USE if chr(place) not in value), strict=False))

@@ -24,7 +24,7 @@ REQUEST: Body = FLEET | {"trials": 200}
 BEGINNINGS = {"xlsx": b"PK", "html": b"<!doctype html>", "pdf": b"%PDF", "md": b"# "}
 FRAGMENTS = (
     *('#panic("code ran")', "#pagebreak()", '#read("/etc/passwd")', "*", "_", "$", "@x", "<a>", "\\", "//", "/*", '"', "`", "[", "]"),
-    *("</svg>", "<script>", "&amp;", "|", "=1+1", "\n", "\x00", "\x1b", "\ufffe", "é", "漢字", "🙂", "x" * 60, " "),
+    *("</svg>", "<script>", "&amp;", "|", "=1+1", "\n", "\x00", "\x1b", "\ufffe", "é", "漢字", "🙂", "x" * 60, "🙂" * 60, " "),
 )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import altair as alt
 import pytest
 import vl_convert
 
@@ -21,6 +24,17 @@ def test_the_same_picture_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> N
     rows = [charts.data([{"x": x}]).mark_point().encode(x="x:Q") for x in (1, 1, 2)]
     assert [charts.svg(chart) for chart in rows] == ["1\n", "1\n", "2\n"]
     charts._rendered.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["🙂" * 80, "x" + "🙂" * 80, "\ue000" + "🙂𠀀" * 40])
+def test_a_text_is_shortened_between_wide_characters(name: str) -> None:
+    """Titles and labels keep what of them has room, with every character whole, in SVG and in PNG."""
+    chart = charts.data([{"x": 1, "of": name}]).mark_bar().encode(x="x:Q", y="of:N", color="of:N")
+    drawn = charts.svg(charts.titled(chart, title=alt.Title(name, limit=200)))
+    shown = re.findall(r">([^<>]*…)<", drawn)
+    assert len(shown) == 3
+    assert all(name.startswith(text[:-1]) and len(text) > 5 for text in shown)
+    assert charts.png(chart).startswith(b"\x89PNG")
 
 
 def test_pictures_that_are_kept_are_few() -> None:
