@@ -127,6 +127,7 @@ def _request(
     kind, fits = fitting(sentence, said, asked)
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
+    draft.doubts += group_doubts(sentence, said.all, kind)
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
     draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, words.settled, kind)])
@@ -143,7 +144,6 @@ def _doubts_of_slots(sentence: Sentence, slots: Sequence[Slot], question: str) -
     return [
         *slot_doubts(sentence, slots),
         *network_doubts(sentence, slots),
-        *group_doubts(sentence, slots),
         *(Doubt(sentence.part(slot.first, slot.last), meanings(slots, slot, question), question) for slot in bare),
     ]
 

@@ -85,6 +85,25 @@ class CandidatesSchema(Schema):
     max_age_days = Number(above=0.0, maximum=36500.0, allow_none=True, description="Only prices read within this number of days")
 
 
+class MachineSchema(Schema):
+    """A number of one accelerator."""
+
+    accelerator = Text(required=True, description="Name of GET /v1/accelerators, or an alias")
+    count = Count(required=True, maximum=MAX_ACCELERATORS, description="Number of accelerators")
+
+
+class MachineCandidatesSchema(CandidatesSchema):
+    """Offers to compare; null or left out: all. `machines` are pairs, while each of `accelerators` is weighed in each of `counts`."""
+
+    machines = Items(
+        Part(MachineSchema),
+        max_items=MOST_COUNTS,
+        min_items=1,
+        allow_none=True,
+        description="Accelerators with a number of each, in place of accelerators and counts",
+    )
+
+
 class ConstraintsSchema(Schema):
     """Constraints on options; null is the same as left out. Time, cost and carbon are judged by their p50.
 
@@ -144,7 +163,7 @@ class CompareRequestSchema(Schema):
 
     workload = Part(WorkloadSchema, required=True, description="Run that is compared")
     variants = Items(Part(VariantSchema), max_items=MOST_VARIANTS, min_items=1, description="Ways to the same goal, each compared")
-    candidates = Part(CandidatesSchema, description="Offers that are considered; left out: all")
+    candidates = Part(MachineCandidatesSchema, description="Offers that are considered; left out: all")
     constraints = Part(ConstraintsSchema, description="What an option must keep to")
     on_prem = Items(Part(OnPremSchema), max_items=MOST_PLANTS, description="Owned or leased clusters to compare with")
     objective = Choice(OBJECTIVES, description="What options are ordered by; left out: cost")

@@ -48,7 +48,7 @@ from service.usecases.comparison.offer_selection import (
     without_stock,
 )
 from service.usecases.comparison.option_table import OfferGroup, OptionTable, evaluate_offers, group_offers, join_tables
-from service.usecases.comparison.options import ComparedOptions
+from service.usecases.comparison.options import ComparedOptions, make_option
 from service.usecases.comparison.owned_hardware import (
     OwnedHardware,
     evaluate_owned,
@@ -61,6 +61,7 @@ from service.usecases.comparison.owned_hardware import (
 from service.usecases.comparison.shortlist import (
     describe_fresh,
     describe_nearest,
+    find_best_of_machines,
     find_best_of_variants,
     find_fresh,
     find_nearest_if_none,
@@ -125,6 +126,7 @@ def compare(context: AppContext, request: Request) -> Comparison:
     quotas = resolve_quotas(candidates)
     warn_unmatched_quotas(book.columns, quotas, notes)
     accelerators = resolve_accelerators(candidates, book.columns, notes)
+    candidates = {**candidates, "accelerators": accelerators} if candidates.get("machines") else candidates
     check_names_known(candidates, book, notes)
     constraints = resolve_constraints(context, request, notes)
     rows, owned_hardware = (
@@ -157,7 +159,9 @@ def compare(context: AppContext, request: Request) -> Comparison:
     compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers, owned_npvs)
     objective: Objective = request.get("objective", DEFAULT_OBJECTIVE)
     order = _rank(objective, table)
+    of_machines = {} if request.get("variants") else find_best_of_machines(compared, order, candidates)
     shown, messages = _select_shown(request, compared, order, workloads)
+    shown[[at for at in of_machines.values() if at is not None]] = True
     front = _pareto_front(table)
     options = make_options(shown, order, compared, front)
     warn_contracts(options, notes)
@@ -169,9 +173,10 @@ def compare(context: AppContext, request: Request) -> Comparison:
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     break_even = compare_break_even(owned_hardware, options, rivals)
     messages += explain_differences(owned_hardware, (*options, *rivals), break_even)
+    machines = {name: None if at is None else make_option(0, at, compared, on_front=False) for name, at in of_machines.items()}
     variants = tuple(summarise_variants(compared, order, workloads))
     return Comparison(
-        summary=summarise_comparison(objective, options, variants, table, configurations),
+        summary=summarise_comparison(objective, options, variants, machines, table, configurations),
         options=options,
         considered=len(table.row),
         infeasible=table.infeasible,
@@ -293,15 +298,17 @@ def _affordable_counts(
     offer_groups: Sequence[OfferGroup],
     owned_hardware: Sequence[OwnedHardware],
     notes: AssumptionLog,
-) -> tuple[int, ...]:
-    """Counts to compare. Raises InvalidRequest where they exceed the work of one request."""
-    work_per_accelerator, accelerators = sum(search_weight(workload.model[0]) for workload in workloads), len(_by_accelerator(offer_groups))
-    remaining = MAX_WORK - work_per_accelerator * len(owned_hardware)
-    counts = resolve_counts(candidates, accelerators, remaining // (work_per_accelerator * max(accelerators, 1)), notes)
-    required = work_per_accelerator * accelerators * len(counts)
+) -> dict[str, tuple[int, ...]]:
+    """Counts of each accelerator to compare. Raises InvalidRequest where they exceed the work of one request."""
+    work_per_machine = sum(search_weight(workload.model[0]) for workload in workloads)
+    names = [name for name, _ in _by_accelerator(offer_groups)]
+    remaining = MAX_WORK - work_per_machine * len(owned_hardware)
+    counts = resolve_counts(candidates, names, remaining // (work_per_machine * max(len(names), 1)), notes)
+    machines = sum(len(of_accelerator) for of_accelerator in counts.values())
+    required = work_per_machine * machines
     if required > remaining:
         raise InvalidRequest(
-            f"{len(workloads)} workloads on {accelerators} accelerators in {len(counts)} counts and on {len(owned_hardware)} owned"
+            f"{len(workloads)} workloads on {machines} machines (each accelerator in each count) and on {len(owned_hardware)} owned"
             f" machines are {MAX_WORK - remaining + required} units of work, more than the {MAX_WORK} of one comparison:"
             " state fewer of them (a dense model's search is 2 units, one of experts 1 and as many as their number has divisors)",
             "/candidates",
@@ -310,15 +317,16 @@ def _affordable_counts(
 
 
 def _evaluate_rented(
-    context: AppContext, workloads: Sequence[Workload], offer_groups: Sequence[OfferGroup], counts: Sequence[int]
+    context: AppContext, workloads: Sequence[Workload], offer_groups: Sequence[OfferGroup], counts: Mapping[str, Sequence[int]]
 ) -> tuple[list[TimedConfiguration], list[OptionTable]]:
-    """Every workload on every accelerator in every count, and tables of their offers."""
+    """Every workload on every accelerator in its counts, and tables of their offers."""
     configurations: list[TimedConfiguration] = []
     tables: list[OptionTable] = []
     for workload in workloads:
         uninterrupted = _time_uninterrupted(context, workload, offer_groups, counts)
         for group in offer_groups:
-            by_count = [[uninterrupted[group.accelerator, count][rate] for rate in group.inter_node_gbps] for count in counts]
+            name = group.accelerator
+            by_count = [[uninterrupted[name, count][rate] for rate in group.inter_node_gbps] for count in counts[name]]
             by_count = [time_interruptible(of_count) for of_count in by_count] if group.interruptible else by_count
             tables.append(evaluate_offers(by_count, len(configurations), group))
             configurations += itertools.chain.from_iterable(by_count)
@@ -326,7 +334,7 @@ def _evaluate_rented(
 
 
 def _time_uninterrupted(
-    context: AppContext, workload: Workload, offer_groups: Sequence[OfferGroup], counts: Sequence[int]
+    context: AppContext, workload: Workload, offer_groups: Sequence[OfferGroup], counts: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, int], dict[float, TimedConfiguration]]:
     """A workload on every accelerator in every count, not interruptible: configurations by accelerator and count, and by network rate.
 
@@ -336,7 +344,7 @@ def _time_uninterrupted(
     on_accelerators = {name: resolve_on_accelerator(context, workload, name) for name in rates}
     return {
         (name, count): dict(zip(rates[name], time_in_networks(context, on_accelerators[name], count, rates[name]), strict=True))
-        for count, name in itertools.product(counts, on_accelerators)
+        for count, name in sorted((count, name) for name in on_accelerators for count in counts[name])
     }
 
 

@@ -38,31 +38,47 @@ class Places:
 
 
 def resolve_accelerators(candidates: Request, columns: OfferColumns, notes: AssumptionLog) -> tuple[str, ...]:
-    """Canonical names of the stated accelerators, or of all with an offer, sorted. Raises UnknownName with its pointer."""
-    stated = candidates.get("accelerators")
+    """Canonical names of the stated accelerators, or of all with an offer, sorted.
+
+    Raises UnknownName with its pointer, and InvalidRequest for machines beside accelerators or counts.
+    """
+    stated = _stated_accelerators(candidates)
     if stated is None:
         return tuple(sorted(columns.accelerator.names))
     matches = []
-    for index, name in enumerate(stated):
+    for pointer, name in stated.items():
         try:
             matches.append(find_accelerator(name))
         except UnknownName as problem:
-            problem.pointer = f"/candidates/accelerators/{index}"
+            problem.pointer = pointer
             raise
     names = sorted({match.accelerator.name for match in matches})
-    ambiguities = [ambiguity_text(match) for match in matches if match.ambiguous_with]
+    ambiguities = {ambiguity_text(match): None for match in matches if match.ambiguous_with}
     if ambiguities:
         notes.assume("candidates.accelerators", names, "; ".join(ambiguities))
     return tuple(names)
 
 
-def resolve_counts(candidates: Request, accelerators: int, most: int, notes: AssumptionLog) -> tuple[int, ...]:
-    """Stated numbers of accelerators, sorted, or the defaults: fewer where many accelerators are compared, `most` if possible."""
+def _stated_accelerators(candidates: Request) -> dict[str, str] | None:
+    """Names of the stated accelerators by their pointers; None where all are meant."""
+    machines, names = candidates.get("machines"), candidates.get("accelerators")
+    if machines is None:
+        return None if names is None else {f"/candidates/accelerators/{index}": name for index, name in enumerate(names)}
+    if names is not None or candidates.get("counts") is not None:
+        raise InvalidRequest("machines has the accelerators and their counts: leave accelerators and counts out", "/candidates/machines")
+    return {f"/candidates/machines/{index}/accelerator": machine["accelerator"] for index, machine in enumerate(machines)}
+
+
+def resolve_counts(candidates: Request, accelerators: Sequence[str], most: int, notes: AssumptionLog) -> dict[str, tuple[int, ...]]:
+    """Numbers of each accelerator, sorted: those stated, or the defaults, fewer for many accelerators and `most` if possible."""
+    if candidates.get("machines") is not None:
+        pairs = {(find_accelerator(machine["accelerator"]).accelerator.name, machine["count"]) for machine in candidates["machines"]}
+        return {name: tuple(sorted(count for paired, count in pairs if paired == name)) for name in accelerators}
     stated = candidates.get("counts")
     if stated is not None:
-        return tuple(sorted(set(stated)))
-    usual = default_counts(accelerators, most)
-    return tuple(notes.assume("candidates.counts", usual.value, usual.source))
+        return dict.fromkeys(accelerators, tuple(sorted(set(stated))))
+    usual = default_counts(len(accelerators), most)
+    return dict.fromkeys(accelerators, tuple(notes.assume("candidates.counts", usual.value, usual.source)))
 
 
 def matching_rows(candidates: Request, accelerators: Sequence[str], book: PriceBook) -> Ints:

@@ -1,11 +1,12 @@
-"""Options shown besides the first ones: the best of each variant, the best with a fresh price, and rivals of owned hardware.
+"""Options shown besides the first ones: the best of each variant and machine, the best with a fresh price, and rivals of owned hardware.
 
 And what to check of the best one's model and data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from service.formats.headline import money, short_name
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest_option
 from service.usecases.comparison.options import ComparedOptions, make_option
-from service.usecases.comparison.timed_configurations import Workload
+from service.usecases.comparison.timed_configurations import TimedConfiguration, Workload
 from service.usecases.training.cost_warnings import overhead_warnings
 from service.usecases.training.data_warnings import data_warnings
 
+MOST_MACHINES = 6
+"""Most machines whose best options a summary names."""
 PRICING_KINDS = (("on_demand",), ("spot",), ("reserved_1y", "reserved_3y", "reserved"))
 
 
@@ -30,6 +33,28 @@ def find_best_of_variants(compared: ComparedOptions, order: Ints, workloads: Seq
         if workload.name is not None
     }
     return {name: at for name, at in matches.items() if at is not None}
+
+
+def find_best_of_machines(compared: ComparedOptions, order: Ints, candidates: Mapping[str, Any]) -> dict[str, int | None]:
+    """Position of the best feasible option of each stated accelerator, or stated pair of accelerator and count, by its name, best first.
+
+    None for a machine without a feasible option; empty where fewer than two or more than `MOST_MACHINES` are stated.
+    """
+    if candidates.get("accelerators") is None:
+        return {}
+    paired = candidates.get("machines") is not None
+    names = np.array([_machine_name(configuration, paired=paired) for configuration in compared.configurations])
+    stated = list(dict.fromkeys(names.tolist()))
+    if not 1 < len(stated) <= MOST_MACHINES:
+        return {}
+    of_options = names[compared.table.configuration]
+    best = {name: _first_in_order(order, (of_options == name) & compared.table.feasible) for name in stated}
+    return dict(sorted(best.items(), key=lambda item: len(order) if item[1] is None else int((order == item[1]).argmax())))
+
+
+def _machine_name(configuration: TimedConfiguration, *, paired: bool) -> str:
+    name = short_name(configuration.accelerator)
+    return f"{configuration.count:,} {name}" if paired else name
 
 
 def summarise_variants(compared: ComparedOptions, order: Ints, workloads: Sequence[Workload]) -> Iterator[VariantSummary]:

@@ -19,10 +19,14 @@ def summarise_comparison(
     objective: Objective,
     options: Sequence[Option],
     variants: Sequence[VariantSummary],
+    machines: Mapping[str, Option | None],
     table: OptionTable,
     timed: Sequence[TimedConfiguration],
 ) -> Summary:
-    """The best of the feasible options, each variant's, and what rules most others out. `options` are those of the table that are shown."""
+    """The best of the feasible options, that of each variant or machine, and what rules most others out.
+
+    `options` are those of the table that are shown, `machines` the best of each machine that is weighed, None where none is feasible.
+    """
     feasible = [option for option in options if option.feasible]
     if not feasible:
         most = _most_frequent(table.infeasible)
@@ -41,6 +45,7 @@ def summarise_comparison(
                 (
                     _best_text(objective, best, int(table.feasible.sum())),
                     _variants_text(variants),
+                    _machines_text(best, machines),
                     _next_text(best, feasible),
                     _excluded_text(table),
                     comparable_text(comparable),
@@ -77,6 +82,22 @@ def _variants_text(variants: Sequence[VariantSummary]) -> str:
         for variant in variants
     ]
     return f"Each at its best: {'; '.join(texts)}." if texts else ""
+
+
+def _machines_text(best: Option, machines: Mapping[str, Option | None]) -> str:
+    """The best option of each other machine; empty where no others are weighed."""
+    texts = [_machine_text(name, option, best) for name, option in machines.items() if option is None or option.id != best.id]
+    return f"Others at their best: {'; '.join(texts)}." if texts else ""
+
+
+def _machine_text(name: str, option: Option | None, best: Option) -> str:
+    if option is None or option.cost_usd is None or option.time is None:
+        return f"{name} not feasible"
+    count = f"{option.count:,} "
+    usd, hours = option.cost_usd.p50, option.time.wall_clock_hours.p50
+    change = "" if best.cost_usd is None or not best.cost_usd.p50 else f" ({usd / best.cost_usd.p50 - 1:+.0%})"
+    machine = f"{count}{name.removeprefix(count)}"
+    return f"{machine} {money(usd)}{change} and {duration(hours)} at {option.offer.provider}, {option.offer.pricing.replace('_', ' ')}"
 
 
 def _excluded_text(table: OptionTable) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from service.config import load_settings
 from service.context import AppContext
+from service.formats.headline import money, short_name
 from service.schemas.comparison.request import CompareRequestSchema
 from service.schemas.programs.request import ProgramRequestSchema
 from service.schemas.scaling.optimum_request import OptimalRequestSchema
@@ -63,6 +64,32 @@ def test_a_comparison_counts_what_it_rules_out_apart(context: AppContext) -> Non
     assert answer.summary.text.startswith(f"Cheapest of {feasible:,} feasible options: ")
     assert f"{excluded:,} of {answer.considered:,} considered" in answer.summary.text
     assert "ruled out, most often: cannot run." in answer.summary.text
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        {"accelerators": ["A100-80GB", "H100"], "counts": [64], "limit": 1},
+        {"machines": [{"accelerator": "A100-80GB", "count": 128}, {"accelerator": "H100", "count": 64}]},
+    ],
+)
+def test_a_comparison_says_what_each_other_machine_is_at_its_best(context: AppContext, candidates: dict[str, Any]) -> None:
+    """Its first option of those that are feasible, which the answer has, also below the limit."""
+    limit = candidates.pop("limit", 50)
+    answer = compare(context, CompareRequestSchema().load({"workload": RUN, "candidates": candidates, "limit": limit}))
+    best = answer.options[0]
+    other = next(option for option in answer.options if option.offer.accelerator != best.offer.accelerator)
+    assert best.cost_usd is not None
+    assert other.cost_usd is not None
+    change = other.cost_usd.p50 / best.cost_usd.p50 - 1
+    said = f"Others at their best: {other.count} {short_name(other.offer.accelerator)} {money(other.cost_usd.p50)} ({change:+.0%}) and "
+    assert said in answer.summary.text
+
+
+def test_a_comparison_says_which_machine_is_not_feasible(context: AppContext) -> None:
+    machines = [{"accelerator": "A100-80GB", "count": 1}, {"accelerator": "H100", "count": 64}]
+    answer = compare(context, CompareRequestSchema().load({"workload": RUN, "candidates": {"machines": machines}}))
+    assert "Others at their best: 1 A100-80GB not feasible." in answer.summary.text
 
 
 def test_a_program_has_its_budget_its_last_day_and_its_dearest_run(context: AppContext) -> None:

@@ -12,6 +12,7 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
 from service.formats.ask.grammar.figures_asked import ASKED, THE_ANSWER_HAS, asked_figures
 from service.formats.ask.grammar.intents import LEVERS
+from service.formats.ask.grammar.machines import pairs_of
 from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
@@ -21,7 +22,7 @@ from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
-from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
+from service.formats.ask.lexing.vocabulary import Vocabulary, compact
 
 # Words that say what is asked and add nothing where another question is answered.
 SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
@@ -31,10 +32,10 @@ SERVING = "lifetime_inference_tokens"
 """The attribute that alone makes a question one of inference, which is not what is estimated."""
 ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
 """Words of asking that another kind of question answers, by that kind."""
-CROSSED = (
-    "a comparison weighs each number on each accelerator: one of these, or all of them, of which two rows are those that are asked for?"
-)
 NO_MEANING = "this has no meaning in a question of kind {}: what is asked for?"
+ONE_OF_GROUPS = "a run on all of them together has no place in a request: one of these, or a comparison of them?"
+TOGETHER = frozenset({"and", "with", "plus", "+", "&"})
+"""Words between accelerators that may be used together."""
 SELLER = "¤"
 NO_PRICES = "no prices of this seller are known: state what it asks, such as $2.10 an hour"
 LIMITS = "lq"
@@ -255,30 +256,31 @@ def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
             yield Doubt(text, slot.others, "which day?")
 
 
-def group_doubts(sentence: Sentence, slots: Sequence[Slot]) -> Iterator[Doubt]:
-    """Several accelerators, each with a number of its own that others do not have: a comparison would cross them."""
+def group_doubts(sentence: Sentence, slots: Sequence[Slot], kind: Kind) -> Iterator[Doubt]:
+    """Several accelerators, each with a number of its own: which of them is meant, where they are not weighed against each other."""
     counted = {(slot.first, slot.last) for slot in slots if slot.name == "count"}
     groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
-    if len(groups) > 1 and not _same_numbers(sentence, slots, groups):
-        texts = tuple(sentence.part(first, last) for first, last in groups)
-        yield Doubt(sentence.part(groups[0][0], groups[-1][1]), (*texts, *_crossed(slots, groups)), CROSSED)
+    if len(groups) < 2 or _same_numbers(sentence, slots, groups):
+        return
+    one = len({str(slot.value) for slot in slots if slot.name == "accelerator"}) == 1
+    if kind == "compare" and (one or pairs_of(slots)) and not _between(sentence, slots, groups) & TOGETHER:
+        return
+    texts = [sentence.part(first, last) for first, last in groups]
+    weighed = [" or ".join(texts)] if kind == "compare" else []
+    yield Doubt(sentence.part(groups[0][0], groups[-1][1]), (*texts, *weighed), ONE_OF_GROUPS)
 
 
-def _crossed(slots: Sequence[Slot], groups: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """The comparison of each number on each accelerator, which has the pairs that are asked about."""
-    within = [slot for slot in slots if (slot.first, slot.last) in groups]
-    names = [slot.value.value for slot in within if slot.name == "accelerator" and isinstance(slot.value, Name)]
-    counts = [str(slot.value) for slot in within if slot.name == "count"]
-    if len(set(names)) > 1:
-        yield f"{' or '.join(dict.fromkeys(names))} x {','.join(dict.fromkeys(counts))}"
+def _between(sentence: Sentence, slots: Iterable[Slot], groups: Sequence[tuple[int, int]]) -> set[str]:
+    """Words between accelerators with their numbers, without those that part a list where a comparison is asked for."""
+    between = {token.text for (_, end), (begin, _) in pairwise(groups) for token in sentence.tokens[end:begin]}
+    compared = any(slot.name == "intent" and slot.value == "compare" for slot in slots)
+    return between - {",", "and", "with", "to"} if compared else between
 
 
 def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tuple[int, int]]) -> bool:
     """Whether as many of one accelerator are meant as of the other (256 h100 or 256 h200), and not both of them together."""
     numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
-    between = {token.text for (_, end), (begin, _) in pairwise(groups) for token in sentence.tokens[end:begin]}
-    if any(slot.name == "intent" and slot.value == "compare" for slot in slots):
-        between -= {",", "and", "with", "to"}
+    between = _between(sentence, slots, groups)
     of_one = len({str(slot.value) for slot in slots if slot.name == "accelerator"}) == 1  # at one provider or at the other
     return len(set(numbers.values())) == 1 and (between <= EITHER or (of_one and bool(between & EITHER) and "and" not in between))
 

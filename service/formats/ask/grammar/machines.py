@@ -32,6 +32,16 @@ def of_machines(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     return [replace(slot, name="nodes") if slot is counts[0] and said in PRONOUNS else slot for slot in slots]
 
 
+def pairs_of(slots: Sequence[Slot]) -> list[tuple[Name, int]]:
+    """Accelerators with their numbers, where several are weighed and each has its own: 512 H100 or 256 B200."""
+    named = {(slot.first, slot.last): slot.value for slot in slots if slot.name == "accelerator"}
+    counted = {(slot.first, slot.last): slot.value for slot in slots if slot.name == "count"}
+    pairs = [(name, count) for at, name in named.items() if isinstance(name, Name) and isinstance(count := counted.get(at), int)]
+    paired = len(pairs) == len(named) == len(counted)
+    several = len({name.value for name, _ in pairs}) > 1 and len({count for _, count in pairs}) > 1
+    return list(dict.fromkeys(pairs)) if paired and several else []
+
+
 def of_types(slots: Sequence[Slot]) -> list[Slot]:
     """The slots without the sizes of several instance types, which say no number: aws p5 and azure nd h100 v5; of a provider once."""
     implied = [slot for slot in slots if slot.name == "count" and slot.implied and slot.note]

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY, asks_figure
+from service.formats.ask.grammar.machines import pairs_of
 from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
@@ -119,9 +120,7 @@ def compare_request(draft: Draft) -> Request:
     limit = draft.one("limit", "constraints.max_wall_clock_days")
     start, deadline = draft.one("start", "constraints.start"), draft.one("deadline", "constraints.deadline")
     check_future(draft, start, deadline)
-    candidates = stated(
-        accelerators=accelerator_names(draft, "candidates.accelerators"),
-        counts=accelerator_counts(draft, "candidates.counts"),
+    candidates = _machines(draft) | stated(
         providers=unique(name.value for name in draft.many("provider", "candidates.providers")),
         regions=unique(name.value for name in draft.many("region", "candidates.regions")),
         pricing=many_pricings(draft, "candidates.pricing"),
@@ -142,6 +141,16 @@ def compare_request(draft: Draft) -> Request:
     workload, variants = (make(), []) if axis is None else variants_of(draft, str(axis), make)
     objective = draft.one("objective", "objective")
     return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, objective=objective)
+
+
+def _machines(draft: Draft) -> Request:
+    """Accelerators and their numbers, each of both, or each accelerator with its own."""
+    pairs = pairs_of(draft.slots.all)
+    names = accelerator_names(draft, "candidates.accelerators")
+    counts = accelerator_counts(draft, "candidates.machines" if pairs else "candidates.counts")
+    if pairs:
+        return {"machines": [{"accelerator": name.value, "count": count} for name, count in pairs]}
+    return stated(accelerators=names, counts=counts)
 
 
 def _spans_as_limits(draft: Draft, *, bare_only: bool = False) -> None:

@@ -198,6 +198,8 @@ def _compare(request: Body) -> Iterator[str]:
     counts, names = _join(candidates.get("counts"), count_text), _join(candidates.get("accelerators"))
     machine: str = f"{counts} {names or 'GPUs'}" if counts else names
     yield f"on {machine}" if machine else ""
+    pairs = _join(candidates.get("machines"), lambda pair: f"{count_text(pair['count'])} {pair['accelerator']}")
+    yield f"on {pairs}" if pairs else ""
     yield _join(candidates.get("providers"))
     yield _join(candidates.get("regions"))
     yield _join(candidates.get("pricing"), lambda pricing: PRICING_WORDS[pricing])

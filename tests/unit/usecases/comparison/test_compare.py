@@ -197,11 +197,49 @@ def test_problems_point_into_the_request(context: AppContext, request_part: dict
     assert pointer_of(lambda: compared(context, **request_part), kind) == pointer
 
 
+def of_machines(machines: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"counts": None, "machines": machines}
+
+
+def test_machines_are_weighed_as_pairs(context: AppContext) -> None:
+    """Those options of each accelerator in each count that are asked for, as they are there."""
+    pairs = [(H100, 64), (A100, 24), (A100, 8)]
+    machines = [{"accelerator": name, "count": count} for name, count in pairs]
+    crossed = ids(context, {"accelerators": [H100, A100], "counts": [8, 24, 64]})
+    wanted = {id_: option for id_, option in crossed.items() if (option.offer.accelerator, option.count) in pairs}
+    assert 0 < len(wanted) < len(crossed)
+    assert ids(context, of_machines(machines)).keys() == wanted.keys()
+    found = compared(context, of_machines(machines))
+    assert {(option.offer.accelerator, option.count) for option in found.options} == set(pairs)
+    assert not {"candidates.accelerators", "candidates.counts"} & set(noted_of(found.assumptions))
+
+
+def test_a_machine_that_nobody_sells_is_named(context: AppContext) -> None:
+    """And the others are weighed."""
+    found = compared(context, of_machines([{"accelerator": H100, "count": 8}, {"accelerator": "TPU-v5p", "count": 8}]))
+    assert {option.offer.accelerator for option in found.options} == {H100}
+    assert any(text.startswith("no offer among these candidates") and "TPU-v5p" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize("beside", [{"accelerators": [H100]}, {"counts": [8]}])
+def test_machines_beside_accelerators_or_counts_are_refused(context: AppContext, beside: dict[str, Any]) -> None:
+    """Both would say the same thing twice."""
+    with pytest.raises(InvalidRequest, match="leave accelerators and counts out") as caught:
+        compared(context, of_machines([{"accelerator": H100, "count": 8}]) | beside)
+    assert caught.value.pointer == "/candidates/machines"
+
+
+def test_an_unknown_machine_is_pointed_at(context: AppContext) -> None:
+    """At its name."""
+    machines = [{"accelerator": H100, "count": 8}, {"accelerator": "H1000", "count": 8}]
+    assert pointer_of(lambda: compared(context, of_machines(machines)), UnknownName) == "/candidates/machines/1/accelerator"
+
+
 def test_more_work_than_one_request_may_cost_is_refused(context: AppContext) -> None:
     """With what it would be, and that there is less to state."""
     many = [{"name": f"v{index}", "workload": {}} for index in range(8)]
     request = {"workload": WORKLOAD, "candidates": {"counts": list(range(8, 8 * 33, 8))}, "variants": many}
-    with pytest.raises(InvalidRequest, match="8 workloads on 3 accelerators in 32 counts and on 0 owned machines are 1536 units") as caught:
+    with pytest.raises(InvalidRequest, match=r"8 workloads on 96 machines .* and on 0 owned machines are 1536 units") as caught:
         compare(context, request)
     assert caught.value.pointer == "/candidates"
 
