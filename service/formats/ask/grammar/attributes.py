@@ -43,6 +43,7 @@ USE = "use"
 """A word of utilisation that is a verb too: of `use 96 H100` the number is not its."""
 QUEUE, MTBF, MTTF = "queue_hours", "mtbf_hours", "mttf_hours_per_accelerator"
 WRITE, DETECTION = "checkpoint_write_minutes", "detection_minutes"
+SPARES = "failures.spare_share"
 MAINTENANCE, OPEX_SHARE = "maintenance_hours_per_week", "opex_share_per_year"
 HOURS_PER_DAY, DAYS_PER_WEEK = 24, 7
 LEAD_TIME, DEPRECIATION = "lead_time_months", "depreciation_years"
@@ -208,8 +209,17 @@ def _read(key: str, piece: Piece) -> tuple[str, object, str] | None:
 
 def of_each_accelerator(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """MTBF of 50000 hours per GPU: the time to a failure of one accelerator, which MTTF says without it."""
-    if pieces[0].value in (MTBF, MTTF) and isinstance(pieces[1].value, Duration):
-        yield Slot(MTTF, pieces[1].value, pieces[0].first, pieces[-1].last)
+    time = next(piece.value for piece in pieces if piece.kind == "U")
+    if pieces[0].value in (MTBF, MTTF) and isinstance(time, Duration):
+        yield Slot(MTTF, time, pieces[0].first, pieces[-1].last)
+
+
+def share_of_machines(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """5% of the nodes as hot spares: the share of them."""
+    field = load_fields().get(str(pieces[-1].value))
+    slot = _read_field(field, pieces[0].value) if field is not None and isinstance(pieces[0].value, Figure) else None
+    if slot is not None and slot[0] == SPARES:
+        yield Slot(*slot[:2], pieces[0].first, pieces[-1].last)
 
 
 def maintenance(pieces: Sequence[Piece]) -> Iterator[Slot]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.kept import kept_checkpoints
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
@@ -285,6 +286,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _named_deadlines,
     _views,
     _lost_nodes,
+    kept_checkpoints,
     with_costs,
     with_afforded,
     with_quotes,

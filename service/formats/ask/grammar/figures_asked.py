@@ -22,6 +22,7 @@ OF_RUNS: Mapping[str, str] = {
     "bound": "the answer has it: throughput.bound_by",
     "6nd": "the answer has the FLOPs of the run, which 6ND approximates: flops",
     "goodput": "the answer has it: reliability",
+    "interval": "the answer has it: reliability.checkpoint_interval_minutes",
 }
 """What an estimate has for a percentile."""
 OF_PRICES: Mapping[str, str] = {
@@ -38,6 +39,7 @@ ASKED: Mapping[str, str] = {
     "tokens_per_s": "throughput",
     "mtbf_hours": "reliability.mttf_hours",
     "mttf_hours_per_accelerator": "reliability.mttf_hours",
+    "checkpoint_interval_minutes": "reliability.checkpoint_interval_minutes",
     "max_tco2e": "energy.tco2e",
     "usd_per_energy": "energy",
     "kw_per_accelerator": "energy.watts_per_accelerator",

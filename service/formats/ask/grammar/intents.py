@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
 from service.formats.ask.grammar.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 from service.formats.ask.lexing.dates import Duration
@@ -39,6 +40,8 @@ def choose_kind(slots: Slots) -> Kind | None:
 
 SETTINGS = ("method", "tuning", "precision", "optimizer", "seq_len", "batch_tokens", "zero_stage", "mfu", "tensor", "pipeline")
 """Settings of a run: alone they ask for its estimate, and for all the rest of it."""
+FAILURES = frozenset({MTTF, MTBF, WRITE, DETECTION, "restart_minutes", "checkpoint_interval_minutes"})
+"""Slots of how a machine fails."""
 SUBJECTS = (
     *(
         "model",
@@ -149,6 +152,11 @@ def _are_hours_at_price(slots: Slots) -> bool:
     return hours and priced and not slots.has("count", "nodes", "racks", *MODEL, *DATA)
 
 
+def _are_failures(slots: Slots) -> bool:
+    """Whether failures or checkpoints are said, which no offer has: an interval on 2048 H100 whose checkpoints take 4 minutes."""
+    return any(slot.name in FAILURES or slot.name.startswith("failures.") for slot in slots.all) and not _is_bought(slots)
+
+
 def _is_energy(slots: Slots) -> bool:
     """Whether electricity has a price, which no offer has: the bill of 90 days on 256 H100 at $0.12 per kWh."""
     return slots.has("usd_per_kwh", "pue") and not _is_bought(slots)
@@ -170,6 +178,7 @@ CUES: tuple[Cue, ...] = (
     Cue("estimate", 4, _is_whole_run),
     Cue("estimate", 3, _is_trained),
     Cue("estimate", 3, _is_energy),
+    Cue("estimate", 5, _are_failures),
     Cue("estimate", 1, lambda slots: not _is_trained(slots)),
 )
 """What speaks for each kind of question besides a program's, with its weight; an estimate stands for all questions of one run."""

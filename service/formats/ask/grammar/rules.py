@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
     # attributes before the counts, so that a figure is theirs
     _rule("K[tb=]?p[@U]", attributes.yearly_share),
     _rule("nKE", rates.network_of_each),
-    _rule("K[=t]*UL|K[=t]?[np]L|[np]KL|[np]LK", preemptions.per_node),
+    _rule("K[=t]*UL|K[=t]?[np]x?L|[np]KL|[np]LK", preemptions.per_node),
     _rule("n?K[=t]*nL|LKU", preemptions.per_node_hours),
     _rule("K[=t]*U", preemptions.of_something),
     _rule("[aq]?[ti]?[DU]Φ|Φ[ti]?[DU]", times.passed),
@@ -118,7 +118,8 @@ RULES: tuple[Rule, ...] = (
     _rule("K=?ns(?![n=])", batches.sequences),
     _rule("K=?nE", batches.of_each_accelerator),
     _rule("K[tb=]?U[@U]|UK[@U]|K=?@[ot=,]?U|@UK|U@K", attributes.maintenance),
-    _rule("KUE", attributes.of_each_accelerator),
+    _rule("KUE|KE[=t]?U", attributes.of_each_accelerator),
+    _rule("p[Ng]K", attributes.share_of_machines),
     _rule("nK(?=n[sW])", attributes.attributes),
     _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T

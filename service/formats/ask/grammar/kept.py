@@ -1,0 +1,71 @@
+"""Checkpoints that are kept, and for how long: keep the last 10 checkpoints for 12 months."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+KEPT, RETENTION = "storage.checkpoints_kept", "storage.retention_months"
+CHECKPOINTS = frozenset({"checkpoints", "ckpts", "checkpoint", "ckpt", "snapshots"})
+KEEPING = frozenset({"keep", "keeping", "kept", "keeps", "retain", "retaining", "retained", "store", "stored", "archived"})
+MONTHS_PER_YEAR = 12
+
+
+def kept_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with checkpoints that are kept as their number and the months that they are."""
+    found = _with_retention(sentence, pieces)
+    said = [piece for piece in found if piece.kind != FILLER or _text(sentence, piece) in KEEPING]
+    for at, noun in enumerate(said):
+        whole = noun.kind == "K" and noun.value == KEPT
+        if not whole and not (noun.kind == UNKNOWN and _text(sentence, noun) in CHECKPOINTS):
+            continue
+        number = said[at - 1] if at and said[at - 1].kind == "n" else None
+        verb = next((piece for piece in said[max(at - 3, 0) : at + 2] if _text(sentence, piece) in KEEPING), None)
+        after = next((piece for piece in said[at + 1 : at + 4] if piece.kind not in (FILLER, UNKNOWN, "o")), None)
+        time = after if after is not None and _is_plain(after) else None
+        if (whole or verb is not None) and (number is not None or time is not None):
+            return _replaced(found, noun, number, verb, time), []
+    return found, []
+
+
+def _replaced(pieces: Sequence[Piece], noun: Piece, number: Piece | None, verb: Piece | None, time: Piece | None) -> list[Piece]:
+    """The pieces with those of kept checkpoints as fields."""
+    parts = [piece for piece in (noun, number, verb, time) if piece is not None]
+    first, last = min(piece.first for piece in parts), max(piece.last for piece in parts)
+    made = [] if number is None else [number, Piece("K", KEPT, number.last, noun.last)]
+    made += [] if time is None else _retained(time)
+    return sorted([*(piece for piece in pieces if piece.last <= first or piece.first >= last), *made], key=lambda piece: piece.first)
+
+
+def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with 6 months of retention as a field."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    for at, noun in enumerate(said):
+        times = [piece for piece in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if _is_plain(piece)]
+        if _text(sentence, noun) == "retention" and times:
+            others = [piece for piece in pieces if piece not in (noun, times[0])]
+            return sorted([*others, *_retained(times[0])], key=lambda piece: piece.first)
+    return list(pieces)
+
+
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower()
+
+
+def _is_plain(time: Piece) -> bool:
+    """Whether a time is a length of several tokens: 12 months, a year."""
+    return time.kind == "U" and isinstance(time.value, Duration) and not time.value.of_calendar and time.last - time.first > 1
+
+
+def _retained(time: Piece) -> list[Piece]:
+    """A time as a number of months."""
+    assert isinstance(time.value, Duration)
+    months = Fraction(str(round(time.value.years * MONTHS_PER_YEAR, 2)))
+    return [replace(time, kind="n", value=Figure(months), last=time.last - 1), Piece("K", RETENTION, time.last - 1, time.last)]
