@@ -35,7 +35,7 @@ from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TER
 from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.grammar.times import from_when_had, of_nouns, while_had
+from service.formats.ask.grammar.times import of_nouns, while_had
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, Correction, correct_words, read_pieces
@@ -111,8 +111,7 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     """The slots that rules make of the pieces, with what their nouns and the names left out say of them; and the pieces without a rule."""
     slots, left = apply_rules([piece for piece in words.settled if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
-    slots = of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(slots)), left)
-    slots = from_when_had(sentence, while_had(sentence, slots))
+    slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(slots)), left))
     slots = with_numbered(_without_implied(slots), vocabulary)
     slots += _other_providers(slots, words.without, vocabulary)
     names = {slot.name for slot in slots}

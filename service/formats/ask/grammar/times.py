@@ -20,15 +20,6 @@ LASTING = frozenset({"takes", "take", "took", "lasts", "last", "is", "are", "of"
 """Words between a thing and how long it takes."""
 HAVING = frozenset({"have", "has", "had", "got", "ve", "free", "available", "access", "borrow", "borrowed", "granted", "allocated"})
 """Words of accelerators that are there for a time."""
-GETTING = frozenset(
-    {"get", "gets", "receive", "receives", "arrive", "arrives", "arriving", "delivered", "come", "comes", "available", "free", "land"}
-)
-"""Words of accelerators that are there from a day on."""
-COMING = GETTING | {"on", "are", "is", "will", "be", "only", "online", "in", "at", "to", "us", "here"}
-"""Words between accelerators and the day on which they come."""
-BEFORE = 2
-"""Tokens before accelerators among which the word of getting them is."""
-WHEN_HAD = "read as the start: the accelerators come then"
 OF_FLEETS = frozenset({"buy_or_rent", "price", "optimal", "status"})
 TRAINED = frozenset({"model", "doubtful_model", "params", "quantity", "tokens", "samples"})
 
@@ -192,20 +183,6 @@ def while_had(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
         else slot
         for slot in slots
     ]
-
-
-def from_when_had(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
-    """The slots with the day on which accelerators come as the start: if we get 768 H100s on 1 Feb, 256 H200 arrive in January."""
-    texts = [token.text for token in sentence.tokens]
-    held = {slot.last: slot.first for slot in slots if slot.name in ("count", "accelerator", "nodes")}
-    found = []
-    for slot in slots:
-        ends = [at for at in held if at <= slot.first and COMING.issuperset(texts[at : slot.first])]
-        come = bool(ends) and not GETTING.isdisjoint(texts[max(held[max(ends)] - BEFORE, 0) : slot.first])
-        bare = slot.name == "date" or (slot.name == "deadline" and slot.begins is not None and texts[slot.first] == "in")
-        started = replace(slot, name="start", value=slot.begins or slot.value, note=slot.note if slot.name == "date" else WHEN_HAD)
-        found.append(started if come and bare and not any(other.name == "start" for other in slots) else slot)
-    return found
 
 
 def span_after(pieces: Pieces) -> Iterator[Slot]:
