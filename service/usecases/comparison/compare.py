@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,14 +16,14 @@ import numpy as np
 
 from service.context import AppContext
 from service.domain.answer_fields import Doc
-from service.domain.comparison.options import BreakEvenVerdict, Constraints, Objective, Option, OwnedClusterCost, VariantSummary
-from service.domain.errors import InvalidRequest, UnknownName
+from service.domain.comparison.options import BreakEvenVerdict, Objective, Option, OwnedClusterCost, VariantSummary
+from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption
 from service.domain.summary import Summary
 from service.domain.tracking.feedback import LessonsReference
 from service.engine.comparison.pareto import pareto_front, rank_options
 from service.presets.version import engine_version
-from service.prices.book import BUILT_IN_PROVIDER, PriceBook
+from service.prices.book import PriceBook
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.break_even import compare_break_even
 from service.usecases.comparison.break_even_warnings import explain_differences
@@ -32,32 +32,22 @@ from service.usecases.comparison.capacity import (
     capacity_limits,
     resolve_quotas,
     warn_contracts,
-    warn_unmatched_quotas,
 )
 from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments
-from service.usecases.comparison.constraints import apply_constraints, resolve_constraints
-from service.usecases.comparison.empty_result import check_names_known, describe_unpriced, explain_no_offer, recent_rows
+from service.usecases.comparison.constraints import apply_constraints
+from service.usecases.comparison.empty_result import describe_unpriced
 from service.usecases.comparison.offer_selection import (
-    check_unique_names,
-    matching_rows,
-    note_candidates,
-    note_networks,
-    resolve_accelerators,
     resolve_counts,
-    warn_unsold_pricing,
-    without_stock,
 )
-from service.usecases.comparison.option_table import OfferGroup, OptionTable, evaluate_offers, group_offers, join_tables
+from service.usecases.comparison.option_table import OfferGroup, OptionTable, evaluate_offers, join_tables
 from service.usecases.comparison.options import ComparedOptions, make_option
 from service.usecases.comparison.owned_hardware import (
-    OwnedHardware,
     evaluate_owned,
     make_owned_cost,
     make_owned_offer,
-    reserved_utilisation,
-    resolve_owned_hardware,
     time_owned_hardware,
 )
+from service.usecases.comparison.selection import DEFAULT_LIMIT, DEFAULT_OBJECTIVE, Selection, select
 from service.usecases.comparison.shortlist import (
     describe_fresh,
     describe_nearest,
@@ -74,11 +64,9 @@ from service.usecases.comparison.summary import summarise_comparison
 from service.usecases.comparison.timed_configurations import (
     TimedConfiguration,
     Workload,
-    check_measured_steps,
     merge_assumptions,
     merge_notes_warnings,
     resolve_on_accelerator,
-    resolve_workload,
     search_weight,
     time_in_networks,
     time_interruptible,
@@ -90,13 +78,6 @@ from service.usecases.resolution.price import warn_ends
 Request = Mapping[str, Any]
 # A layout search is 2 units of work for a dense model, more for experts by their number of divisors; a unit is about 8 ms of CPU.
 MAX_WORK = 600
-# Fields measured on one accelerator that do not hold for others.
-ACCELERATOR_FIELDS = (
-    *("efficiency.mfu", "efficiency.tokens_per_s_per_accelerator", "efficiency.tflops_per_accelerator"),
-    "energy.watts_per_accelerator",
-)
-DEFAULT_LIMIT = 50
-DEFAULT_OBJECTIVE: Objective = "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,61 +103,25 @@ class Comparison:
 def compare(context: AppContext, request: Request) -> Comparison:
     """All options for a validated request. Raises DomainErrors with pointers into the request."""
     notes, now = AssumptionLog(), context.clock()
-    book, candidates = _book(context, request), request.get("candidates", {})
-    quotas = resolve_quotas(candidates)
-    warn_unmatched_quotas(book.columns, quotas, notes)
-    accelerators = resolve_accelerators(candidates, book.columns, notes)
-    candidates = {**candidates, "accelerators": accelerators} if candidates.get("machines") else candidates
-    check_names_known(candidates, book, notes)
-    constraints = resolve_constraints(context, request, notes)
-    rows, owned_hardware = (
-        recent_rows(matching_rows(candidates, accelerators, book), candidates, book, now),
-        resolve_owned_hardware(request),
-    )
-    if not len(rows) and not owned_hardware:
-        raise explain_no_offer(candidates, accelerators, book, now)
-    used_share = reserved_utilisation(owned_hardware, notes)
-    workloads, offer_groups = resolve_workloads(request), group_offers(book.columns, rows, constraints, used_share)
-    offered = {group.accelerator for group in offer_groups}
-    note_candidates(candidates, sorted(offered), notes)
-    _note_stock(constraints, book, rows, notes)
-    warn_unsold_pricing(candidates, book.columns, rows, notes)
-    note_networks(book.columns, rows, notes)
-    _note_surroundings(request, notes)
-    _note_measured(workloads, offered | {hardware.cluster.accelerator for hardware in owned_hardware}, notes)
-    counts = _affordable_counts(candidates, workloads, offer_groups, owned_hardware, notes)
     # Measurements are read once for all configurations.
     context = replace(context, measurements=functools.cache(context.measurements))
-    configurations, tables = _evaluate_rented(context, workloads, offer_groups, counts)
-    for position, configuration in time_owned_hardware(context, owned_hardware, workloads):
-        tables.append(evaluate_owned(configuration, len(configurations), owned_hardware[position], position))
-        configurations.append(configuration)
-    table = apply_constraints(join_tables(tables, constraints), configurations, book, constraints, notes)
-    table = apply_commitments(table, configurations, book, constraints, now.date())
-    limits = capacity_limits(book.columns, quotas, discount_rows(book))
-    table = apply_capacity(table, configurations, limits, require_available=constraints.require_available)
-    owned_offers, owned_npvs = [make_owned_offer(each) for each in owned_hardware], [each.cost.npv_usd for each in owned_hardware]
-    compared = ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers, owned_npvs)
+    selection = select(context, request, notes, now)
+    compared = _evaluate(context, selection, notes, now)
+    table, workloads, owned_hardware = compared.table, selection.workloads, selection.owned_hardware
     objective: Objective = request.get("objective", DEFAULT_OBJECTIVE)
-    order = _rank(objective, table)
-    of_machines = {} if request.get("variants") else find_best_of_machines(compared, order, candidates)
+    order, front = _rank(objective, table), _pareto_front(table)
+    of_machines = {} if request.get("variants") else find_best_of_machines(compared, order, selection.candidates)
     shown, messages = _select_shown(request, compared, order, workloads)
     shown[[at for at in of_machines.values() if at is not None]] = True
-    front = _pareto_front(table)
     options = make_options(shown, order, compared, front)
-    warn_contracts(options, notes)
-    warn_commitments(options, notes)
-    ends = [(option.offer.provider, option.offer.terms.valid_until) for option in options if option.feasible and option.offer.terms]
-    warn_ends(ends, book, offered, now.date(), notes)
-    notes.warn(*warn_of_data(compared, int(order[0])))
-    unpriced = describe_unpriced(candidates, accelerators, offered, book)
+    _warn_of_options(options, compared, order, selection, notes)
     rivals = make_options(select_rivals(compared, order, shown, workloads), order, compared, front) if owned_hardware else ()
     break_even = compare_break_even(owned_hardware, options, rivals)
     messages += explain_differences(owned_hardware, (*options, *rivals), break_even)
     machines = {name: None if at is None else make_option(0, at, compared, on_front=False) for name, at in of_machines.items()}
     variants = tuple(summarise_variants(compared, order, workloads))
     return Comparison(
-        summary=summarise_comparison(objective, options, variants, machines, table, configurations),
+        summary=summarise_comparison(objective, options, variants, machines, table, compared.configurations),
         options=options,
         considered=len(table.row),
         infeasible=table.infeasible,
@@ -184,20 +129,48 @@ def compare(context: AppContext, request: Request) -> Comparison:
         on_prem=tuple(make_owned_cost(hardware) for hardware in owned_hardware),
         break_even=break_even,
         prices_as_of=min((option.offer.observed_at for option in options if option.offer.observed_at), default=None),
-        stale_providers=_stale_providers(rows[compared.stale[rows]], book),
-        price_snapshot=book.name,
+        stale_providers=_stale_providers(selection.rows[compared.stale[selection.rows]], selection.book),
+        price_snapshot=selection.book.name,
         lessons=context.lessons_reference(),
         engine_version=engine_version(),
         assumptions=(
             *notes.assumptions,
-            *merge_assumptions(configurations),
+            *merge_assumptions(compared.configurations),
             *(assumption for hardware in owned_hardware for assumption in hardware.assumptions),
         ),
         warnings=(
             *messages,
-            *merge_warnings([*unpriced, *notes.warnings, *merge_notes_warnings(configurations)]),
+            *merge_warnings([*_unpriced(selection), *notes.warnings, *merge_notes_warnings(compared.configurations)]),
         ),
     )
+
+
+def _evaluate(context: AppContext, selection: Selection, notes: AssumptionLog, now: datetime) -> ComparedOptions:
+    """Every workload timed on every machine, and all options priced and held against the constraints."""
+    book, constraints, owned_hardware = selection.book, selection.constraints, selection.owned_hardware
+    configurations, tables = _evaluate_rented(context, selection, _affordable_counts(selection, notes))
+    for position, configuration in time_owned_hardware(context, owned_hardware, selection.workloads):
+        tables.append(evaluate_owned(configuration, len(configurations), owned_hardware[position], position))
+        configurations.append(configuration)
+    table = apply_constraints(join_tables(tables, constraints), configurations, book, constraints, notes)
+    table = apply_commitments(table, configurations, book, constraints, now.date())
+    limits = capacity_limits(book.columns, resolve_quotas(selection.candidates), discount_rows(book))
+    table = apply_capacity(table, configurations, limits, require_available=constraints.require_available)
+    owned_offers, owned_npvs = [make_owned_offer(each) for each in owned_hardware], [each.cost.npv_usd for each in owned_hardware]
+    return ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers, owned_npvs)
+
+
+def _warn_of_options(options: Sequence[Option], compared: ComparedOptions, order: Ints, selection: Selection, notes: AssumptionLog) -> None:
+    """Warns of contracts, commitments, prices that end, and of the best option's data."""
+    warn_contracts(options, notes)
+    warn_commitments(options, notes)
+    ends = [(option.offer.provider, option.offer.terms.valid_until) for option in options if option.feasible and option.offer.terms]
+    warn_ends(ends, selection.book, selection.offered, compared.today, notes)
+    notes.warn(*warn_of_data(compared, int(order[0])))
+
+
+def _unpriced(selection: Selection) -> list[str]:
+    return describe_unpriced(selection.candidates, selection.accelerators, selection.offered, selection.book)
 
 
 def _select_shown(request: Request, compared: ComparedOptions, order: Ints, workloads: Sequence[Workload]) -> tuple[Flags, list[str]]:
@@ -215,95 +188,13 @@ def _select_shown(request: Request, compared: ComparedOptions, order: Ints, work
     return shown, messages + ([describe_fresh(compared, fresh)] if fresh is not None else [])
 
 
-def _book(context: AppContext, request: Request) -> PriceBook:
-    """The current prices, or those of the named snapshot."""
-    try:
-        return context.book(request.get("snapshot"))
-    except UnknownName as problem:
-        raise UnknownName(problem.message, "/snapshot", problem.near) from problem
-
-
-def _note_stock(constraints: Constraints, book: PriceBook, rows: Ints, notes: AssumptionLog) -> None:
-    """Warns where no price source reports availability."""
-    live = any(policy.provider != BUILT_IN_PROVIDER for policy in book.policies.values())
-    if constraints.require_available and not live and without_stock(book.columns, rows).all():
-        notes.warn(
-            "require_available leaves no rented option: no live price source has answered yet; GET /v1/providers lists the sources"
-            " and what each needs"
-        )
-
-
-def _note_surroundings(request: Request, notes: AssumptionLog) -> None:
-    """Notes the order of options and the source of their energy, and warns of power that is counted twice."""
-    if "objective" not in request:
-        notes.assume("objective", DEFAULT_OBJECTIVE, "not stated: the cheapest first")
-    if "limit" not in request:
-        notes.assume("limit", DEFAULT_LIMIT, "not stated")
-    workloads = (request["workload"], *(variant["workload"] for variant in request.get("variants", ())))
-    energies = [workload.get("energy", {}) for workload in workloads]
-    if all(energy.get("region") is None for energy in energies):
-        notes.assume("energy.region", "each offer's own", "PUE and grid of its region, of its country or the world where that is not known")
-    if any(energy.get("usd_per_kwh") for energy in energies):
-        notes.warn("a cloud's price includes power, so workload.energy.usd_per_kwh counts it twice; owned hardware has its own usd_per_kwh")
-
-
-def _note_measured(workloads: Sequence[Workload], accelerators: Collection[str], notes: AssumptionLog) -> None:
-    """Warns of figures measured on one accelerator that are used for others. Raises InvalidRequest for measured steps of one of several."""
-    stated = [path for path in ACCELERATOR_FIELDS if any(_stated(workload.request, path) for workload in workloads)]
-    for workload in workloads:
-        check_measured_steps(workload.request, accelerators, workload.pointer)
-    if stated and len(accelerators) > 1:
-        notes.warn(
-            f"{', '.join(stated)} is used for all {len(accelerators)} accelerators in every count: compare those it was measured on,"
-            " or leave it out to model each of them"
-        )
-
-
-def _stated(request: Request, path: str) -> bool:
-    section, _, name = path.partition(".")
-    return request.get(section, {}).get(name) is not None
-
-
-def resolve_workloads(request: Request) -> list[Workload]:
-    """The workload, or each variant: the workload with the variant's changes."""
-    base, variants = request["workload"], request.get("variants")
-    if not variants:
-        return [resolve_workload(None, base, "/workload")]
-    check_unique_names(variants, "/variants")
-    _check_calendar(variants)
-    return [
-        resolve_workload(variant["name"], _merge_sections(base, variant["workload"]), f"/variants/{index}/workload")
-        for index, variant in enumerate(variants)
-    ]
-
-
-def _check_calendar(variants: Sequence[Request]) -> None:
-    """Raises InvalidRequest where a variant has its own dates: the constraints hold for all."""
-    for index, variant in enumerate(variants):
-        for name in ("start", "deadline"):
-            if variant["workload"].get("schedule", {}).get(name) is not None:
-                message = f"{name} holds for the whole comparison: state it in constraints"
-                raise InvalidRequest(message, f"/variants/{index}/workload/schedule/{name}")
-
-
-def _merge_sections(base: Request, change: Request) -> dict[str, Any]:
-    """`change` merged into `base` by section. A stated model or data section replaces the whole section."""
-    replaced_whole = ("model", "data")
-    return {**base, **{name: value if name in replaced_whole else {**base.get(name, {}), **value} for name, value in change.items()}}
-
-
-def _affordable_counts(
-    candidates: Request,
-    workloads: Sequence[Workload],
-    offer_groups: Sequence[OfferGroup],
-    owned_hardware: Sequence[OwnedHardware],
-    notes: AssumptionLog,
-) -> dict[str, tuple[int, ...]]:
+def _affordable_counts(selection: Selection, notes: AssumptionLog) -> dict[str, tuple[int, ...]]:
     """Counts of each accelerator to compare. Raises InvalidRequest where they exceed the work of one request."""
+    workloads, owned_hardware = selection.workloads, selection.owned_hardware
     work_per_machine = sum(search_weight(workload.model[0]) for workload in workloads)
-    names = [name for name, _ in _by_accelerator(offer_groups)]
+    names = [name for name, _ in _by_accelerator(selection.offer_groups)]
     remaining = MAX_WORK - work_per_machine * len(owned_hardware)
-    counts = resolve_counts(candidates, names, remaining // (work_per_machine * max(len(names), 1)), notes)
+    counts = resolve_counts(selection.candidates, names, remaining // (work_per_machine * max(len(names), 1)), notes)
     machines = sum(len(of_accelerator) for of_accelerator in counts.values())
     required = work_per_machine * machines
     if required > remaining:
@@ -317,14 +208,14 @@ def _affordable_counts(
 
 
 def _evaluate_rented(
-    context: AppContext, workloads: Sequence[Workload], offer_groups: Sequence[OfferGroup], counts: Mapping[str, Sequence[int]]
+    context: AppContext, selection: Selection, counts: Mapping[str, Sequence[int]]
 ) -> tuple[list[TimedConfiguration], list[OptionTable]]:
     """Every workload on every accelerator in its counts, and tables of their offers."""
     configurations: list[TimedConfiguration] = []
     tables: list[OptionTable] = []
-    for workload in workloads:
-        uninterrupted = _time_uninterrupted(context, workload, offer_groups, counts)
-        for group in offer_groups:
+    for workload in selection.workloads:
+        uninterrupted = _time_uninterrupted(context, workload, selection.offer_groups, counts)
+        for group in selection.offer_groups:
             name = group.accelerator
             by_count = [[uninterrupted[name, count][rate] for rate in group.inter_node_gbps] for count in counts[name]]
             by_count = [time_interruptible(of_count) for of_count in by_count] if group.interruptible else by_count
