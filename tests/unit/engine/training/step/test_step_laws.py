@@ -376,12 +376,16 @@ def test_dividing_more_by_zero_never_saves_time(job: Job) -> None:
 def test_twice_the_replicas_train_no_fewer_tokens_a_second(job: Job) -> None:
     """Data ranks that exchange over the same kind of link as before bring at least the same throughput, on a batch that grows with them.
 
-    Left out: from one replica (of the model, or of its experts) to two, and out of a node, where an exchange begins or slows down.
+    Left out: from one replica (of the model, or of its experts) to two, and out of a node, where an exchange begins or slows down: of the
+    replicas, or of pipeline stages, which lie over the whole machine.
     """
     layouts = job.layouts
     span = layouts.data * layouts.context * layouts.tensor
     replicas = span / expert_ranks(layouts)
-    same = ((2 * span <= job.domain) | (span > job.domain)) & (layouts.data * layouts.context > 1) & (replicas > 1)
+    staged = np.where(layouts.pipeline > 1, job.cluster.count, span)
+    same = (layouts.data * layouts.context > 1) & (replicas > 1)
+    for reach in (span, staged):
+        same &= (2 * reach <= job.domain) | (reach > job.domain)
     assume(same.any())
     few, many = layouts.take(same), replace(layouts.take(same), data=2 * layouts.data[same])
     larger = replace(job.training, global_batch=2 * job.training.global_batch)
