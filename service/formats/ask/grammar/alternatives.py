@@ -21,6 +21,10 @@ CHANGE = dict.fromkeys(("precision", "optimizer", "method", "model"), frozenset(
 """From one to the other: of names no range is meant."""
 LISTED = EITHER | THAN | {"and", "&", ",", "/", "plus"}
 """What joins them where a comparison is asked for."""
+NAMED = frozenset({"precision", "method", "optimizer"})
+MOST_AFTER_JOINT = 5
+ALSO = frozenset({"and", "then", "plus", "followed", "after", "before"})
+"""Words by which the one comes with the other."""
 SKIPPED = frozenset(
     {".", "in", "with", "on", "a", "an", "the", "using", "of", "model", "models", "run", "worth", "it", "better", "cheaper", "faster"}
 )
@@ -35,6 +39,7 @@ def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
         axis
         for axis in AXES
         if _are_ways(sentence, [slot for slot in found if slot.name == axis], ranges, joints | CHANGE.get(axis, EITHER))
+        or (axis in NAMED and _are_opposed(sentence, [slot for slot in found if slot.name == axis]))
     ]
     if len(axes) != 1:
         return list(slots)
@@ -72,6 +77,17 @@ def _are_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
         said = {token.text for token in sentence.tokens[first:last]}
         return all(part.listed for part in within) and bool(said & joints)
     return all(_joins(sentence, end, begin, joints) for (_, end), (begin, _) in pairwise(spans))
+
+
+def _are_opposed(sentence: Sentence, ways: Sequence[Slot]) -> bool:
+    """Whether two names stand against each other with more words between: would fp8 be safer than bf16, or should we stick to bf16."""
+    if len(ways) != 2 or ways[0].value == ways[1].value:
+        return False
+    between = [token.text for token in sentence.tokens[ways[0].last : ways[1].first]]
+    at = max((here for here, text in enumerate(between) if text in EITHER | THAN), default=-1)
+    after = between[at + 1 :]
+    opposed = at >= 0 and len(after) <= MOST_AFTER_JOINT and all(text.isalpha() and text not in ALSO for text in after)
+    return opposed and not ALSO.intersection(between)
 
 
 def _joins(sentence: Sentence, first: int, last: int, joints: frozenset[str]) -> bool:

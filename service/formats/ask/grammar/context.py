@@ -7,8 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.kept import kept_checkpoints
+from service.formats.ask.grammar.preferences import with_preferences
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
@@ -285,6 +287,8 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _waived,
     _named_deadlines,
     _views,
+    with_asked_times,
+    with_preferences,
     _lost_nodes,
     kept_checkpoints,
     with_costs,

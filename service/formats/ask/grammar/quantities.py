@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.names import Chosen
@@ -55,6 +56,8 @@ def span_of(pieces: Pieces) -> tuple[int, int]:
 def accelerator_hours(pieces: Pieces) -> Iterator[Slot]:
     """100k GPU-hours, 100k H100 hours."""
     hours = figures(pieces)[0]
+    if any(before.last != after.first for before, after in pairwise(pieces)):  # will 64 H100 take hours
+        return
     if hours.value > 24 * 365 or len(pieces) == 3 or pieces[-1].last - pieces[-1].first > 1:
         yield Slot("accelerator_hours", plain(hours.value), *span_of(pieces))
         yield from accelerator_slots(pieces)
@@ -63,6 +66,8 @@ def accelerator_hours(pieces: Pieces) -> Iterator[Slot]:
 def price_per_hour(pieces: Pieces) -> Iterator[Slot]:
     """$2 an hour, 1.89/h, under $2 per GPU-hour."""
     price = figures(pieces)[0]
+    if pieces[-1].kind == "h" and pieces[-2].last != pieces[-1].first:
+        return
     if price.scale > 1 or price.value > MOST_PER_HOUR_USD:
         return
     limited = pieces[0].kind == "l"

@@ -144,7 +144,7 @@ RULES: tuple[Rule, ...] = (
     # counts of things
     _rule("nx?TQ|n%", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
-    _rule("n[sIW]x?nTE?|n[sIW],nTE", quantities.samples_of),
+    _rule("n[sIW]t?x?nTE?|n[sIW],t?nTE|n[sIW],EnT", quantities.samples_of),
     _rule("n[sI],?(?:Es|δ),?nTE?|n[sI]EnT", keyed.samples_of_each),
     _rule("n[sI][x,]?nTδ", quantities.samples_of),
     _rule("nI", quantities.examples),
