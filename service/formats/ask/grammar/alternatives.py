@@ -22,7 +22,7 @@ CHANGE = dict.fromkeys(("precision", "optimizer", "method", "model"), frozenset(
 LISTED = EITHER | THAN | {"and", "&", ",", "/", "plus"}
 """What joins them where a comparison is asked for."""
 NAMED = frozenset({"precision", "method", "optimizer"})
-MOST_AFTER_JOINT = 5
+MOST_AFTER_JOINT = 6
 ALSO = frozenset({"and", "then", "plus", "followed", "after", "before"})
 """Words by which the one comes with the other."""
 SKIPPED = frozenset(

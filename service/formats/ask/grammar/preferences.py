@@ -11,9 +11,9 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 COST, TIME = "cost", "time"
 OTHER = {COST: TIME, TIME: COST}
-OBJECTIVES = {word: COST for word in ("cost", "costs", "price", "money", "budget", "spend")} | {
-    word: TIME for word in ("speed", "time", "schedule", "speed to finish")
-}
+OBJECTIVES = dict.fromkeys(("cost", "costs", "price", "money", "budget", "spend"), COST) | dict.fromkeys(
+    ("speed", "time", "schedule", "speed to finish"), TIME
+)
 _WORD = "|".join(OBJECTIVES)
 _THAN = re.compile(
     rf"(?:(?:care|cares|caring) (?:more )?about |prefer |prioriti[sz]e |favou?r )?(?:the )?\b(?P<one>{_WORD})\b"
