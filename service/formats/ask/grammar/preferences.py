@@ -11,9 +11,8 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 COST, TIME = "cost", "time"
 OTHER = {COST: TIME, TIME: COST}
-OBJECTIVES = dict.fromkeys(("cost", "costs", "price", "money", "budget", "spend"), COST) | dict.fromkeys(
-    ("speed", "time", "schedule", "speed to finish"), TIME
-)
+COSTS, TIMES = ("cost", "costs", "price", "money", "budget", "spend"), ("speed", "time", "schedule")
+OBJECTIVES = {**dict.fromkeys(COSTS, COST), **dict.fromkeys(TIMES, TIME)}
 _WORD = "|".join(OBJECTIVES)
 _THAN = re.compile(
     rf"(?:(?:care|cares|caring) (?:more )?about |prefer |prioriti[sz]e |favou?r )?(?:the )?\b(?P<one>{_WORD})\b"
