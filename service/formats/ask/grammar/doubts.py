@@ -15,7 +15,7 @@ from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.machines import pairs_of
 from service.formats.ask.grammar.nodes import UNCLEAR
 from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
-from service.formats.ask.grammar.rates import BYSTANDERS, EACH, OF_ALL
+from service.formats.ask.grammar.rates import BYSTANDERS, COLOCATION, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
@@ -73,6 +73,7 @@ MISPLACED: Mapping[str, str] = {
 """What to ask about words of questions of one kind, by the value of their pieces."""
 UNPLACED: Mapping[str, str] = {
     **dict.fromkeys((OF_ALL, EACH), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"),
+    COLOCATION: "colocation is stated as its parts: the price of electricity (per kWh), and a share of the purchase each year (opex)",
     CONTINGENCY: "a contingency is that of a program's budget (POST /v1/estimate/program); other answers have the p80 of the cost",
     UNCLEAR: "so many nodes, or nodes of so many? say the number of accelerators",
 }

@@ -29,10 +29,14 @@ COUNTED = "gTQN"
 """Nouns that figures have behind them."""
 LEFT_OUT = "left out: what stands before it is read"
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
+PERCENTILES = frozenset({"average", "p50", "p80", "p90", "worst", "best"})
+"""Figures of an answer, all of which it has."""
 HISTORY = frozenset({"history", "historical", "trend"})
 PAST_WORDS = HISTORY | {"past", "last", "previous"}
 PAST = "an answer is of now; prices of the past are those of GET /v1/offers/history"
 NAMES = "PSARJCM"
+LISTED = "PSARJ"
+"""Names of which several are left out at a time: no China or US."""
 QUESTION = "what is left out is not understood: say what is wanted instead"
 
 
@@ -54,6 +58,10 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         if pieces[at].kind != "!":
             kept.append(pieces[at])
             at += 1
+            continue
+        if pieces[at].value == "exclude" and (figure := _figure_after(pieces, at)):
+            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[figure].last), (), LEFT_OUT, blocking=False))
+            at = figure + 1
             continue
         past = _past_time(sentence, pieces, at)
         end, found = (past, []) if past else _denied(sentence, pieces, at)
@@ -109,6 +117,13 @@ def _after_instead(kept: Sequence[Piece], pieces: Sequence[Piece], at: int, sent
     return end
 
 
+def _figure_after(pieces: Sequence[Piece], at: int) -> int:
+    """The figure of an answer that is not asked for, of two: p80, not the median; 0 where it is something else, or the only one."""
+    figures = [here for here, piece in enumerate(pieces) if piece.kind == FILLER and piece.value in PERCENTILES]
+    after = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind != FILLER or pieces[here].value), 0)
+    return after if after in figures and len(figures) > 1 else 0
+
+
 def _first_said(pieces: Sequence[Piece], at: int) -> int:
     """The next piece that is more than a filler or a preposition."""
     return next(here for here in range(at, len(pieces)) if pieces[here].kind not in SKIPPED)
@@ -134,8 +149,9 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
     plain = pieces[at].value == "exclude" and all(_said(sentence, piece) in BETWEEN for piece in pieces[at + 1 : first])
     names, joints, end = _listed(sentence, pieces, first)
     runs_on = end < len(pieces) and pieces[end].kind in NAMES
-    if not plain or not names or runs_on or (joints and joints[-1] == ","):
-        return min(end + runs_on, len(pieces)), []
+    if not plain or not names or names[0].kind not in WITHOUT or runs_on or (joints and joints[-1] == ","):
+        alone = bool(names) and names[0].kind not in WITHOUT and set(joints) == {","}  # not in the US, EU only
+        return first + 1 if alone else min(end + runs_on, len(pieces)), []
     name = WITHOUT[names[0].kind]
     values = [piece.value.name if isinstance(piece.value, Chosen) else piece.value for piece in names]
     return end, [Slot(name, value, pieces[at].first, names[-1].last) for value in values]
@@ -143,7 +159,7 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
 
 def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[list[Piece], list[str], int]:
     """Names of one kind from a piece on, what joins them, and the piece after them; no names where there is something else."""
-    if first >= len(pieces) or pieces[first].kind not in WITHOUT:
+    if first >= len(pieces) or pieces[first].kind not in LISTED:
         return [], [], min(first + 1, len(pieces))
     names, at = [pieces[first]], first + 1
     joints: list[str] = []

@@ -28,6 +28,9 @@ LEAST_SCALE = 10**6
 APART = 50
 """Figures of one list are not further apart."""
 
+LEAST_PER_PARAMETER = 5
+"""Of 20B/800B the second is the tokens; of 7B/13B, which are nearer, both are sizes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -92,6 +95,8 @@ def _listed_before(sentence: Sentence, before: Sequence[Piece], rest: Sequence[P
         joints.append(sentence.part(before[at - 1].first, before[at - 1].last).lower())
         at -= 2
     of_two = (joints[:1] != [","] or len(found) > 1) and bool(set(joints) & EITHER or any(piece.value == "compare" for piece in before))
+    if joints == ["/"]:
+        of_two = _number(last) < LEAST_PER_PARAMETER * _number(found[0])
     return found if found and of_two and noun not in NOUNS else []
 
 

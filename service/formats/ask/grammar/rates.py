@@ -17,6 +17,7 @@ USED_OF = frozenset({("hours", "days"), ("hours", "weeks"), ("days", "weeks")})
 """Units of a time of use, and of what it is a part of."""
 OF_ALL, EACH = "money_per_time", "money_per_time_each"
 NETWORK = "hardware.inter_node_gbps"
+COLOCATION, KW_MONTHS = "colocation", "kw months"
 BITS = 8
 BYSTANDERS = ("users", "people")
 """What is counted in a sentence, and in no request."""
@@ -53,6 +54,12 @@ def network_doubts(sentence: Sentence, slots: Sequence[Slot]) -> Iterator[Doubt]
         if slot.name == NETWORK and isinstance(slot.value, int | float) and "GB" in text:
             bits = (f"{slot.value:,} gbps network", f"{slot.value * BITS:,} gbps network")
             yield Doubt(text, bits, "gigabits, or gigabytes of eight of them?")
+
+
+def colocation(pieces: Pieces) -> Iterator[Slot]:
+    """$180 per kW per month: what a place in a data centre costs, which no request has."""
+    if pieces[-1].value == KW_MONTHS:
+        yield Slot(COLOCATION, plain(figures(pieces)[0].value), *_span(pieces))
 
 
 def money_per_time(pieces: Pieces) -> Iterator[Slot]:

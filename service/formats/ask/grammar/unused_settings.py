@@ -7,16 +7,19 @@ from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
 from service.formats.ask.grammar.slots import Doubt, Slot
 
 NO_COST = "no cost depends on this"
+ALWAYS = "a run uses its accelerators all the time"
+OF_TOKENS = "of how many tokens is this the share?"
+NAMED = {HYPERPARAMETER: NO_COST, "share_done": OF_TOKENS, "share_left": OF_TOKENS}
+"""What is said of settings without which the question is answered."""
 
 
 def unused_setting(text: str, slot: Slot, *, of_model: bool) -> Doubt | None:
     """What to ask about a setting of the training; None of other slots."""
-    if slot.name == HYPERPARAMETER:
-        return Doubt(text, (), NO_COST, blocking=False)
+    always = slot.name == "utilisation" and slot.value == 1
+    if slot.name in NAMED or always:
+        return Doubt(text, (), ALWAYS if always else NAMED[slot.name], blocking=False)
     if slot.name == PREEMPTED:
         return Doubt(text, (f"{text} per node",), "is it each node that is taken away so often, or one of all of them?")
-    if slot.name in ("share_done", "share_left"):
-        return Doubt(text, (), "of how many tokens is this the share?", blocking=False)
     if slot.name in (BATCH_SIZE, BATCH_SEQUENCES):
         if of_model:
             return Doubt(text, (), "of sequences or of images: that follows from the model", blocking=False)
