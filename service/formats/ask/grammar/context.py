@@ -11,6 +11,7 @@ from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.kept import kept_checkpoints
 from service.formats.ask.grammar.preferences import with_preferences
+from service.formats.ask.grammar.reinforcement import with_directions
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
@@ -295,5 +296,6 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_afforded,
     with_quotes,
     with_terse_sums,
+    with_directions,
     with_single_machines,
 )

@@ -24,6 +24,10 @@ MODEL = ("model", "doubtful_model", "quantity", "params")
 DATA = ("tokens", "samples", "tokens_per_parameter", "other_unit", "steps")
 
 
+WEIGHED = ("accelerator", "count", "nodes", "provider", "pricing")
+"""What is compared, where several of it are said."""
+
+
 def choose_kind(slots: Slots) -> Kind | None:
     """The kind of question: of a program, of words alone, else the one that most of what is said speaks for; None where nothing does."""
     asked = {slot.value for slot in slots.all if slot.name == "intent"}
@@ -202,9 +206,7 @@ def _of_run(slots: Slots, asked: set[object]) -> Kind:
     offers are, else its estimate."""
     if "chance" in asked and not ("compare" in asked and slots.has("accelerator") and not slots.has("count", "nodes", "racks")):
         return "chance"
-    several = any(
-        len({_said(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("accelerator", "count", "provider", "pricing")
-    )
+    several = any(len({_said(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in WEIGHED)
     if (
         LEVERS in asked
         and not several

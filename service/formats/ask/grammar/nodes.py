@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from service.formats.ask.grammar.quantities import MOST_COUNT, Pieces, accelerator_slots, accelerators, chosen_of, figures, span_of
 from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.vocabulary import Name
 
 NODES, RACKS, ONE = "nodes", "racks", "node"
 UNCLEAR = "unclear_nodes"
 """So many machines, or machines of so many."""
+LEAST_LISTED = 2
 MOST_OF_NODE = 1000
 """No node has more accelerators."""
 
@@ -37,6 +39,63 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
     else:
         yield Slot(machine_name(pieces), int(counts[0].value), *span_of(pieces))
     yield from accelerator_slots(pieces)
+
+
+def listed_nodes(pieces: Pieces) -> Iterator[Slot]:
+    """4/8/16 nodes of H100, nodes=4,8, 8xH100 nodes: 4,8: each number of them."""
+    if pieces[1].kind in "xA" and figures(pieces[:1]) and figures(pieces)[0].value > MOST_OF_NODE:  # 1T, H100 nodes: 4, 8
+        pieces = pieces[next(at for at, piece in enumerate(pieces) if piece.kind == "A") :]
+    at = next(at for at, piece in enumerate(pieces) if piece.kind == "N")
+    if any(piece.kind == "n" for piece in pieces[at:]):
+        yield from _nodes_of_list(pieces, _numbers(pieces[:at]), _numbers(pieces[at:]))
+        return
+    said = pieces[_rising_from([piece for piece in pieces[:at] if piece.kind != "A"]) :]
+    numbers = _numbers(said)
+    if len(numbers) >= LEAST_LISTED:
+        yield from _each_number(said, numbers, 0)
+
+
+def _nodes_of_list(pieces: Pieces, sizes: list[int], numbers: list[int]) -> Iterator[Slot]:
+    """Numbers behind the name of nodes; of `nodes=8, 64 H100` the second is that of the accelerators."""
+    size, chosen = (sizes or [0])[-1], chosen_of(pieces)
+    usual = size_of(chosen[0].name, machine_name(pieces)) if chosen else 0
+    repeated = bool(usual) and numbers != [] and numbers[-1] == numbers[0] * usual
+    if len(numbers) + len(sizes) >= LEAST_LISTED and not repeated:
+        yield from _each_number(pieces, numbers, size)
+
+
+def _each_number(said: Pieces, numbers: list[int], size: int) -> Iterator[Slot]:
+    """A slot for each number of a list that rises, and the accelerator."""
+    chosen, what = chosen_of(said), machine_name(said)
+    size = size or (size_of(chosen[0].name, what) if chosen else 0)
+    if numbers != sorted(set(numbers)) or not all(0 < number <= MOST_COUNT for number in numbers):
+        return
+    for number in numbers:
+        if size:
+            yield Slot("count", number * size, *span_of(said), note=f"{number:,} {what} of {size}")
+        else:
+            yield Slot(what, number, *span_of(said))
+    yield from accelerator_slots(said)
+
+
+def _rising_from(pieces: Pieces) -> int:
+    """Where the last numbers of a list begin that rise, none of thousands: of 7B, 1T, 4, 8 the 4."""
+    at = len(pieces)
+    least = MOST_COUNT
+    while at > 0 and pieces[at - 1].kind in "n,x":
+        figure = pieces[at - 1].value
+        if isinstance(figure, Figure):
+            if figure.scale > 1 or figure.value.denominator > 1 or figure.value > least:
+                break
+            least = int(figure.value)
+        at -= 1
+    return next((here for here in range(at, len(pieces)) if pieces[here].kind == "n"), len(pieces))
+
+
+def _numbers(pieces: Pieces) -> list[int]:
+    """The numbers of pieces, those of a list without blanks each; none where one is not whole."""
+    found = [value for figure in figures(pieces) for value in (figure.several or (figure.value,))]
+    return [int(value) for value in found] if all(value.denominator == 1 for value in found) else []
 
 
 def machine_name(pieces: Pieces) -> str:

@@ -166,13 +166,12 @@ def samples(pieces: Pieces) -> Iterator[Slot]:
 
 
 def answers(pieces: Pieces) -> Iterator[Slot]:
-    """20k prompts, 16 samples each: the answers to all of them."""
-    prompts, each = figures(pieces)
-    if pieces[-1].value == "prompts":
-        prompts, each = each, prompts
+    """20k prompts, 16 samples each: prompts, and the answers to each of them."""
+    first, second = (at for at, piece in enumerate(pieces) if isinstance(piece.value, Figure))
+    names = ("answers_to_each", "prompts") if pieces[-1].value == "prompts" else ("prompts", "answers_to_each")
     if any(piece.value == "prompts" for piece in pieces):
-        note = f"{plain(prompts.value):,} prompts, {plain(each.value):,} {TO_EACH}"
-        yield Slot("samples", plain(prompts.value * each.value), *span_of(pieces), note=note)
+        for name, part in zip(names, (pieces[first:second], pieces[second:]), strict=True):
+            yield Slot(name, plain(figures(part)[0].value), *span_of(part))
 
 
 def examples(pieces: Pieces) -> Iterator[Slot]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from service.formats.ask.grammar.quantities import ANSWERS, TO_EACH
-from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.grammar.slots import Doubt, Slot, plain
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 MOST_RESPONSE_TOKENS = 2**20
 """No answer is longer [tokens]."""
 PROMPTS, EACH, SAMPLE_TOKENS = "prompts", "answers_to_each", "sample_tokens"
 PER_STEP, PER_PROMPT, PROMPT_TOKENS = (f"training.rl.{name}" for name in ("prompts_per_step", "responses_per_prompt", "prompt_tokens"))
+DIRECTIONS = {"in": PROMPT_TOKENS, "out": "response_tokens"}
+MOST_PROMPTS_PER_STEP = 4096
+"""More are all the prompts of a run."""
 OF_A_RUN = (PER_STEP, PER_PROMPT, "steps")
 """What all the answers of a run follow from."""
 
@@ -93,6 +97,7 @@ def _with_lengths(slots: Sequence[Slot]) -> list[Slot]:
 
 def _of_steps(slots: Sequence[Slot]) -> list[Slot]:
     """The slots of a step of RL, with all its answers as samples where its prompts, the answers to each and the steps are said."""
+    slots = _prompts_of_steps(slots)
     per_step = [slot for slot in slots if slot.name == PER_STEP]
     if not per_step:
         return list(slots)
@@ -106,6 +111,27 @@ def _of_steps(slots: Sequence[Slot]) -> list[Slot]:
     note = f"{numbers[2]:,} steps of {numbers[0]:,} prompts, {numbers[1]:,} {TO_EACH}"
     found = [_as_length(replace(slot, name="tokens")) if _is_short_sample(slot) else slot for slot in found]
     return [replace(slot, name="samples", value=math.prod(numbers), note=note) if slot is steps[0] else slot for slot in found]
+
+
+def _prompts_of_steps(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with few prompts beside the steps of RL as those of a step: 64 prompts x 16 responses, 500 steps."""
+    of_rl = any(slot.name == "method" and slot.value == "rl" for slot in slots)
+    if not (of_rl and {"steps", EACH} <= {slot.name for slot in slots}):
+        return list(slots)
+    few = [slot for slot in slots if slot.name == PROMPTS and isinstance(slot.value, int) and slot.value <= MOST_PROMPTS_PER_STEP]
+    return [replace(slot, name=PER_STEP, note="read as those of a step") if slot in few else slot for slot in slots]
+
+
+def with_directions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """1k in, 4k out: the lengths of a prompt and of an answer, in a question of RL."""
+    if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+        return list(pieces), []
+    found = list(pieces)
+    for at, (before, piece) in enumerate(pairwise(pieces), 1):
+        name = DIRECTIONS.get(sentence.part(piece.first, piece.last).lower())
+        if name and isinstance(before.value, Figure) and not before.value.unit and before.value.value <= MOST_RESPONSE_TOKENS:
+            found[at] = replace(piece, kind="K", value=name)
+    return found, []
 
 
 def _is_short_sample(slot: Slot) -> bool:
