@@ -253,9 +253,9 @@ def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary:
     """What is left out: of kinds of pricing as it is, of providers all the others, where none are named."""
     excluded = [slot for slot in without if slot.name == "without_provider"]
     found = [slot for slot in without if slot.name == "without_pricing"]
-    named = {slot.value for slot in slots if slot.name == "provider"}
+    named = {slot.value.value for slot in slots if slot.name == "provider" and isinstance(slot.value, Name)}
     if not excluded or named:
-        return [*found, *(slot for slot in excluded if slot.value in named)]
+        return [*found, *(slot for slot in excluded if isinstance(slot.value, Name) and slot.value.value in named)]
     names = {slot.value.value for slot in excluded if isinstance(slot.value, Name)}
     note = f"all that have prices but {', '.join(sorted(names))}"
     others = [name for name in vocabulary.providers if name.value not in names]

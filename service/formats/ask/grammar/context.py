@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.commitments import with_commitments
+from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
 from service.formats.ask.grammar.preferences import with_preferences
 from service.formats.ask.grammar.reinforcement import with_directions
@@ -290,6 +292,8 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _views,
     with_asked_times,
     with_preferences,
+    with_commitments,
+    with_fractions,
     _lost_nodes,
     kept_checkpoints,
     with_costs,

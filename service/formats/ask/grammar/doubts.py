@@ -62,6 +62,8 @@ OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeti
 """What a day or quarter before it is that of, and not of the run."""
 LEFT_OVER = frozenset({"left", "remaining"})
 """What a day after it is that of, and not of the run: $1M left this quarter."""
+GOALS = frozenset({"goal", "goals", "okr", "okrs", "target", "targets", "objective", "milestone", "priority", "plans"})
+"""What a quarter is that of, where the run's deadline is said: goal for H1."""
 FORECASTS = frozenset({"forecast", "forecasts", "outlook", "horizon", "projection", "view"})
 """What a time before it is that of, where a status is asked for."""
 RUNS = frozenset({"run", "runs", "training", "job", "campaign", "model"})
@@ -299,9 +301,9 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         elif slot.name == "year" or (kind == "price" and slot.name == "start"):
             yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
         else:
-            dated = said.has("start", "deadline")
+            dated, ends = said.has("start", "deadline"), said.has("deadline")
             yield (
-                _unused_time(sentence, text, slot, kind, dated=dated)
+                _unused_time(sentence, text, slot, kind, dated=dated, ends=ends)
                 or unused_setting(text, slot, of_model=said.has("doubtful_model"))
                 or _unused(text, slot, kind)
             )
@@ -311,10 +313,13 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
 
 
-def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated: bool) -> Doubt | None:
-    """What to ask about a day or time without a place; None of other slots. `dated`: a start or a deadline is said besides."""
+def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated: bool, ends: bool) -> Doubt | None:
+    """What to ask about a day or time without a place; None of other slots.
+
+    `dated`: a start or a deadline is said besides, `ends`: a deadline.
+    """
     if slot.name == "date":
-        note = _date_note(sentence, slot, kind, dated=dated)
+        note = _date_note(sentence, slot, kind, dated=dated, ends=ends)
         return Doubt(text, (), note, blocking=False) if note else Doubt(text, (f"by {text}", f"from {text}"), DEADLINE_OR_START)
     if slot.name == "passed":
         return Doubt(text, (), PASSED.get(kind, "read as no time of the run: `from` says its start"), blocking=False)
@@ -326,11 +331,12 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
     return None
 
 
-def _date_note(sentence: Sentence, slot: Slot, kind: Kind, *, dated: bool) -> str:
+def _date_note(sentence: Sentence, slot: Slot, kind: Kind, *, dated: bool, ends: bool) -> str:
     """What a day without a preposition is of, where it is none of the run; empty where it may be one."""
     texts = [token.text for token in sentence.tokens]
     after = set(texts[slot.last : slot.last + 1])
-    labels = bool(after & OCCASIONS) or (dated and bool(after & RUNS))
+    goal = bool(after & GOALS) or bool(GOALS.intersection(texts[max(slot.first - 2, 0) : slot.first]))
+    labels = bool(after & OCCASIONS) or (dated and bool(after & RUNS)) or (ends and goal)
     left = slot.first > 0 and texts[slot.first - 1] in LEFT_OVER
     if labels or left or sentence.part(slot.first, slot.last).lower() in BESIDES:
         return "read as no time of the run"

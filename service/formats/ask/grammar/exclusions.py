@@ -9,9 +9,11 @@ from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.vocabulary import Name
 
 WITHOUT = {"P": "without_provider", "S": "without_pricing"}
 """Slots of what can be left out, by the kind of its piece."""
+GROUP = "π"
 SKIPPED = "_biotawu"
 BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
@@ -147,6 +149,8 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
     while first < len(pieces) and (pieces[first].kind in SKIPPED or _said(sentence, pieces[first]) in BETWEEN):
         first += 1
     plain = pieces[at].value == "exclude" and all(_said(sentence, piece) in BETWEEN for piece in pieces[at + 1 : first])
+    if plain and first < len(pieces) and pieces[first].kind == GROUP:
+        return first + 1, [Slot(WITHOUT["P"], name, pieces[at].first, pieces[first].last) for name in providers_of(pieces[first])]
     names, joints, end = _listed(sentence, pieces, first)
     runs_on = end < len(pieces) and pieces[end].kind in NAMES
     if not plain or not names or names[0].kind not in WITHOUT or runs_on or (joints and joints[-1] == ","):
@@ -155,6 +159,11 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
     name = WITHOUT[names[0].kind]
     values = [piece.value.name if isinstance(piece.value, Chosen) else piece.value for piece in names]
     return end, [Slot(name, value, pieces[at].first, names[-1].last) for value in values]
+
+
+def providers_of(group: Piece) -> list[Name]:
+    """The providers that one name stands for: hyperscalers."""
+    return [Name("P", value, (value,)) for value in str(group.value).split()]
 
 
 def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[list[Piece], list[str], int]:

@@ -19,6 +19,7 @@ from service.formats.ask.grammar import (
     batches,
     cards,
     data_said,
+    exclusions,
     images,
     keyed,
     machines,
@@ -85,6 +86,13 @@ def _named(name: str) -> Maker:
         yield Slot(name, chosen.name, pieces[0].first, pieces[-1].last, chosen.name.why or read_as(chosen), chosen.others)
 
     return make
+
+
+def _group(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """Hyperscalers: the providers that they are."""
+    names = exclusions.providers_of(pieces[0])
+    note = f"read as {', '.join(name.value for name in names)}"
+    yield from (Slot("provider", name, pieces[0].first, pieces[0].last, note) for name in names)
 
 
 RULES: tuple[Rule, ...] = (
@@ -221,6 +229,7 @@ RULES: tuple[Rule, ...] = (
     # the rest
     _rule("M", _named("model")),
     _rule("P", _named("provider")),
+    _rule("π", _group),
     _rule("R", _named("region")),
     _rule("J", _named("jurisdiction")),
     _rule("G", _named("program")),

@@ -1,0 +1,111 @@
+"""A part of the accelerators that are there: half of our 512 H100, a third of the 768; and what is lost of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+PARTS: tuple[tuple[tuple[str, ...], Fraction], ...] = (
+    *((("half", "of"), Fraction(1, 2)), (("half",), Fraction(1, 2))),
+    *((("a", word, "of"), part) for word, part in (("half", Fraction(1, 2)), ("third", Fraction(1, 3)), ("quarter", Fraction(1, 4)))),
+    *((("one", word, "of"), part) for word, part in (("half", Fraction(1, 2)), ("third", Fraction(1, 3)), ("quarter", Fraction(1, 4)))),
+    *(
+        (("two", "thirds", "of"), Fraction(2, 3)),
+        (("three", "quarters", "of"), Fraction(3, 4)),
+        (("three", "fourths", "of"), Fraction(3, 4)),
+    ),
+)
+"""Words of a part of a number that follows."""
+WHOSE = frozenset({"our", "the", "my", "these", "those", "its", "all", "your"})
+LOSING = frozenset({"lose", "loses", "losing", "lost"})
+ABOUT = frozenset({"about", "around", "up", "to", "roughly", "nearly", "maybe", "another"})
+FAILING = frozenset({"fail", "fails", "failed", "die", "dies", "died", "down", "break", "breaks", "broke"})
+ENDS = frozenset({".", "?", ";", "!", ","})
+ONE_NUMBER = "a run has one number of accelerators from its start to its end: of which?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a number of accelerators: where its words begin, the piece of the whole number, and how much of it."""
+
+    first: int
+    whole: int
+    count: Fraction
+
+
+def with_fractions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a part of a number of accelerators as that number; of what is lost the number is asked back."""
+    part = next((part for at in range(len(sentence.tokens)) if (part := _part_at(sentence, pieces, at))), None)
+    if part is None:
+        return list(pieces), []
+    whole = pieces[part.whole]
+    losing, end = _loss(sentence, pieces, part)
+    first = losing if losing is not None else part.first
+    kept = [piece for piece in pieces if piece.last <= first or (piece.first >= whole.first and (piece.kind != "D" or piece.first >= end))]
+    at = kept.index(whole)
+    if losing is not None:
+        return kept, [_asked(sentence, pieces, part, losing, end)]
+    assert isinstance(whole.value, Figure)
+    kept[at] = replace(whole, value=replace(whole.value, value=part.count, several=()), first=part.first)
+    text = sentence.part(part.first, whole.last)
+    return kept, [Doubt(text, (), f"read as {int(part.count):,} of them", blocking=False)]
+
+
+def _part_at(sentence: Sentence, pieces: Sequence[Piece], at: int) -> _Part | None:
+    """The part whose words begin at a token: half of our 512 H100; of what is lost, 128 of the 1,024 H100 too."""
+    texts = [token.text for token in sentence.tokens]
+    for words, share in PARTS:
+        if tuple(texts[at : at + len(words)]) == words:
+            whole = _counted(sentence, pieces, at + len(words))
+            count = None if whole is None else _value(pieces[whole]) * share
+            return _Part(at, whole, count) if whole is not None and count is not None and count.denominator == 1 and count >= 1 else None
+    number = next((piece for piece in pieces if piece.first == at and piece.kind == "n"), None)
+    if number is None or texts[number.last : number.last + 1] != ["of"] or at == 0 or texts[at - 1] not in LOSING | ABOUT:
+        return None
+    whole = _counted(sentence, pieces, number.last + 1)
+    fits = whole is not None and 0 < _value(number) < _value(pieces[whole])
+    return _Part(at, whole, _value(number)) if fits and whole is not None and _before(texts, at) is not None else None
+
+
+def _counted(sentence: Sentence, pieces: Sequence[Piece], begin: int) -> int | None:
+    """The piece of a number of accelerators that begins at a token, or after a word that says whose they are."""
+    begin += begin < len(sentence.tokens) and sentence.tokens[begin].text in WHOSE
+    at = next((here for here, piece in enumerate(pieces) if piece.first == begin), len(pieces))
+    if at >= len(pieces) or pieces[at].kind != "n":
+        return None
+    nouns = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind not in (FILLER, "x")]
+    return at if nouns[:1] in (["A"], ["g"]) else None
+
+
+def _value(piece: Piece) -> Fraction:
+    return piece.value.value if isinstance(piece.value, Figure) else Fraction(0)
+
+
+def _before(texts: Sequence[str], first: int) -> int | None:
+    """Where a word of losing stands before a part."""
+    while first > 0 and texts[first - 1] in ABOUT:
+        first -= 1
+    return first - 1 if first > 0 and texts[first - 1] in LOSING else None
+
+
+def _loss(sentence: Sentence, pieces: Sequence[Piece], part: _Part) -> tuple[int | None, int]:
+    """Where the words of a loss begin, None where nothing is lost, and the token after its day."""
+    texts = [token.text for token in sentence.tokens]
+    begin = pieces[part.whole].last
+    end = next((at for at in range(begin, len(texts)) if texts[at] in ENDS), len(texts))
+    losing = _before(texts, part.first)
+    fails = bool(FAILING.intersection(texts[begin:end]))
+    days = [piece.last for piece in pieces if piece.kind == "D" and begin <= piece.first and piece.last <= end]
+    return (part.first if fails and losing is None else losing), max(days, default=begin)
+
+
+def _asked(sentence: Sentence, pieces: Sequence[Piece], part: _Part, losing: int, end: int) -> Doubt:
+    whole = _value(pieces[part.whole])
+    counts = (f"{int(whole - part.count):,} accelerators", f"{int(whole):,} accelerators")
+    return Doubt(sentence.part(losing, max(end, pieces[part.whole].last)), counts, ONE_NUMBER)
