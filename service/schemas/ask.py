@@ -13,7 +13,6 @@ from service.domain.ask import EXAMPLES, KINDS, Kind, Reading, ReadingNote, Uncl
 from service.domain.errors import DomainError, UnknownName
 from service.domain.summary import Summary
 from service.domain.teams import Principal
-from service.formats.ask.requests.builders import CARBON
 from service.presets.version import engine_version
 from service.schemas.base import ProblemErrorSchema, pointers
 from service.schemas.comparison.request import CompareRequestSchema
@@ -29,6 +28,7 @@ from service.schemas.strict_json import MAX_ERRORS
 from service.schemas.tracking.presenters import status_body
 from service.schemas.training.request import EstimateRequestSchema
 from service.serialization import to_builtins
+from service.usecases.ask.asked_figures import asked_text
 from service.usecases.ask.chance import chance
 from service.usecases.ask.prices import quote_offers
 from service.usecases.ask.read import read_question
@@ -107,18 +107,18 @@ def ask_body(context: AppContext, who: Principal, text: str, *, with_answer: boo
     if with_answer and reading.answerable:
         answer, problem = _attempt(context, who, reading.understood)
     body: Body = to_builtins(reading)
-    summary = None if answer is None else _with_carbon(reading, answer, answer.get("summary"))
+    summary = None if answer is None else _with_figures(reading, answer, answer.get("summary"))
     snapshot = (answer or {}).get("price_snapshot") or context.book().name
     ends = {"price_snapshot": snapshot, "engine_version": engine_version()}
     return {**body, "answer": answer, "summary": summary, "problem": problem, **ends}
 
 
-def _with_carbon(reading: Reading, answer: Body, summary: Body | None) -> Body | None:
-    """The summary with the emissions first, where those of a run are asked for."""
-    asked = any(note.field == CARBON for note in reading.assumptions)
-    if not asked or summary is None or "energy" not in answer:
+def _with_figures(reading: Reading, answer: Body, summary: Body | None) -> Body | None:
+    """The summary with the figures of a run first that are asked for."""
+    if summary is None or reading.understood.kind != "estimate":
         return summary
-    return {**summary, "text": f"About {answer['energy']['tco2e']:,.3g} tCO2e. {summary['text']}"}
+    figures = asked_text((note.field for note in reading.assumptions), answer)
+    return {**summary, "text": f"{figures} {summary['text']}"} if figures else summary
 
 
 def _attempt(context: AppContext, who: Principal, understood: Understanding) -> tuple[Body | None, Body | None]:

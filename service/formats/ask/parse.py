@@ -18,7 +18,7 @@ from service.formats.ask.grammar.context import settle_context
 from service.formats.ask.grammar.distillation import split_teacher
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
-from service.formats.ask.grammar.figures_asked import figure_notes, specification_doubts
+from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import of_machines, of_types
 from service.formats.ask.grammar.nodes import NODES, RACKS
@@ -69,7 +69,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     sentence = Sentence(written, tokens)
     words = _words(sentence, vocabulary, today)
     slots, left, doubts = _slots(sentence, words, vocabulary, today)
-    said = Slots(tuple(slots), {QUOTED_BY, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways"})
+    said = Slots(tuple(slots), {QUOTED_BY, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways", FIGURE})
     kind = choose_kind(said)
     return None if kind is None else _request(sentence, words, left, Draft(said, today, doubts), kind, corrections)
 
@@ -104,7 +104,8 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     doubts = [*words.doubts, *of_ranges, *of_things, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
     slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
-    return [*slots, *quoted_by(sentence, slots), *held_for(sentence, slots)], left, [*doubts, *of_days]
+    slots += [*quoted_by(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]
+    return slots, left, [*doubts, *of_days]
 
 
 def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[list[Slot], list[Piece]]:
@@ -128,10 +129,10 @@ def _request(
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
     draft.doubts += group_doubts(sentence, said.all, kind)
     request = BUILDERS[kind](draft)
-    draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind)]
+    draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind), *figures_of_runs(sentence, said, kind)]
     draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, words.settled, kind)])
     draft.doubts = words_of_status(kind, draft.doubts)
-    notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, words.settled, kind)]
+    notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, words.settled, said, kind)]
     draft.doubts += lost_doubts(sentence, words.read, said.all, request, draft.doubts, notes)
     doubts = [replace(doubt, blocking=False) for doubt in draft.doubts] if kind == "help" else draft.doubts
     return _reading(kind, request, said, doubts, notes)

@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
-from service.formats.ask.grammar.figures_asked import ASKED, THE_ANSWER_HAS, asked_figures
+from service.formats.ask.grammar.figures_asked import ASKED, asked_figures
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.machines import pairs_of
 from service.formats.ask.grammar.nodes import UNCLEAR
@@ -147,8 +147,7 @@ def piece_doubts(
             yield Doubt(sentence.part(piece.first, piece.last), (), NO_PRICES, blocking=not others)
         elif not run:
             text = sentence.part(piece.first, piece.last)
-            has = asked.get(piece.first)
-            doubt = Doubt(text, (), f"{THE_ANSWER_HAS} {has}", blocking=False) if has else _piece_doubt(text, piece)
+            doubt = None if piece.first in asked else _piece_doubt(text, piece)
             if doubt is not None:
                 yield doubt
     yield from _unknown(sentence, run, vocabulary, governed)

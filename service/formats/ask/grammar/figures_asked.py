@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from service.domain.ask import Kind, ReadingNote
-from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 OF_RUNS: Mapping[str, str] = {
     "p50": "the figure before each range is its p50",
-    "p80": "the summary has the p80 of the cost; ranges are from p10 to p90",
     "p90": "the upper end of each range is its p90",
     "worst": "the upper end of each range is its p90, which one run in ten goes over",
     "best": "the lower end of each range is its p10, which one run in ten stays under",
-    "memory": "the answer has it: memory",
-    "bubble": "the answer has it: throughput.split",
-    "speed": "the answer has it: throughput",
-    "bound": "the answer has it: throughput.bound_by",
-    "6nd": "the answer has the FLOPs of the run, which 6ND approximates: flops",
-    "goodput": "the answer has it: reliability",
-    "interval": "the answer has it: reliability.checkpoint_interval_minutes",
 }
 """What an estimate has for a percentile."""
+FIELDS: Mapping[str, str] = {
+    "memory": "memory",
+    "fits": "memory",
+    "bubble": "throughput.split",
+    "speed": "throughput",
+    "bound": "throughput.bound_by",
+    "6nd": "flops",
+    "goodput": "reliability",
+    "interval": "reliability.checkpoint_interval_minutes",
+    "p80": "summary.p80_usd",
+}
+"""Words that ask for a figure of a run, with its field of an estimate."""
 OF_PRICES: Mapping[str, str] = {
     "average": "prices are answered with their median, and no average",
     "p50": "prices are answered with their median",
@@ -45,8 +50,14 @@ ASKED: Mapping[str, str] = {
     "kw_per_accelerator": "energy.watts_per_accelerator",
 }
 """Settings that are figures of an answer too, with its field: without a figure beside them they are asked for."""
+OF_LENGTHS = ("deadline", "limit", "span", "date", "probability", *MONEY)
+"""What a run is kept to, so that its length matters."""
 LEAST_SIZE_SCALE = 10**6
-THE_ANSWER_HAS = "read as asked for: the answer has it in"
+THE_ANSWER_HAS = "the answer has it"
+OF_A_STEP = ("memory", "throughput", "reliability", "energy.watts_per_accelerator")
+"""Fields of figures that do not depend on how much is trained, or what they begin with."""
+FIGURE = "figure"
+"""The slot of a figure that is asked for; its value is the field that has it."""
 WANTED = frozenset({"need", "needed", "require", "required", "must", "to"})
 """Words that ask how large a figure has to be, which no answer has."""
 FIGURES = frozenset("nmp€U")
@@ -57,12 +68,36 @@ NOTES: Mapping[Kind, Mapping[str, str]] = {
 }
 
 
-def figure_notes(sentence: Sentence, pieces: Sequence[Piece], kind: Kind) -> Iterator[ReadingNote]:
+def figure_slots(sentence: Sentence, pieces: Sequence[Piece]) -> list[Slot]:
+    """The figures of a run that are asked for, by words for them or by settings without a figure."""
+    words = {piece.first: FIELDS[str(piece.value)] for piece in pieces if piece.kind == FILLER and piece.value in FIELDS}
+    found = words | asked_figures(sentence, pieces)
+    lasts = {piece.first: piece.last for piece in pieces}
+    return [Slot(FIGURE, field, first, lasts[first]) for first, field in sorted(found.items())]
+
+
+def asks_step(slots: Slots) -> bool:
+    """Whether a figure is asked for, and none but those that do not depend on how much is trained, in no time and for no sum."""
+    fields = [str(slot.value) for slot in slots.all if slot.name == FIGURE]
+    return bool(fields) and all(field.startswith(OF_A_STEP) for field in fields) and not slots.has(*OF_LENGTHS)
+
+
+def figure_notes(sentence: Sentence, pieces: Sequence[Piece], slots: Slots, kind: Kind) -> Iterator[ReadingNote]:
     """What is taken for such a word in an answer of a kind."""
     known = NOTES.get(kind, {})
     for piece in pieces:
         if piece.kind == FILLER and piece.value in known:
             yield ReadingNote("", sentence.part(piece.first, piece.last), known[str(piece.value)])
+    for slot in slots.all:
+        if slot.name == FIGURE and kind == "estimate":
+            yield ReadingNote(str(slot.value), sentence.part(slot.first, slot.last), f"asked for: {THE_ANSWER_HAS}")
+
+
+def figures_of_runs(sentence: Sentence, slots: Slots, kind: Kind) -> Iterator[Doubt]:
+    """Figures that an estimate of one run has, where runs are weighed otherwise; what does not fit is no option of theirs."""
+    for slot in slots.all:
+        if slot.name == FIGURE and kind in ("compare", "chance", "optimal", "buy_or_rent") and slot.value != "memory":
+            yield Doubt(sentence.part(slot.first, slot.last), (), "an estimate of one run has this figure", blocking=False)
 
 
 def specification_doubts(sentence: Sentence, pieces: Sequence[Piece], kind: Kind) -> Iterator[Doubt]:

@@ -8,7 +8,9 @@ from service.formats.ask.requests.texts import count_text
 
 TOKENS_PER_PARAMETER = 20
 """About the compute-optimal ratio of Hoffmann et al. 2022 (arXiv 2203.15556), table 3."""
-TUNING_TOKENS = ("10M tokens", "100M tokens")
+TUNING_MILLIONS = (10, 100)
+"""Tokens to offer for fine-tuning [1e6]."""
+USUAL_SAMPLES = 1_000_000
 TUNING_MACHINES = ("1 H100", "8 H100")
 TRAINING_MACHINES = ("256 H100", "1024 H100")
 BOUGHT_MACHINES = ("64 H100", "256 H100")
@@ -23,14 +25,27 @@ PRETRAINING = ("pretrain", "continued_pretrain")
 def token_choices(draft: Draft) -> tuple[tuple[str, ...], str]:
     """Numbers of tokens to offer, and what the first of them is."""
     if _is_tuning(draft):
-        return TUNING_TOKENS, ""
+        return tuple(f"{millions}M tokens" for millions in TUNING_MILLIONS), ""
+    found = _pretraining_tokens(draft)
+    return tuple(f"{count_text(tokens)} tokens" for tokens in found), next(iter(found.values()), "")
+
+
+def usual_tokens(draft: Draft) -> tuple[int, str]:
+    """The first number of tokens that is offered, and what it is; 0 where there is none."""
+    if _is_tuning(draft):
+        return TUNING_MILLIONS[0] * 10**6, "a small fine-tuning"
+    return next(iter(_pretraining_tokens(draft).items()), (0, ""))
+
+
+def _pretraining_tokens(draft: Draft) -> dict[int, str]:
+    """Tokens that a model is pretrained on, with what they are: published ones, and those of a compute-optimal run."""
     preset = draft.slots.peek("model")
     params = preset.params if isinstance(preset, Name) else draft.slots.peek("params")
     published = preset.tokens if isinstance(preset, Name) else 0
-    found = {published: f"published for {preset.value}" if isinstance(preset, Name) else ""} if published else {}
+    found = {int(published): f"published for {preset.value}" if isinstance(preset, Name) else ""} if published else {}
     if isinstance(params, int | float) and params > 0:
         found.setdefault(int(float(f"{TOKENS_PER_PARAMETER * params:.2g}")), f"about {TOKENS_PER_PARAMETER} for each parameter")
-    return tuple(f"{count_text(tokens)} tokens" for tokens in found), next(iter(found.values()), "")
+    return found
 
 
 def machine_choices(draft: Draft) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ from datetime import date
 from typing import Any
 
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
+from service.formats.ask.grammar.figures_asked import asks_step
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.nodes import NODES, RACKS, size_of
 from service.formats.ask.grammar.reinforcement import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
-from service.formats.ask.requests.choices import number_choices, token_choices
+from service.formats.ask.requests.choices import USUAL_SAMPLES, number_choices, token_choices, usual_tokens
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 from service.formats.ask.requests.fields import merged, stated_fields
@@ -38,6 +39,7 @@ EXAMPLE_STEPS = "1000 steps"
 HOW_MANY_STEPS = f"of how many steps, such as {EXAMPLE_STEPS}?"
 HOW_MANY_ANSWERS = "how many answers to each prompt, such as 8 answers each?"
 EXAMPLE_TOKENS, EXAMPLE_MACHINES = "1T tokens", "256 H100"
+UNCHANGED = "not said, and what is asked for does not depend on it"
 WHICH_MACHINE = "on which accelerators, such as {}? (`compare …` weighs all there are)"
 
 
@@ -69,16 +71,27 @@ def data_section(draft: Draft) -> Request:
     tokens = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft) or _tokens_of_steps(draft)
     samples = draft.one("samples", "data.samples")
     if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter", "steps"):
-        _ask_for_data(draft)
+        tokens, samples = _unstated_data(draft)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
     return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
 
 
-def _ask_for_data(draft: Draft) -> None:
-    """What is lacking of the data: tokens, of a network that is counted by samples those, of RL its steps."""
+def _unstated_data(draft: Draft) -> tuple[int | None, int | None]:
+    """Tokens, or samples, where none are said: the usual ones for a figure that they do not change, else they are asked for."""
     preset = draft.slots.peek("model")
     unit = preset.sample_unit if isinstance(preset, Name) else ""
+    usual, why = usual_tokens(draft)
+    if not asks_step(draft.slots) or draft.slots.has(PER_STEP) or not (unit or usual):
+        _ask_for_data(draft, unit)
+        return None, None
+    number = USUAL_SAMPLES if unit else usual
+    draft.note("data.samples" if unit else "data.tokens", number, ": ".join(filter(None, (UNCHANGED, why))))
+    return (None, number) if unit else (number, None)
+
+
+def _ask_for_data(draft: Draft, unit: str) -> None:
+    """What is lacking of the data: tokens, of a network that is counted by samples those, of RL its steps."""
     choices, why = token_choices(draft)
     if draft.slots.has(PER_STEP):
         draft.missing(HOW_MANY_STEPS, (EXAMPLE_STEPS,))
