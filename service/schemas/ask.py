@@ -13,6 +13,7 @@ from service.domain.ask import EXAMPLES, KINDS, Kind, Reading, ReadingNote, Uncl
 from service.domain.errors import DomainError, UnknownName
 from service.domain.summary import Summary
 from service.domain.teams import Principal
+from service.formats.ask.requests.sections import UNCHANGED
 from service.presets.version import engine_version
 from service.schemas.base import ProblemErrorSchema, pointers
 from service.schemas.comparison.request import CompareRequestSchema
@@ -114,11 +115,13 @@ def ask_body(context: AppContext, who: Principal, text: str, *, with_answer: boo
 
 
 def _with_figures(reading: Reading, answer: Body, summary: Body | None) -> Body | None:
-    """The summary with the figures of a run first that are asked for."""
+    """The summary with the figures of a run first that are asked for, and alone where the number of tokens was not said."""
     if summary is None or reading.understood.kind != "estimate":
         return summary
     figures = asked_text((note.field for note in reading.assumptions), answer)
-    return {**summary, "text": f"{figures} {summary['text']}"} if figures else summary
+    unstated = any(note.source.startswith(UNCHANGED) for note in reading.assumptions)
+    text = figures if figures and unstated else f"{figures} {summary['text']}".strip()
+    return {**summary, "text": text}
 
 
 def _attempt(context: AppContext, who: Principal, understood: Understanding) -> tuple[Body | None, Body | None]:

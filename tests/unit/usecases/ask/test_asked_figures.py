@@ -87,10 +87,12 @@ def test_no_figure_is_said_that_nobody_asks_for(shipped: AppContext) -> None:
     ],
 )
 def test_tokens_that_a_figure_does_not_depend_on_are_taken_and_named(shipped: AppContext, text: str, tokens: int) -> None:
+    """And no cost is said, which they would decide."""
     body = asked(shipped, text)
     assert body["understood"]["request"]["data"]["tokens"] == tokens
     noted = {note["field"]: note["source"] for note in body["assumptions"]}
     assert noted["data.tokens"].startswith("not said, and what is asked for does not depend on it")
+    assert "$" not in body["summary"]["text"]
 
 
 @pytest.mark.parametrize("text", ["energy use of llama 3 8b on 512 h100", "mfu and cost by june of a 7B on 64 h200"])
