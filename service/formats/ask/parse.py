@@ -29,7 +29,7 @@ from service.formats.ask.grammar.quoted import QUOTED_BY, quoted_by
 from service.formats.ask.grammar.ranges import Range, both_ends, join_ranges
 from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
-from service.formats.ask.grammar.regions import with_numbered, with_stems
+from service.formats.ask.grammar.regions import with_cities, with_numbered, with_stems
 from service.formats.ask.grammar.reinforcement import join_prompts
 from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for
 from service.formats.ask.grammar.roles import split_roles, without_named
@@ -77,7 +77,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
 def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     """The pieces of a sentence, with programs, ranges and names that are left out."""
     read = _read(sentence, vocabulary, today)
-    settled, of_context = settle_context(sentence, with_stems(sentence, without_loose(read), vocabulary))
+    settled, of_context = settle_context(sentence, with_cities(sentence, with_stems(sentence, without_loose(read), vocabulary), vocabulary))
     pieces, ranges = join_ranges(sentence, settled)
     pieces, of_program = read_program(sentence, pieces, vocabulary)
     pieces = with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)

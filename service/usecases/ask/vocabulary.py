@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from providers.offer import Offer
@@ -16,7 +17,7 @@ from service.domain.training.model import GenericNetwork
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs, compact, make_vocabulary
 from service.presets.comparison.defaults import jurisdiction_groups
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
-from service.presets.hardware.regions import country_names
+from service.presets.hardware.regions import country_names, load_regions
 from service.presets.training.models import ModelPreset, load_models, unmodelled_families
 
 FAMILIES = {
@@ -34,6 +35,9 @@ AZURE_PREFIX = "Standard_"
 """What Azure begins the names of its instance types with, and people leave out."""
 SHORTEST_INSTANCE = 6
 EUROPE = "EU"
+PLAIN_REGION = re.compile(r"[a-z]+[a-z0-9-]*")
+NORTHERN = "Northern "
+"""What people leave out of the name of a state: Northern Virginia."""
 IMAGE = "image"
 EXPERTS = re.compile(r"\d+x\d+(?:\.\d+)?b$")
 """The shape of a mixture of experts at the end of its name: 8x22b."""
@@ -79,6 +83,7 @@ def _vocabulary(places: tuple[tuple[str, str], ...], instances: tuple[tuple[str,
     return make_vocabulary(
         (*_models(), *_accelerators(), *_providers(providers), *_regions(places), *_jurisdictions(), *_instances(instances)),
         {compact(prefix): near for prefix, near in unmodelled_families().items()},
+        _cities(places),
     )
 
 
@@ -142,6 +147,20 @@ def _regions(places: tuple[tuple[str, str], ...]) -> Iterator[Name]:
     for provider, region in places:
         if any(character.isdigit() for character in region) or region.islower():
             yield Name("R", region, (region,), provider=provider)
+
+
+def _cities(places: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[Name, ...]]:
+    """Regions by the city or state that they lie in; countries are jurisdictions."""
+    countries = {compact(label) for names in country_names().values() for label in names}
+    found: dict[str, list[Name]] = {}
+    for name in _regions(places):
+        place = load_regions().get(f"{name.provider}:{name.value}".casefold())
+        if place is None or compact(place.place) in countries or "," in place.place or not PLAIN_REGION.fullmatch(name.value):
+            continue
+        plain = unicodedata.normalize("NFKD", place.place).encode("ascii", "ignore").decode()
+        for label in {compact(each) for each in (place.place, plain, plain.removeprefix(NORTHERN))}:
+            found.setdefault(label, []).append(replace(name, why=f"{place.place} is its place"))
+    return {label: tuple(names) for label, names in found.items() if label not in countries}  # Georgia
 
 
 def _instances(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:

@@ -138,8 +138,9 @@ def yearly_share(pieces: Sequence[Piece]) -> Iterator[Slot]:
 
 
 def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
-    """FSDP, flash attention, hourly checkpoints: words that are a setting with its value."""
-    name, _, value = str(pieces[0].value).partition("=")
+    """FSDP, flash attention, hourly checkpoints: words that are a setting with its value, and a note after a blank."""
+    name, _, rest = str(pieces[0].value).partition("=")
+    value, _, note = rest.partition(" ")
     found: object = value
     if name in TIMES:
         found = Duration(Fraction(value), "minutes")
@@ -149,7 +150,7 @@ def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
         found = value == "true"
     elif value.isdigit():
         found = int(value)
-    yield Slot(name, found, pieces[0].first, pieces[0].last)
+    yield Slot(name, found, pieces[0].first, pieces[0].last, note)
 
 
 def _after(pieces: Sequence[Piece], key: int) -> int:

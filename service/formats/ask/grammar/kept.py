@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,7 +20,7 @@ MONTHS_PER_YEAR = 12
 
 def kept_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with checkpoints that are kept as their number and the months that they are."""
-    found = _with_retention(sentence, pieces)
+    found, doubts = _with_retention(sentence, pieces)
     said = [piece for piece in found if piece.kind != FILLER or _text(sentence, piece) in KEEPING]
     for at, noun in enumerate(said):
         whole = noun.kind == "K" and noun.value == KEPT
@@ -31,8 +31,8 @@ def kept_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
         after = next((piece for piece in said[at + 1 : at + 4] if piece.kind not in (FILLER, UNKNOWN, "o")), None)
         time = after if after is not None and _is_plain(after) else None
         if (whole or verb is not None) and (number is not None or time is not None):
-            return _replaced(found, noun, number, verb, time), []
-    return found, []
+            return _replaced(found, noun, number, verb, time), [*doubts, *_noted(sentence, time)]
+    return found, doubts
 
 
 def _replaced(pieces: Sequence[Piece], noun: Piece, number: Piece | None, verb: Piece | None, time: Piece | None) -> list[Piece]:
@@ -44,15 +44,21 @@ def _replaced(pieces: Sequence[Piece], noun: Piece, number: Piece | None, verb: 
     return sorted([*(piece for piece in pieces if piece.last <= first or piece.first >= last), *made], key=lambda piece: piece.first)
 
 
-def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with 6 months of retention as a field."""
     said = [piece for piece in pieces if piece.kind != FILLER]
     for at, noun in enumerate(said):
         times = [piece for piece in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if _is_plain(piece)]
         if _text(sentence, noun) == "retention" and times:
             others = [piece for piece in pieces if piece not in (noun, times[0])]
-            return sorted([*others, *_retained(times[0])], key=lambda piece: piece.first)
-    return list(pieces)
+            return sorted([*others, *_retained(times[0])], key=lambda piece: piece.first), list(_noted(sentence, times[0]))
+    return list(pieces), []
+
+
+def _noted(sentence: Sentence, time: Piece | None) -> Iterator[Doubt]:
+    """What a time in days or weeks is read as, which is kept for months."""
+    if time is not None and isinstance(time.value, Duration) and time.value.unit not in ("months", "years"):
+        yield Doubt(sentence.part(time.first, time.last), (), f"read as {float(_months(time)):g} months", blocking=False)
 
 
 def _text(sentence: Sentence, piece: Piece) -> str:
@@ -66,6 +72,9 @@ def _is_plain(time: Piece) -> bool:
 
 def _retained(time: Piece) -> list[Piece]:
     """A time as a number of months."""
+    return [replace(time, kind="n", value=Figure(_months(time)), last=time.last - 1), Piece("K", RETENTION, time.last - 1, time.last)]
+
+
+def _months(time: Piece) -> Fraction:
     assert isinstance(time.value, Duration)
-    months = Fraction(str(round(time.value.years * MONTHS_PER_YEAR, 2)))
-    return [replace(time, kind="n", value=Figure(months), last=time.last - 1), Piece("K", RETENTION, time.last - 1, time.last)]
+    return Fraction(str(round(time.value.years * MONTHS_PER_YEAR, 2)))

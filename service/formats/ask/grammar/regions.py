@@ -1,4 +1,4 @@
-"""Regions that are one provider's name and the beginning of others' names: us-east."""
+"""Regions by the beginning of their names (us-east), and by the city or state that they lie in (Frankfurt, Ohio)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.names import Chosen
-from service.formats.ask.lexing.pieces import UNKNOWN
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
-from service.formats.ask.lexing.vocabulary import Name, Vocabulary
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
+
+LONGEST = 3
+"""Words of the longest name of a place."""
+WHERE = frozenset({"in", "near", "around", "at", "from"})
+PEOPLE = frozenset({"team", "teams", "office", "lab", "group", "people", "folks", "users", "customers", "university"})
 
 
 def with_stems(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
@@ -30,6 +35,49 @@ def with_stems(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabula
     return found
 
 
+def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
+    """The pieces with a city or state as the regions there, of the providers that are said: aws in Frankfurt or Ohio.
+
+    Where carbon is asked for, a place is that of a grid, and no region.
+    """
+    if any(piece.kind == "O" and str(piece.value).startswith("carbon") for piece in pieces):
+        return list(pieces)
+    providers = {piece.value.name.value for piece in pieces if piece.kind == "P" and isinstance(piece.value, Chosen)}
+    found: list[Piece] = []
+    at = 0
+    while at < len(pieces):
+        end = _end_of_city(sentence, pieces, at, vocabulary)
+        text = sentence.part(pieces[at].first, pieces[end - 1].last) if end > at else ""
+        names = [name for name in vocabulary.places.get(compact(text), ()) if not providers or name.provider in providers]
+        if names and _is_place(sentence, found, pieces[end:]):
+            of_city = {name.value: name for name in names}.values()
+            found += [Piece("R", Chosen(name, text), pieces[at].first, pieces[end - 1].last) for name in of_city]
+            at = end
+        else:
+            found.append(pieces[at])
+            at += 1
+    return found
+
+
+def _end_of_city(sentence: Sentence, pieces: Sequence[Piece], at: int, vocabulary: Vocabulary) -> int:
+    """The piece after the longest name of a place from a piece on; the piece itself where there is none."""
+    end = at
+    while end < len(pieces) and end < at + LONGEST and pieces[end].kind in (UNKNOWN, FILLER):
+        end += 1
+    while end > at and compact(sentence.part(pieces[at].first, pieces[end - 1].last)) not in vocabulary.places:
+        end -= 1
+    return end
+
+
+def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
+    """Whether a name of a place says where to run: in Frankfurt, aws Ohio, Paris vs London; not our Paris team."""
+    if after and sentence.part(after[0].first, after[0].last).lower() in PEOPLE:
+        return False
+    said = [piece for piece in before if piece.kind not in (FILLER, ",")]
+    named = bool(said) and said[-1].kind in "PR"
+    return named or (bool(before) and sentence.part(before[-1].first, before[-1].last).lower() in WHERE)
+
+
 def with_numbered(slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
     """The slots with the numbered regions of a name (us-east-1 of us-east): those of the providers that are said, else of all."""
     said = {slot.value.value for slot in slots if slot.name == "provider" and isinstance(slot.value, Name)}
@@ -39,7 +87,7 @@ def with_numbered(slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
 def _meant(slot: Slot, said: set[str], vocabulary: Vocabulary) -> Sequence[Slot]:
     """The slot itself but of a region without a number, of a provider that is not said."""
     name = slot.value
-    if slot.name != "region" or not isinstance(name, Name) or not name.value[-1].isalpha() or name.provider in said:
+    if slot.name != "region" or not isinstance(name, Name) or not name.value[-1].isalpha() or name.provider in said or name.why:
         return [slot]
     found = _numbered(name, said, vocabulary)
     note = (

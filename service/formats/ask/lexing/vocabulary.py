@@ -90,7 +90,8 @@ class Name:
 class Vocabulary:
     """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be.
 
-    `unmodelled`: models that are near a family whose layers are not modelled, by the beginning of its names.
+    `unmodelled`: models that are near a family whose layers are not modelled, by the beginning of its names. `places`: regions by the
+    city or state that they lie in.
     """
 
     names: Mapping[str, tuple[Name, ...]]
@@ -102,6 +103,7 @@ class Vocabulary:
     known_words: frozenset[str]
     longest: int
     unmodelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[Name, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def has_numbers(name: Name, tokens: Sequence[Token]) -> bool:
     return any([token.text for token in tokenise(normalise(label)) if token.text[0].isdigit()] == numbers for label in name.labels)
 
 
-def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, ...]]) -> Vocabulary:
+def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, ...]], places: Mapping[str, tuple[Name, ...]]) -> Vocabulary:
     """The vocabulary of names, with the first of several that share a label and a kind; regions and programs keep all."""
     index: dict[str, list[Name]] = {}
     families: dict[str, list[Name]] = {}
@@ -156,9 +158,10 @@ def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, .
         providers=tuple(providers),
         labels=tuple(label for label, found in index.items() if len(label) >= SHORTEST_LIKE and found[0].kind not in "JC"),
         spellings=tuple(sorted(word for word in words if len(word) >= 4 and word not in SMALL_NUMBERS)),
-        known_words=frozenset(words),
+        known_words=frozenset((*words, *places)),
         longest=min(longest, MOST_TOKENS),
         unmodelled=unmodelled,
+        places=places,
     )
 
 

@@ -23,5 +23,5 @@ def test_a_data_set_has_a_size_and_a_source(name: str) -> None:
 
 @pytest.mark.parametrize(("label", "name"), LABELS)
 def test_a_label_is_read_as_its_data_set(label: str, name: str) -> None:
-    pieces = read_pieces(tokenise(label), make_vocabulary((), {}), TODAY)
+    pieces = read_pieces(tokenise(label), make_vocabulary((), {}, {}), TODAY)
     assert [(piece.kind, piece.value) for piece in pieces] == [("Ω", name)]
