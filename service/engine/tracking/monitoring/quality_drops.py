@@ -68,9 +68,11 @@ class DropTest:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Level of each series, the variance of its estimate over that of an evaluation, residual variance and its degrees of freedom."""
+    """Level of each series, the best evaluation behind it, the variance of its estimate over that of an evaluation, residual variance and its
+    degrees of freedom."""
 
     value: Floats
+    best: Floats
     leverage: Floats
     variance: Floats
     freedom: Floats
@@ -144,6 +146,8 @@ def _score(level: _Level, values: Floats, stated: Floats, rules: QualityRules) -
     freedom = np.where(np.isnan(level.stated), freedom, np.where(few, rules.stated_weight, both))
     error = np.sqrt(each + base * level.leverage)
     score = normal_score((level.value - values) / np.maximum(error, LEAST), freedom)
+    # A curve goes on where a metric has come to its end: what is as good as the best of the past is no drop.
+    score = np.where(values >= level.best, np.minimum(score, 0.0), score)
     return np.where(level.count > 0, np.nan_to_num(score), 0.0), np.sqrt(each)
 
 
@@ -187,7 +191,8 @@ def _fit_level(values: Floats, deviations: Floats, counted: tuple[Bools, Bools],
     level, leverage = np.where(short, newest, level), np.where(short, 1.0, leverage)
     freedom = np.maximum(count - 1.0 - improving, 1.0)
     variance = np.maximum(np.where(short, 0, least / freedom), (rules.least_scatter * level) ** 2)
-    return _Level(level, leverage, variance, freedom, count, improving, _mean_stated(deviations, used))
+    highest = np.where(used, values, -np.inf).max(axis=1, initial=-np.inf)
+    return _Level(level, highest, leverage, variance, freedom, count, improving, _mean_stated(deviations, used))
 
 
 def _newest(used: Bools) -> NDArray[np.int64]:
