@@ -68,8 +68,8 @@ class DropTest:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Level of each series, the best evaluation behind it, the variance of its estimate over that of an evaluation, residual variance and its
-    degrees of freedom."""
+    """Level of each series, the best evaluation behind it, the variance of its estimate over that of an evaluation, and the residual
+    variance with its degrees of freedom."""
 
     value: Floats
     best: Floats
