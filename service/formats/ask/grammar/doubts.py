@@ -73,6 +73,8 @@ MISPLACED: Mapping[str, str] = {
     "follow": "each question stands alone, and an earlier one is not known: say all of it again with what changes",
 }
 """What to ask about words of questions of one kind, by the value of their pieces."""
+SOON = "soon"
+ORDERED_BY_COST = "no limit of time is read from this: `fastest` orders the options by time, `by` a day limits them"
 UNPLACED: Mapping[str, str] = {
     **dict.fromkeys((OF_ALL, EACH), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"),
     COLOCATION: "colocation is stated as its parts: the price of electricity (per kWh), and a share of the purchase each year (opex)",
@@ -377,6 +379,10 @@ def misplaced_doubts(sentence: Sentence, left: Iterable[Piece], kind: Kind) -> I
         if piece.kind == "K" and piece.value in ASKED and kind == "price":
             text = sentence.part(piece.first, piece.last)
             yield Doubt(text, (), "prices are those of accelerator-hours, and an estimate of a run says what it draws: what is asked for?")
+        if piece.kind == "c" and piece.value == SOON:
+            if kind == "compare":
+                yield Doubt(sentence.part(piece.first, piece.last), (), ORDERED_BY_COST, blocking=False)
+            continue
         if piece.kind == "c" and kind not in str(piece.value).split() and not _says_sum(sentence, piece):
             text = sentence.part(piece.first, piece.last)
             yield Doubt(text, (), MISPLACED.get(str(piece.value), NO_MEANING.format(kind)))
