@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from service.formats.ask.grammar.attributes import COUNTS, LENGTHS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt
@@ -22,7 +23,7 @@ LEAST_TIMES = 2
 """A single time beside a price is that of the demand."""
 LIKELY_CAPEX_USD = (3_000, 200_000)
 """What one accelerator costs, with its share of a machine [USD]."""
-COUNTED = frozenset("TQVAgNsefhHWKIx=")
+COUNTED = frozenset("TQVAgNsefhHWIx=")
 """Kinds of nouns of which a figure before them is a number."""
 
 
@@ -66,7 +67,7 @@ def _is_capex(piece: Piece, before: Sequence[Piece], after: Sequence[Piece]) -> 
     figure = _figure(piece)
     counted = [other.kind for other in before] == ["n", "A"]
     fits = figure.scale == 10**3 and LIKELY_CAPEX_USD[0] <= figure.value <= LIKELY_CAPEX_USD[1]
-    return counted and fits and not any(other.kind in COUNTED for other in after)
+    return counted and fits and not any(other.kind in COUNTED or (other.kind == "K" and other.value in LENGTHS | COUNTS) for other in after)
 
 
 def _with_terms(pieces: list[Piece]) -> list[Piece]:
