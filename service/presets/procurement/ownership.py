@@ -43,6 +43,23 @@ class InputRange:
     date: str
 
 
+@dataclass(frozen=True, slots=True)
+class PurchasePrice:
+    """A published price of an accelerator with its share of the node, which is no quote [USD]."""
+
+    accelerator: str
+    usd: float
+    source: str
+    date: str
+
+
+@functools.cache
+def published_purchases() -> Mapping[str, PurchasePrice]:
+    """Published purchase prices by canonical name of the accelerator."""
+    rows = (build(PurchasePrice, row, source=dated_source(row)) for row in load_document("ownership")["purchase"])
+    return MappingProxyType({row.accelerator: row for row in rows})
+
+
 def complete_cluster(accelerator: Accelerator, stated: Mapping[str, Any]) -> tuple[OwnedCluster, tuple[Assumption, ...]]:
     """The cluster with defaults for the inputs not stated, and an assumption for each default.
 
@@ -51,8 +68,10 @@ def complete_cluster(accelerator: Accelerator, stated: Mapping[str, Any]) -> tup
     """
     stated_inputs = {name: value for name, value in stated.items() if value is not None}
     if "capex_usd_per_accelerator" not in stated_inputs and not stated_inputs.get("lease_usd_per_month"):
+        published = published_purchases().get(accelerator.name)
+        known = f"; published: {published.usd:,.0f} USD, {published.source}" if published else ""
         raise InvalidRequest(
-            "state what the hardware costs: capex_usd_per_accelerator (0 where it is paid for), lease_usd_per_month or both",
+            f"state what the hardware costs: capex_usd_per_accelerator (0 where it is paid for), lease_usd_per_month or both{known}",
             "/capex_usd_per_accelerator",
         )
     defaults = cluster_defaults(accelerator, stated_inputs)

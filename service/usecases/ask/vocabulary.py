@@ -18,6 +18,7 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs
 from service.presets.comparison.defaults import jurisdiction_groups
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
 from service.presets.hardware.regions import country_names, load_regions
+from service.presets.procurement.ownership import published_purchases
 from service.presets.training.models import ModelPreset, load_models, unmodelled_families
 
 FAMILIES = {
@@ -132,7 +133,9 @@ def _accelerators() -> Iterator[Name]:
                 per_node, domain = found.accelerator.accelerators_per_node, found.accelerator.link_domain
                 per_rack = domain if per_node < domain <= MOST_PER_RACK else 0
                 name = Name("A", label, (label,), found.ambiguous_with, found.why, per_node=per_node, per_rack=per_rack)
-                yield replace(name, memory_gb=found.accelerator.memory_gb)
+                published = published_purchases().get(found.accelerator.name)
+                purchase = (published.usd, published.source) if published else None
+                yield replace(name, memory_gb=found.accelerator.memory_gb, purchase=purchase)
 
 
 def _providers(names: tuple[str, ...]) -> Iterator[Name]:

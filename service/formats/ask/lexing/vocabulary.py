@@ -59,8 +59,8 @@ class Name:
 
     `also`: what it could mean too, `why` the reason for what is taken. Of models `params`, `active_params`, `tokens` (of the published
     training) and `seq_len` (0 where not known) and `sample_unit` (empty: tokens), of accelerators `memory_gb`, `per_node` and `per_rack`
-    (accelerators of a usual node and rack, 0 where racks differ), of regions `provider`, of programs `id`; of instance types (C) the
-    accelerator is `accelerator`.
+    (accelerators of a usual node and rack, 0 where racks differ) and `purchase` (a published price with its source), of regions
+    `provider`, of programs `id`; of instance types (C) the accelerator is `accelerator`.
     """
 
     kind: Kind
@@ -76,6 +76,7 @@ class Name:
     memory_gb: float = 0.0
     per_node: int = 0
     per_rack: int = 0
+    purchase: tuple[float, str] | None = None
     provider: str = ""
     accelerator: str = ""
     id: str = ""

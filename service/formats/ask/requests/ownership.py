@@ -17,6 +17,7 @@ from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
+from service.formats.ask.requests.texts import usd_text
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
@@ -56,7 +57,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     if years is None and not draft.slots.has("span", "limit"):
         draft.missing("for how many years?", TERM_CHOICES)
     if _is_owned(draft) and not draft.slots.has("capex", "capex_of_all", "capex_of_machine", *MONEY):
-        draft.missing("what does one accelerator cost to buy, such as $32k each?")
+        _ask_for_capex(draft)
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
         residual_share=draft.one("residual_share", "own.0.residual_share"),
@@ -131,6 +132,15 @@ def _reserved_years(draft: Draft) -> Duration | None:
     years = Duration(Fraction(max(YEARS_OF_TERM[str(term)] for term in terms)), "years")
     draft.note("demand.years", years, "as long as is reserved" if len(terms) == 1 else "as long as the longest term that is weighed")
     return years
+
+
+def _ask_for_capex(draft: Draft) -> None:
+    """What is paid for one accelerator, with the published price of the one that is named."""
+    name = draft.slots.peek("accelerator")
+    usd, source = name.purchase or (0.0, "") if isinstance(name, Name) else (0.0, "")
+    choices = (f"{usd_text(usd)} each",) if usd else ()
+    known = f"{choices[0]} (published: {source})" if choices else "$32k each"
+    draft.missing(f"what does one accelerator cost to buy, such as {known}?", choices)
 
 
 def _is_owned(draft: Draft) -> bool:

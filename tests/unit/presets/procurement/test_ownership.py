@@ -11,8 +11,8 @@ from service.domain.procurement.ownership import BOUNDS, OwnedCluster
 from service.domain.quantities import Range
 from service.domain.training.hardware import Accelerator
 from service.presets.defaults import default
-from service.presets.hardware.accelerators import load_accelerators
-from service.presets.procurement.ownership import cluster_defaults, complete_cluster, input_ranges, load_input_ranges
+from service.presets.hardware.accelerators import find_accelerator, load_accelerators
+from service.presets.procurement.ownership import cluster_defaults, complete_cluster, input_ranges, load_input_ranges, published_purchases
 from tests.support.rows import for_each
 
 H100 = load_accelerators()["NVIDIA-H100-80GB-SXM"]
@@ -114,3 +114,18 @@ def test_stated_ranges_are_the_owners() -> None:
     """The owner's range replaces the published one."""
     plant = OwnedCluster("any", "H100", 8, 4, 0.7, 32_000)
     assert input_ranges(plant, {"utilisation": Range(0.6, 0.7, 0.75)})["utilisation"] == Range(0.6, 0.7, 0.75)
+
+
+def test_published_prices_are_of_known_accelerators_and_sourced() -> None:
+    for name, published in published_purchases().items():
+        assert find_accelerator(name).accelerator.name == name
+        assert 1000 < published.usd < 200_000
+        assert published.source.endswith(published.date)
+
+
+def test_hardware_without_a_price_is_refused_with_the_published_one() -> None:
+    """Where one is published; it is no default."""
+    for name, said in (("H100", "published: 31,268 USD, server of eight"), ("A100", "or both")):
+        with pytest.raises(InvalidRequest, match=said) as caught:
+            complete_cluster(find_accelerator(name).accelerator, {"count": 8})
+        assert caught.value.pointer == "/capex_usd_per_accelerator"

@@ -50,6 +50,22 @@ def test_each_choice_answers_its_question_and_no_other(vocabulary: Vocabulary, t
             assert found.understood.kind == ("compare" if choice == "compare" else "estimate")
 
 
+def test_what_is_paid_for_an_accelerator_is_asked_with_a_published_price(vocabulary: Vocabulary) -> None:
+    """Which is offered with its source and date, and is taken where it is chosen; nothing is offered where none is published."""
+    text = "buy or rent 128 h200 for 2 years"
+    (entry,) = read(text, vocabulary).unclear
+    assert entry.candidates == ("$44,600 each",)
+    assert "bizety.com" in entry.question
+    assert "2025-09" in entry.question
+    whole = completed(text, entry.text, entry.candidates[0])
+    assert whole is not None
+    found = read(whole, vocabulary)
+    assert found.unclear == ()
+    assert found.understood.request["own"][0]["capex_usd_per_accelerator"] == 44600
+    (unpublished,) = read("buy or rent 64 a100 for 3 years", vocabulary).unclear
+    assert unpublished.candidates == ()
+
+
 def test_a_choice_takes_the_place_of_the_words_it_is_for() -> None:
     assert completed("Llama 70b on 64 h100", "llama 70b", "llama-3-70b") == "llama-3-70b on 64 h100"
     assert completed("a 7b, $1M or $2M", "$1,000,000, $2,000,000", "$1,000,000") is None
