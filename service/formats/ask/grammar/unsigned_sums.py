@@ -85,7 +85,7 @@ def _is_price(piece: Piece) -> bool:
 def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a figure is a sum after a word of affording, or before a word of buying for us."""
     piece = pieces[at]
-    following = [other for other in pieces[at + 1 :] if other.kind != FILLER][:1]
+    following = [other for other in pieces[at + 1 : at + 2] if other.first == piece.last]
     if not _is_sum(piece) or _value(piece) >= MOST_AFFORDED_USD or any(other.kind in COUNTED and other.kind != "I" for other in following):
         return False
     texts = [token.text for token in sentence.tokens]

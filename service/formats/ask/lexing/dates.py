@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
+from service.formats.ask.lexing.feasts import next_feast
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
 
@@ -276,7 +277,6 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
 
 
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
-_FEASTS = {"christmas": (12, 25), "xmas": (12, 25), "new year": (1, 1), "new years": (1, 1)}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
 _NEXT, _LAST = ("next", "nxt"), ("last", "previous")
 
@@ -286,9 +286,9 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
     first, second = [*(token.text for token in tokens[at : at + 2]), ""][:2]
     if first in _DAYS_AHEAD:
         return at + 1, CalendarPeriod(day := today + timedelta(days=_DAYS_AHEAD[first]), day)
-    feast = f"{first} {second}" if first == "new" else first
-    if feast in _FEASTS:
-        return at + len(feast.split()), _cut(_next_of(today, _FEASTS[feast]), "start")
+    feast = next_feast([token.text for token in tokens[at : at + 2]], today)
+    if feast is not None and not _is_dated(tokens, at + feast[0]):
+        return at + feast[0], CalendarPeriod(feast[1], feast[1], repeats="year")
     if first in _END_CODES:
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
     if first in CALENDAR_UNITS and second == "end":
@@ -300,11 +300,10 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
     return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in CALENDAR_UNITS else None
 
 
-def _next_of(today: date, day: tuple[int, int]) -> CalendarPeriod:
-    """The next day of a month and day."""
-    found = date(today.year, *day)
-    found = found if found >= today else date(today.year + 1, *day)
-    return CalendarPeriod(found, found, repeats="year")
+def _is_dated(tokens: Sequence[Token], end: int) -> bool:
+    """Whether a date follows a feast, which is then its day: Easter Monday, 29 March 2027."""
+    following = [token.text for token in tokens[end : end + 4] if token.text not in (",", "on", "(", "-")]
+    return any(text in MONTHS for text in following[:2])
 
 
 def _period_of(today: date, unit: str, ahead: int) -> CalendarPeriod:

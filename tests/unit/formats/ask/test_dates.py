@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.formats.ask.lexing.clock import read_clock
 from service.formats.ask.lexing.dates import add_months, read_duration, read_period
+from service.formats.ask.lexing.feasts import next_feast
 from service.formats.ask.lexing.tokens import normalise, tokenise
 
 TODAY = date(2026, 11, 23)
@@ -39,6 +41,12 @@ TODAY = date(2026, 11, 23)
         ("tomorrow", "2026-11-24", "2026-11-24"),
         ("friday", "2026-11-27", "2026-11-27"),
         ("christmas", "2026-12-25", "2026-12-25"),
+        ("easter", "2027-03-28", "2027-03-28"),
+        ("easter monday", "2027-03-29", "2027-03-29"),
+        ("good friday", "2027-03-26", "2027-03-26"),
+        ("thanksgiving", "2026-11-26", "2026-11-26"),
+        ("early march", "2027-03-01", "2027-03-11"),
+        ("late june", "2027-06-21", "2027-06-30"),
         ("2027-02-30", "", ""),
         ("31 June", "", ""),
     ],
@@ -84,3 +92,20 @@ def test_months_later_is_the_same_day_or_the_last_of_the_month(day: date, months
     later = add_months(day, months)
     assert (later.year - day.year) * 12 + later.month - day.month == months
     assert later.day == day.day or (later + timedelta(days=1)).day == 1
+
+
+@pytest.mark.parametrize(
+    ("year", "day"),
+    [(2019, "2019-04-21"), (2025, "2025-04-20"), (2028, "2028-04-16"), (2030, "2030-04-21"), (2035, "2035-03-25"), (2038, "2038-04-25")],
+)
+def test_easter_is_the_sunday_of_its_year(year: int, day: str) -> None:
+    assert next_feast(["easter"], date(year, 1, 1)) == (1, date.fromisoformat(day))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [("10am", True), ("3:30 pm", True), ("17:00 cet", True), ("13 pm", False), ("17:00", False), ("24:00 utc", False), ("10 amps", False)],
+)
+def test_a_time_of_the_day_has_a_half_or_a_zone(text: str, read: bool) -> None:
+    tokens = tokenise(normalise(text))
+    assert read_clock(tokens, 0) == (len(tokens) if read else None)
