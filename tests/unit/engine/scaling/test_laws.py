@@ -112,10 +112,12 @@ def test_the_size_for_tokens_is_the_optimum_of_those_tokens(law: ParametricLaw, 
     assert optimal_params_for_tokens(law, flops / (6 * params)) == pytest.approx(params, rel=1e-9)
 
 
-@given(laws, sizes, sizes)
-def test_unlimited_data_are_no_limit(law: ParametricLaw, params: float, tokens: float) -> None:
-    """With ever so many unique tokens the data-constrained law is the plain one."""
-    assert loss(law, params, tokens, DataLimit(1e40, REPETITION)) == pytest.approx(loss(law, params, tokens), rel=1e-12)
+@given(laws, sizes, sizes, st.floats(1.001, 1e6))
+def test_data_that_are_enough_are_no_limit(law: ParametricLaw, params: float, tokens: float, times: float) -> None:
+    """With more unique tokens than are trained on, and than the size is the optimum of, the data-constrained law is the plain one."""
+    optimal_tokens = (params / float(optimal_params_for_tokens(law, 1.0))) ** (law.alpha / law.beta)
+    enough = DataLimit(times * max(tokens, optimal_tokens), REPETITION)
+    assert loss(law, params, tokens, enough) == pytest.approx(loss(law, params, tokens), rel=1e-12)
 
 
 @given(laws, sizes, sizes, limits)
