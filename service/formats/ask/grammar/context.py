@@ -12,6 +12,7 @@ from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.commitments import with_commitments
 from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
+from service.formats.ask.grammar.people import with_people
 from service.formats.ask.grammar.preferences import with_preferences
 from service.formats.ask.grammar.reinforcement import with_directions
 from service.formats.ask.grammar.single_machines import with_single_machines
@@ -296,6 +297,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_fractions,
     _lost_nodes,
     kept_checkpoints,
+    with_people,
     with_costs,
     with_afforded,
     with_quotes,

@@ -92,6 +92,7 @@ def estimate_request(draft: Draft) -> Request:
         )
         | stated_fields(draft, "energy"),
         **_kept_data(draft),
+        personnel=stated_fields(draft, "personnel"),
         overhead=overhead_section(draft),
         schedule=schedule_section(draft),
         levers=levers or None,

@@ -1,0 +1,70 @@
+"""Hours that people work on a run, and what they cost: 200 hours of on-call at $95 an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+RATE = "personnel.usd_per_hour"
+WORK: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("on", "call"), "personnel.oncall_hours"),
+    (("oncall",), "personnel.oncall_hours"),
+    (("evaluation",), "personnel.evaluation_hours"),
+    (("analysis",), "personnel.analysis_hours"),
+)
+"""What people do, by the words for it."""
+
+
+def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with hours of people's work, and the price of one, as fields."""
+    found = list(pieces)
+    for time in pieces:
+        work = _work(sentence, time) if _is_hours(time) else None
+        if work is None:
+            continue
+        field, first, last = work
+        assert isinstance(time.value, Duration)
+        hours = [
+            Piece("n", Figure(time.value.value), time.first, time.last - 1),
+            Piece("K", field, time.last - 1, max(last, time.last)),
+        ]
+        others = [piece for piece in found if piece.last <= min(first, time.first) or piece.first >= max(last, time.last)]
+        found = sorted([*_with_rate(others, max(last, time.last)), *hours], key=lambda piece: piece.first)
+    return found, []
+
+
+def _is_hours(piece: Piece) -> bool:
+    time = piece.value
+    return piece.kind == "U" and isinstance(time, Duration) and time.unit == "hours" and not time.article and piece.last - piece.first > 1
+
+
+def _work(sentence: Sentence, time: Piece) -> tuple[str, int, int] | None:
+    """What is done in a time, and the tokens from it to that work: hours of on-call, analysis 40 hours."""
+    texts = [token.text for token in sentence.tokens]
+    for words, field in WORK:
+        after = time.last + (texts[time.last : time.last + 1] == ["of"] or texts[time.last : time.last + 1] == ["for"])
+        joined = [text for text in texts[after : after + len(words) + 1] if text != "-"][: len(words)]
+        if tuple(joined) == words:
+            dash = "-" in texts[after : after + len(words)]
+            return field, time.first, after + len(words) + dash
+        before = time.first - len(words)
+        if before >= 0 and tuple(texts[before : time.first]) == words:
+            return field, before, time.last
+    return None
+
+
+def _with_rate(pieces: Sequence[Piece], at: int) -> list[Piece]:
+    """The pieces with the price of an hour that follows hours of work as that of people."""
+    here = next((index for index, piece in enumerate(pieces) if piece.first >= at), len(pieces))
+    rest = [piece for piece in pieces[here : here + 5] if piece.kind != FILLER]
+    rest = rest[1:] if rest and rest[0].kind == "t" else rest
+    if len(rest) < 2 or rest[0].kind != "m" or rest[1].kind != "H":
+        return list(pieces)
+    dropped = [piece for piece in pieces[here : pieces.index(rest[0])] if piece.kind == "t"]
+    return [replace(piece, kind="K", value=RATE) if piece is rest[1] else piece for piece in pieces if piece not in dropped]
