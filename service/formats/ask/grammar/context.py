@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.averages import with_averages
 from service.formats.ask.grammar.commitments import with_commitments
 from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
@@ -294,6 +295,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_asked_times,
     with_preferences,
     with_commitments,
+    with_averages,
     with_fractions,
     _lost_nodes,
     kept_checkpoints,
