@@ -13,7 +13,7 @@ AVERAGE, HELP = "average", "help"
 OF_EACH = frozenset("Eδ")
 
 
-def with_averages(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+def with_averages(_sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with an average number of tokens after a number of samples as that of each."""
     found: list[Piece] = []
     said = [piece for piece in pieces if piece.kind != FILLER]
