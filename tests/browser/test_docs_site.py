@@ -59,6 +59,10 @@ FOUND = {
     "an API key has leaked": ("start/questions", "reference/secrets"),
     "how often should I save a checkpoint": ("start/questions",),
     "what happens when the tracking server is down": ("start/questions",),
+    "GPU not in the list": ("how-to/gpu-not-in-the-list",),
+    "unknown accelerator": ("how-to/gpu-not-in-the-list",),
+    "slow": ("how-to/tune",),
+    "why is my estimate slow": ("how-to/tune",),
 }
 """By a question as people type it the pages that answer it."""
 FIRST = 3
