@@ -27,6 +27,12 @@ COMPARATIVES = frozenset(
 """Words that do."""
 OPPOSED = "PSAXZYMRJn"
 """Kinds of pieces of which one can stand in the place of another."""
+ACCELERATOR = "A"
+FIGURES = "nmpU"
+TIMES = frozenset("nU")
+"""Kinds of figures that a plain number may stand in the place of."""
+MOST_BETWEEN = 4
+"""Words back from `instead of` in which a figure is looked for."""
 COUNTED = "gTQN"
 """Nouns that figures have behind them."""
 LEFT_OUT = "left out: what stands before it is read"
@@ -53,8 +59,9 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             kept.append(replace(pieces[at], kind="v", value="over"))
             at += 1
             continue
-        if _is_instead(sentence, kept, pieces, at):
-            weighed = _is_weighed(sentence, pieces)
+        plainly = _is_instead(sentence, kept, pieces, at)
+        if plainly or _replaces_figure(sentence, kept, pieces, at):
+            weighed = (plainly or _is_machine(pieces, at)) and _is_weighed(sentence, pieces)
             at = _with_joint(kept, pieces, at) if weighed else _after_instead(kept, pieces, at, sentence, doubts)
             continue
         if pieces[at].kind != "!":
@@ -90,6 +97,20 @@ def _is_instead(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piec
     return bool(before and after) and (before[-1] == after[0] in OPPOSED or (before[-1] in COUNTED and before[-2:-1] == after[:1] == ["n"]))
 
 
+def _replaces_figure(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a figure stands in the place of another that is said a few words before it: an MTTF of 10k hours instead of 50k."""
+    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD:
+        return False
+    before = {piece.kind for piece in [piece for piece in kept if piece.kind != FILLER][-MOST_BETWEEN:]}
+    after = next((piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED), "")
+    return after in FIGURES and bool(before & (TIMES if after == "n" else {after}))
+
+
+def _is_machine(pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a number of one accelerator follows: instead of 256 H100."""
+    return [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED][:2] == ["n", ACCELERATOR]
+
+
 def _is_weighed(sentence: Sentence, pieces: Sequence[Piece]) -> bool:
     """Whether a question asks what the one is against the other: how much do we save with spot instead of on demand, what if."""
     words = {token.text for token in sentence.tokens}
@@ -114,7 +135,7 @@ def _after_instead(kept: Sequence[Piece], pieces: Sequence[Piece], at: int, sent
     """The piece after what is replaced, which is named as left out."""
     end = _first_said(pieces, at + 1) + 1
     nouns = [piece for piece in kept if piece.kind != FILLER][-1:]
-    end += end < len(pieces) and pieces[end].kind == nouns[0].kind in COUNTED
+    end += end < len(pieces) and pieces[end].kind == nouns[0].kind in COUNTED + ACCELERATOR
     doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), LEFT_OUT, blocking=False))
     return end
 

@@ -69,7 +69,7 @@ BUDGETS = (*MONEY, "flops", "accelerator_hours", "limit", "span", "deadline")
 
 def estimate_request(draft: Draft) -> Request:
     """POST /v1/estimate."""
-    _spans_as_limits(draft, bare_only=True)
+    _spans_as_limits(draft)
     hardware = hardware_section(draft, choices=machine_choices(draft))
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
     carbon = draft.slots.has("objective") and asks_figure(draft.slots)

@@ -147,10 +147,12 @@ def _estimate(request: Body) -> Iterator[str]:
 
 
 def _failures(request: Body) -> Iterator[str]:
-    """How the machine fails, as it is said of the whole job."""
+    """How the machine fails, as it is said of one accelerator or of the whole job."""
     failures, count = request.get("failures", {}), request.get("hardware", {}).get("count", 1)
-    hours = failures.get("mttf_hours_per_accelerator", 0) / count
-    yield f"a failure every {hours:.10g} hours" if hours else ""
+    hours = failures.get("mttf_hours_per_accelerator", 0)
+    of_one = hours == float(f"{hours:.3g}")  # said of one accelerator: 50,000 hours
+    every = f"MTTF {hours:,.10g} hours per accelerator" if of_one else f"a failure every {hours / count:.10g} hours"
+    yield every if hours else ""
     for name, words in (
         ("restart_minutes", "restart takes"),
         ("detection_minutes", "detection takes"),

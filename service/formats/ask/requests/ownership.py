@@ -26,6 +26,8 @@ LIKELY_USD = (5_000, 100_000)
 OF_MACHINE = "capex_of_machine"
 MONTHS_PER_YEAR = 12
 DAYS_PER_MONTH = 365.25 / MONTHS_PER_YEAR
+PRICING = "rent.pricing"
+BY_THE_HOUR = "on_demand"
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 DEPRECIATED_IN = "the time of depreciation is read as that of use, and the accelerators as depreciated in it"
@@ -75,7 +77,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
         providers=[name.value for name in draft.many("provider", "rent.providers") if name.value not in stating],
         regions=[name.value for name in draft.many("region", "rent.regions")],
         quotes=quotes,
-        pricing=many_pricings(draft, "rent.pricing") if not quotes or len(draft.slots.each("pricing")) > 1 else None,
+        pricing=_rented_how(draft) if not quotes or len(draft.slots.each("pricing")) > 1 else None,
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
     return stated(
@@ -85,6 +87,15 @@ def buy_or_rent_request(draft: Draft) -> Request:
         cost_of_capital=capital,
         list_price_change_per_year=_price_change(draft),
     )
+
+
+def _rented_how(draft: Draft) -> list[str]:
+    """Kinds of pricing; a single reservation that nothing is weighed against stands against renting by the hour."""
+    found = many_pricings(draft, PRICING)
+    if len(found) == 1 and found[0] in YEARS_OF_TERM and not _is_owned(draft):
+        found.append(BY_THE_HOUR)
+        draft.note(PRICING, found, "weighed against renting on demand")
+    return found
 
 
 def _price_change(draft: Draft) -> float | None:

@@ -121,7 +121,7 @@ def test_a_number_without_a_meaning_is_asked_back_wherever_it_stands(parts: list
         ("avg h100 spot price", "avg", "median"),
         ("p90 duration of 70b 3T tokens 2048 h100", "p90", "upper end"),
         ("worst case cost for 30b on 1T tokens 512 h100", "worst case", "p90"),
-        ("p80 cost of 7b on 1T tokens on 64 h100", "p80", "the summary has the p80"),
+        ("p80 cost of 7b on 1T tokens on 64 h100", "p80", "asked for"),
         ("own 128 h100 at $30k each, 5 year depreciation, or rent at $2", "5 years", "time of depreciation is read as that of use"),
     ],
 )
