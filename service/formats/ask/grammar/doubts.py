@@ -41,9 +41,8 @@ NO_PRICES = "no prices of this seller are known: state what it asks, such as $2.
 LIMITS = "lq"
 LIMITED = frozenset({"max_tco2e", "budget_usd", "limit", "deadline", "max_price_per_hour"})
 """Slots that are limits themselves."""
-FIGURES = frozenset("nmp€")
-ALONE = FIGURES | frozenset("tlovi=")
-"""Kinds of pieces that a figure without a noun of its own is read with."""
+ALONE = frozenset("nmp€tlovi=")
+"""Kinds of pieces that a sum without a noun of its own is read with."""
 GOVERNING = frozenset("bwauqlti!")
 """Words that make what follows a date, a limit or a price."""
 OF_DEADLINES = frozenset("bwu")
@@ -52,10 +51,6 @@ LEADING = frozenset({"of", "to", "on", "in", "from", "with", "the", "a", "an", "
 """Words between a word that leaves a name out, and the name."""
 SIGNS = re.compile(r"\d|[+<>±]|(?<![^\W\d_])-|-(?![^\W\d_])")
 """Figures and signs that may change one; a hyphen within a word is none."""
-TYING = frozenset(
-    {"of", "is", "are", "was", "be", "as", "to", "into", "about", "around", "approximately", "roughly", "~", "ca", "circa", "the", "also"}
-)
-"""Words that may stand between a figure and the noun that it is of."""
 GOVERNED = frozenset("PRJSXA")
 """Names before which an unknown word may leave them out: sans aws."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
@@ -91,31 +86,6 @@ DEADLINE_OR_START = "is it the deadline or the start?"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"
 OF_NOW = frozenset({"this", "current"})
 """Words of a time that is now: prices this week."""
-INTRODUCING = frozenset({"alternative", "alternatives", "counteroffer"})
-"""What a price beside it is that of, and which says no more: the alternative is $3.20."""
-SIZES = frozenset({"params", "quantity"})
-OF_MODELS = frozenset(
-    (
-        *(
-            "model",
-            "models",
-            "llm",
-            "llms",
-            "run",
-            "network",
-            "job",
-            "training",
-            "checkpoint",
-            "transformer",
-            "decoder",
-            "encoder",
-            "policy",
-        ),
-        *("release", "variant", "backbone", "base", "vlm", "slm", "lm", "mllm", "language"),
-    )
-)
-"""What a size is of, so that words between them say of which sort."""
-PRICES = frozenset({"price_per_hour", "capex"})
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""
 
@@ -130,7 +100,7 @@ def piece_doubts(
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED and _touch(sentence, before, after)}
     governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
-    governed |= _beside_figures(sentence, said, slots)
+    governed |= _behind_sums(said, slots)
     asked = asked_figures(sentence, pieces)
     yield from _unmet_limits(sentence, said, slots)
     others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
@@ -165,36 +135,17 @@ def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
     return zip(pieces, pieces[1:], pieces[2:], strict=False)
 
 
-def _beside_figures(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
-    """Where the words stand that are neighbours of a figure which is read without a noun: they may be its noun. One word may stand
-    between that ties a noun to its figure: tax of 10%, but not our release with 12B."""
-    nounless: dict[int, str] = {}
-    for slot in slots:
-        made_of = [piece for piece in said if slot.first <= piece.first and piece.last <= slot.last]
-        own_noun = slot.name in ("tokens", "params") and not slot.note
-        bare_time = len(made_of) == 1 and made_of[0].kind == "U"  # 5 year old
-        if bare_time or (made_of and not own_noun and all(piece.kind in ALONE for piece in made_of)):
-            nounless |= {piece.first: slot.name for piece in made_of if bare_time or piece.kind in FIGURES}
-    found = set()
-    for before, after in pairwise(said):
-        between = [token.text for token in sentence.tokens[before.last : after.first]]
-        if len(between) > 1 or not TYING.issuperset(between):  # trying to ballpark a 3B
-            continue
-        for figure, word in ((before, after), (after, before)):
-            introduces = nounless.get(figure.first) in PRICES and _text(sentence, word) in INTRODUCING
-            describes = figure is before and nounless.get(figure.first) in SIZES and _describes_model(sentence, said, word)
-            if figure.first in nounless and not introduces and not describes:
-                found.add(word.first)
-    return found
-
-
-def _describes_model(sentence: Sentence, said: Sequence[Piece], word: Piece) -> bool:
-    """Whether a word, with more such words or none, stands before what a size is of: 15B code model, 8B vision-language model."""
-    end = word.last
-    for piece in said:
-        end = piece.last if piece.first == end and piece.kind == UNKNOWN else end
-    texts = [token.text for token in sentence.tokens[word.first : end + 1]]
-    return word.kind == UNKNOWN and any(text in OF_MODELS for text in texts)
+def _behind_sums(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
+    """Where the words stand right behind a sum that is read without a noun: they may be its noun, as in $300k levy."""
+    spans = [(slot.first, slot.last) for slot in slots]
+    plain = {
+        piece.first
+        for first, last in spans
+        for piece in said
+        if piece.kind == "m" and first <= piece.first and piece.last <= last
+        if all(other.kind in ALONE for other in said if first <= other.first and other.last <= last)
+    }
+    return {after.first for before, after in pairwise(said) if before.first in plain and before.last == after.first}
 
 
 def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slot]) -> Iterator[Doubt]:
