@@ -101,6 +101,8 @@ UNITS: Mapping[str, str] = {
     "usd": "USD",
 }
 """Units at a name's end, which a comma sets apart."""
+CHOICES: Mapping[str, str] = {"reserved_1y": "reserved for 1 year", "reserved_3y": "reserved for 3 years"}
+"""Names of choices whose parts say too little."""
 
 
 def field_words(name: str) -> str:
@@ -112,6 +114,11 @@ def field_words(name: str) -> str:
     parts = above if unit else [*above, last]
     text = _BEFORE_VOWEL.sub("an ", " ".join(PARTS.get(part, part) for part in parts if part))
     return f"{text}, {unit}" if unit else text
+
+
+def choice_words(name: str) -> str:
+    """The name of a choice in words, such as a kind of pricing: `reserved_3y` is "reserved for 3 years"."""
+    return CHOICES.get(name, name.replace("_", " "))
 
 
 def path_words(path: str) -> str:

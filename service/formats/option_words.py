@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from service.formats.field_words import choice_words
+
 Answer = Mapping[str, Any]
 NOWHERE = ("any", "global")
 """Regions that say of no place that it is there."""
@@ -12,11 +14,6 @@ HOURS_PER_MONTH = 730.0
 PEAKS = " with peaks on demand"
 STATED = {"minimum_accelerators": "at least {} accelerators", "committed_usd": "{} USD committed"}
 """Terms that tell prices of one thing apart, as the name of an option has them."""
-
-
-def pricing_words(pricing: str) -> str:
-    """A kind of pricing: reserved 3 years."""
-    return pricing.replace("_", " ").replace("1y", "1 year").replace("3y", "3 years")
 
 
 def option_words(option: Answer) -> str:
@@ -42,9 +39,9 @@ def rented_words(name: str, offer: Answer) -> str:
 
 def _paid(offer: Answer) -> str:
     """How it is paid: the length of a term that the kind of pricing does not say, and what is paid at its start."""
-    months = f" {offer['term_hours'] / HOURS_PER_MONTH:.0f} months" if offer["pricing"] == "reserved" else ""
+    months = f" for {offer['term_hours'] / HOURS_PER_MONTH:.0f} months" if offer["pricing"] == "reserved" else ""
     upfront = f", {offer['upfront_share']:.0%} upfront" if offer["upfront_share"] else ""
-    return f"{pricing_words(offer['pricing'])}{months}{upfront}"
+    return f"{choice_words(offer['pricing'])}{months}{upfront}"
 
 
 def _terms(rest: str) -> Iterator[str]:

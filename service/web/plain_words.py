@@ -9,7 +9,7 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from service.formats.field_words import field_words, path_words
+from service.formats.field_words import choice_words, field_words, path_words
 from service.formats.headline import day
 from service.schemas.field_names import NAME, choice_names, field_meanings, is_path
 
@@ -65,7 +65,7 @@ def _kind(name: str) -> Kind:
 
 
 def _plain(kind: Kind, part: str) -> str:
-    return _said(part) if kind == "field" else part.replace("_", " ") if kind == "choice" else _DAY.sub(_day, part)
+    return _said(part) if kind == "field" else choice_words(part) if kind == "choice" else _DAY.sub(_day, part)
 
 
 def _day(found: re.Match[str]) -> str:

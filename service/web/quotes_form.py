@@ -8,6 +8,7 @@ from itertools import count, islice
 from typing import Any
 
 from service.domain.errors import UnknownName
+from service.formats.field_words import choice_words
 from service.formats.imports.quotes.vocabulary import FIELDS
 from service.schemas.fields import Text
 from service.schemas.price_files import PriceFileSchema
@@ -165,7 +166,7 @@ def _quote(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The fields of a quote, whose name says from which cell it is."""
     offer, terms = row["offer"], row["offer"].get("terms") or {}
     pricing, cell = offer["pricing"], cell_of(row)
-    about = f"{offer['provider']} {pricing.replace('_', ' ')}"[: LONGEST_NAME - len(cell) - 3]
+    about = f"{offer['provider']} {choice_words(pricing)}"[: LONGEST_NAME - len(cell) - 3]
     yield "name", f"{about} ({cell})"
     yield "pricing", pricing
     yield "usd_per_accelerator_hour", f"{offer['usd_per_accelerator_hour']:.6g}"

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from service.api.http import sessions
 from service.domain.quantities import Range
 from service.formats import headline
-from service.formats.field_words import path_words
+from service.formats.field_words import choice_words, path_words
 from service.formats.option_words import option_words
 from service.formats.reading_order import in_order
 from service.web.assets import asset_address
@@ -79,6 +79,7 @@ def environment() -> Environment:
         "query": query_string,
         "day": headline.day,
         "words": path_words,
+        "choice": choice_words,
         "option_words": option_words,
         "field": field_in_words,
         "plain": in_words,

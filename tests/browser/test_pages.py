@@ -443,5 +443,5 @@ def test_a_vendors_file_becomes_quotes_and_a_verdict(service: str, browser: Brow
         page.get_by_role("checkbox", name="Use C3").uncheck()
         page.get_by_role("button", name="Compare the chosen prices").click()
         assert "costs least" in page.locator(".sentence").inner_text()
-        assert page.locator('[name="rent.quotes.0.name"]').input_value() == "Nimbus reserved 1y (C2)"
+        assert page.locator('[name="rent.quotes.0.name"]').input_value() == "Nimbus reserved for 1 year (C2)"
         assert [said for said in seen.said if "Content Security" in said] == []

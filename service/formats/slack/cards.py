@@ -8,6 +8,7 @@ from typing import Any
 
 from service.domain.counts import parse_count
 from service.domain.quantities import Range
+from service.formats.field_words import choice_words
 from service.formats.headline import count, duration_range, money, money_range, short_name
 from service.formats.option_words import name_words
 
@@ -59,7 +60,7 @@ def _compare(_: Answer, answer: Answer) -> tuple[Field, ...]:
     if best is None:
         return ()
     offer = best["offer"]
-    place = " ".join(offer[name] for name in ("provider", "region", "pricing") if offer[name]).replace("_", " ")
+    place = " ".join(filter(None, (offer["provider"], offer["region"], choice_words(offer["pricing"]))))
     return _cost(best["cost_usd"]), _finish(best["time"]), ("Machine", f"{best['count']:,} {short_name(offer['accelerator'])}, {place}")
 
 
@@ -95,7 +96,7 @@ def _price(_: Answer, answer: Answer) -> tuple[Field, ...]:
 
 
 def _offer_name(offer: Answer) -> str:
-    return f"{offer['provider']} {offer['region']}, {offer['pricing'].replace('_', ' ')}"
+    return f"{offer['provider']} {offer['region']}, {choice_words(offer['pricing'])}"
 
 
 def _status(status: Answer) -> tuple[Field, ...]:

@@ -12,8 +12,8 @@ from providers.offer import Offer
 from service.context import AppContext
 from service.domain.prices import FleetCost
 from service.domain.summary import Summary
+from service.formats.field_words import choice_words
 from service.formats.headline import counted, day, duration, money
-from service.formats.option_words import pricing_words
 from service.presets.hardware.accelerators import find_accelerator
 from service.prices.book import PriceBook
 from service.usecases.prices.catalog import find_offers, values_of
@@ -50,7 +50,7 @@ def _of_fleet(fleet: FleetCost | None, least: Iterable[Offer]) -> Iterator[str]:
     """What a fleet costs at a stated price, at the lowest of each kind and at the median, in a sentence; nothing where none is known."""
     if fleet is None:
         return
-    sums: dict[str, float | None] = {f"{pricing_words(offer.pricing)} at its lowest price": _of_hours(offer, fleet) for offer in least}
+    sums: dict[str, float | None] = {f"{choice_words(offer.pricing)} at its lowest price": _of_hours(offer, fleet) for offer in least}
     sums |= {"at the median": fleet.median_usd} if sums else {}
     sums = {"at your price": fleet.stated_usd} | sums
     told = [f"{money(usd)} {words}" for words, usd in sums.items() if usd is not None]
@@ -78,7 +78,7 @@ def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook,
         held = "" if fleet is None else f", and {_held(fleet)}"
         return Summary(text=f"{what}, cheapest an accelerator-hour{held}: {'; '.join(several)}."[:LONGEST_SUMMARY])
     lowest = _least_of_kinds(firm)
-    kinds = "; ".join(f"{pricing_words(least.pricing)} from {_least(least, 'pricing')}, {_age(least, book, now)}" for least in lowest)
+    kinds = "; ".join(f"{choice_words(least.pricing)} from {_least(least, 'pricing')}, {_age(least, book, now)}" for least in lowest)
     of_what = _named(request, ("accelerator", "provider", "region", "jurisdiction"))
     text = f"{of_what}, an accelerator-hour: {kinds}. {_spread(firm, book, now)}"
     return Summary(text=" ".join([text, *_of_fleet(fleet, lowest)])[:LONGEST_SUMMARY])
@@ -121,7 +121,7 @@ def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: d
         of_it = {names.accelerator.name, *names.ambiguous_with} if names else {value.casefold()}
         its = [offer for offer in firm if getattr(offer, axis) in of_it or getattr(offer, axis).casefold() in of_it]
         least = next((offer for offer in its if offer.pricing == ON_DEMAND), its[0] if its else None)
-        said = value.replace("_", " ")
+        said = choice_words(value)
         total = "" if fleet is None or least is None else f", {money(_of_hours(least, fleet))}"
         found.append(f"{said} none known" if least is None else f"{said} {_least(least, axis)}{total}, {_age(least, book, now)}")
     return found
@@ -130,7 +130,7 @@ def _each(request: Mapping[str, Any], firm: list[Offer], book: PriceBook, now: d
 def _least(least: Offer, axis: str) -> str:
     """An offer's price and what it is of besides what is asked about."""
     seller = "" if axis == "provider" else f"{least.provider} "
-    kind = "" if axis == "pricing" else f", {pricing_words(least.pricing)}"
+    kind = "" if axis == "pricing" else f", {choice_words(least.pricing)}"
     return f"{money(float(least.usd_per_accelerator_hour))} ({seller}{least.region}{kind})"
 
 

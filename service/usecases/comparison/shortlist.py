@@ -12,6 +12,7 @@ import numpy as np
 
 from service.domain.comparison.options import Option, VariantSummary
 from service.domain.quantities import Range
+from service.formats.field_words import choice_words
 from service.formats.headline import money, short_name
 from service.prices.offer_table import Flags, Ints
 from service.usecases.comparison.constraints import nearest_option
@@ -91,7 +92,7 @@ def describe_fresh(compared: ComparedOptions, at: int) -> str:
     option = make_option(1, at, compared, on_front=False)
     offer, usd = option.offer, f", {money(option.cost_usd.p50)}" if option.cost_usd else ""
     machine = f"{option.count:,} {short_name(offer.accelerator)}"
-    seller = f"{offer.provider} {offer.region}, {offer.pricing.replace('_', ' ')}"
+    seller = f"{offer.provider} {offer.region}, {choice_words(offer.pricing)}"
     return f"the price of the first option is stale; the best option with a fresh price is {machine} at {seller}{usd}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from service.domain.comparison.options import Objective, Option, VariantSummary
 from service.domain.summary import Summary
 from service.engine.numerics.ranges import percentile
+from service.formats.field_words import choice_words
 from service.formats.headline import day, duration, duration_range, money, money_range, short_name
 from service.usecases.comparison.option_table import OptionTable
 from service.usecases.comparison.timed_configurations import TimedConfiguration
@@ -97,7 +98,7 @@ def _machine_text(name: str, option: Option | None, best: Option) -> str:
     usd, hours = option.cost_usd.p50, option.time.wall_clock_hours.p50
     change = "" if best.cost_usd is None or not best.cost_usd.p50 else f" ({usd / best.cost_usd.p50 - 1:+.0%})"
     machine = f"{count}{name.removeprefix(count)}"
-    return f"{machine} {money(usd)}{change} and {duration(hours)} at {option.offer.provider}, {option.offer.pricing.replace('_', ' ')}"
+    return f"{machine} {money(usd)}{change} and {duration(hours)} at {option.offer.provider}, {choice_words(option.offer.pricing)}"
 
 
 def _excluded_text(table: OptionTable) -> str:
@@ -120,7 +121,7 @@ def _reason(name: str) -> str:
 def _where(option: Option) -> str:
     offer = option.offer
     price = "" if offer.observed_at is None else f", price of {day(offer.observed_at)}{' (stale)' if offer.stale else ''}"
-    return f"{offer.provider}, {offer.pricing.replace('_', ' ')}{price}"
+    return f"{offer.provider}, {choice_words(offer.pricing)}{price}"
 
 
 def _next_text(best: Option, feasible: Sequence[Option]) -> str:

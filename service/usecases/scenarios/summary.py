@@ -8,6 +8,7 @@ from typing import Any
 from service.domain.quantities import Range
 from service.domain.summary import Driver, Summary
 from service.engine.numerics.ranges import percentile
+from service.formats.field_words import choice_words
 from service.formats.headline import duration_range, money, money_range, short_count, short_name
 from service.usecases.training.summary import KEPT_WITH, MAX_DRIVERS, STATE_PRICE
 
@@ -76,7 +77,7 @@ def summarise_optimisation(best: Result | None, considered: int) -> Summary:
     if best is None:
         return Summary(text=f"None of {considered:,} options meets the constraints.")
     cost, hours = _range(best["cost_usd"]), _range(best["wall_clock_hours"])
-    machine = f"{best['count']:,} {short_name(best['accelerator'])} at {best['provider']}, {best['pricing'].replace('_', ' ')}"
+    machine = f"{best['count']:,} {short_name(best['accelerator'])} at {best['provider']}, {choice_words(best['pricing'])}"
     return Summary(
         text=f"Best of {considered:,} options: about {money_range(cost)} and {duration_range(hours)} on {machine}, from {best['start']}.",
         p50_usd=cost.p50,

@@ -15,15 +15,25 @@ from service.api.http.auth import needs
 from service.api.http.budgets import uses
 from service.context import AppContext
 from service.domain.quantities import Range
+from service.formats.field_words import choice_words
 from service.formats.headline import day, duration_range, money_range, short_name
-from service.formats.option_words import pricing_words
 from service.serialization import to_builtins
 from service.usecases.comparison.compare import compare
 from service.usecases.prices.known_names import find_models
 from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
 from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
-from service.web.compare_form import FILTER_FIELDS, MORE_FIELDS, REQUEST, WORKLOAD_FIELDS, compare_fields, compare_request
+from service.web.compare_form import (
+    FILTER_FIELDS,
+    MACHINES,
+    MORE_FIELDS,
+    NO_MACHINES,
+    REQUEST,
+    WORKLOAD_FIELDS,
+    compare_fields,
+    compare_request,
+    is_unread,
+)
 from service.web.copies import copies
 from service.web.rendering import query_string
 
@@ -115,6 +125,8 @@ def _compared(context: AppContext, loaded: Any) -> Body:
 def _content(asked: Asked) -> Body:
     named = {field.name for field in (*WORKLOAD_FIELDS, *FILTER_FIELDS, *MORE_FIELDS)}
     errors = {_shown_name(name, named): message for name, message in asked.errors.items()}
+    if is_unread(asked.request):
+        errors[MACHINES] = NO_MACHINES
     more = {field.name for field in MORE_FIELDS}
     content = asked_content(asked, asked.fields, named, errors) | {
         "workload_fields": WORKLOAD_FIELDS,
@@ -159,7 +171,7 @@ def summary_parts(answer: Body) -> tuple[str, list[str]]:
         return first, more
     offer = best["offer"]
     figures = f"{money_range(Range(**best['cost_usd']))} and {duration_range(Range(**best['time']['wall_clock_hours']))}"
-    where = f"{best['count']:,} {short_name(offer['accelerator'])} at {offer['provider']}, {pricing_words(offer['pricing'])}"
+    where = f"{best['count']:,} {short_name(offer['accelerator'])} at {offer['provider']}, {choice_words(offer['pricing'])}"
     read = f", at the price of {day(datetime.fromisoformat(offer['observed_at']))}" if offer["observed_at"] else ""
     among = f"{first.partition(': ')[0]}{read}{' (stale)' if offer['stale'] else ''}."
     return f"About {figures} on {where}.", [among, *more]
@@ -190,8 +202,7 @@ def _shown_name(name: str, named: set[str]) -> str:
         return "model"
     if name == "workload.data":
         return "workload.data.tokens"
-    above = name.rpartition(".")[0]
-    return above if above in named else name
+    return next((field for field in named if name.startswith(f"{field}.")), name)
 
 
 def _middle(quantity: Body | None) -> float:

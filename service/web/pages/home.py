@@ -20,6 +20,7 @@ from service.usecases.tracking.programs import list_programs
 from service.web.assumptions import assumptions_of
 from service.web.blueprint import blueprint
 from service.web.form_address import form_address
+from service.web.pages.compare import summary_parts
 from service.web.program_standing import standings
 from service.web.rendering import page, query_string
 from service.web.verdicts import chance_verdict
@@ -55,7 +56,10 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
     understood = body["understood"]
     opens = OPENS.get(understood["kind"], "") if body["answer"] else "Open it as a form"
     chance = _chance(body["answer"])
+    sentence, said = _said(understood["kind"], body)
     more = {
+        "sentence": sentence,
+        "said": said,
         "opens": opens,
         "doubts": [(entry["question"], _choices(text, entry)) for entry in body["unclear"]],
         "address": _address(understood["kind"], understood["request"]),
@@ -72,6 +76,13 @@ def _choices(text: str, entry: dict[str, Any]) -> list[tuple[str, str | None]]:
     """Candidates of what is asked back, each with the page of the question that has it, None where it cannot be put in."""
     found = [(candidate, completed(text, entry["text"], candidate)) for candidate in entry["candidates"]]
     return [(candidate, f"/?{query_string({'text': whole})}" if whole else None) for candidate, whole in found]
+
+
+def _said(kind: str, body: dict[str, Any]) -> tuple[str, list[str]]:
+    """The answer in one sentence, and what else a comparison says."""
+    if kind == "compare" and body["answer"]:
+        return summary_parts(body["answer"])
+    return (body["summary"] or {}).get("text", ""), []
 
 
 def _unsaid(problem: dict[str, Any] | None) -> list[str]:

@@ -112,6 +112,26 @@ def test_what_is_wrong_stands_beside_its_field(client: FlaskClient) -> None:
         assert re.search(rf'<p class="error" id="e-{re.escape(name)}">[^<]+</p>', text_of(page)), name
 
 
+def test_machines_are_pairs_in_one_field(client: FlaskClient) -> None:
+    """As a question in words asks for them, and as somebody types them; what names no machines is said beside the field."""
+    asked = client.get("/?" + urlencode({"text": "7b 100B tokens on 512 h100 or 256 b200"}))
+    link = re.search(r'href="(/compare\?[^"]+)"', text_of(asked))
+    assert link is not None
+    opened = client.get(unescape(link[1]))
+    assert "Others at their best: " in words_of(opened)
+    assert 'name="candidates.machines" type="text" value="512 H100, 256 B200"' in text_of(opened)
+    assert 'aria-label="Also stated"' not in text_of(opened)
+    typed = {"model": "7B", "workload.data.tokens": "100B", "candidates.machines": "1,024x H100,2k B200"}
+    found = client.get("/compare?" + urlencode(typed | {"limit": "100", "format": "json"})).get_json()
+    assert {option["count"] for option in found["options"]} == {1024, 2000}
+    for text, error in {"H100": "such as 512 H100, 256 B200", "64 H1000": "H1000"}.items():
+        refused = client.get("/compare?" + urlencode(typed | {"candidates.machines": text}))
+        assert refused.status_code == 422
+        wrong = re.search(r'<p class="error" id="e-candidates.machines">(.+?)</p>', text_of(refused), re.DOTALL)
+        assert wrong is not None, text
+        assert error in wrong[1], text
+
+
 def test_a_question_in_words_opens_as_a_form(client: FlaskClient) -> None:
     """With lists as people write them."""
     asked = client.get("/?" + urlencode({"text": "compare 7B 1T on h100,h200 x 64,128 in EU under $300k"}))

@@ -73,7 +73,7 @@ def test_a_file_is_shown_as_it_is_read(client: FlaskClient) -> None:
     assert page.status_code == 200
     text = words_of(page)
     assert "4 prices of nimbus.csv can be used, 1 cannot. 1 thing is not told." in text
-    assert re.search(r"E2 12 months H100-80GB Nimbus us-east reserved 1y 2.35 2030-11-30", text)
+    assert re.search(r"E2 12 months H100-80GB Nimbus us-east reserved for 1 year 2.35 2030-11-30", text)
     assert "G Valid until" in text
     assert "'H100' may be NVIDIA-H100-80GB-SXM or" in text
     assert 'name="mapping.accelerators.H100"' in text_of(page)
@@ -97,13 +97,13 @@ def test_chosen_prices_become_quotes_of_the_question(client: FlaskClient) -> Non
     """Those of the demanded accelerator are chosen; each says its cell, its terms and its end; the question answers."""
     found = asked(send(client, read(client), "use"))
     assert {name: found[name] for name in QUESTION} == QUESTION
-    assert found["rent.quotes.0.name"] == "Nimbus reserved 1y (E2)"
+    assert found["rent.quotes.0.name"] == "Nimbus reserved for 1 year (E2)"
     assert found["rent.quotes.1.usd_per_accelerator_hour"] == "1.95"
     assert (found["rent.quotes.1.expires"], found["rent.quotes.1.minimum_accelerators"]) == ("2030-11-30", "64")
     assert not [name for name in found if name.startswith("rent.quotes.2.")]
     page = client.get("/buy-or-rent?" + urlencode(found | {"trials": "200"}))
     assert page.status_code == 200
-    assert "Nimbus reserved 3y (F2)" in words_of(page)
+    assert "Nimbus reserved for 3 years (F2)" in words_of(page)
 
 
 def test_quotes_of_the_question_stay(client: FlaskClient) -> None:
@@ -111,7 +111,7 @@ def test_quotes_of_the_question_stay(client: FlaskClient) -> None:
     question = {"rent.quotes.0.name": "ours", "rent.quotes.0.pricing": "spot", "rent.quotes.0.usd_per_accelerator_hour": "2"}
     page = read(client, question=question)
     found = asked(send(client, page, "use", question, quote__F2=None))
-    assert (found["rent.quotes.0.name"], found["rent.quotes.1.name"]) == ("ours", "Nimbus reserved 1y (E2)")
+    assert (found["rent.quotes.0.name"], found["rent.quotes.1.name"]) == ("ours", "Nimbus reserved for 1 year (E2)")
     assert found["demand.accelerator"] == "NVIDIA-H100-80GB-SXM"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.formats.field_words import path_words
+from service.formats.field_words import choice_words, path_words
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,15 @@ from service.formats.field_words import path_words
 def test_a_path_is_said_in_words(path: str, words: str) -> None:
     """What it is a part of, itself, and its unit; places are counted from one."""
     assert path_words(path) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *(("on_demand", "on demand"), ("spot", "spot"), ("reserved", "reserved")),
+        *(("reserved_1y", "reserved for 1 year"), ("reserved_3y", "reserved for 3 years")),
+    ],
+)
+def test_a_choice_is_said_in_words(name: str, words: str) -> None:
+    """A reservation with its time."""
+    assert choice_words(name) == words

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.formats.option_words import name_words, option_words, pricing_words
+from service.formats.option_words import name_words, option_words
 
 OFFER: dict[str, Any] = {
     "provider": "aws",
@@ -29,14 +29,14 @@ def option(rest: str = "", **changed: Any) -> dict[str, Any]:
     [
         (option(), "aws on demand (p5.48xlarge in us-east-1)"),
         (option(region="any", pricing="spot"), "aws spot (p5.48xlarge)"),
-        (option(pricing="reserved_3y", upfront_share=0.5), "aws reserved 3 years, 50% upfront (p5.48xlarge in us-east-1)"),
-        (option(pricing="reserved", term_hours=4380.0), "aws reserved 6 months (p5.48xlarge in us-east-1)"),
+        (option(pricing="reserved_3y", upfront_share=0.5), "aws reserved for 3 years, 50% upfront (p5.48xlarge in us-east-1)"),
+        (option(pricing="reserved", term_hours=4380.0), "aws reserved for 6 months (p5.48xlarge in us-east-1)"),
         (
             option(" term_hours=8760,minimum_accelerators=64,committed_usd=100000", pricing="reserved_1y"),
-            "aws reserved 1 year (p5.48xlarge in us-east-1, at least 64 accelerators, 100000 USD committed)",
+            "aws reserved for 1 year (p5.48xlarge in us-east-1, at least 64 accelerators, 100000 USD committed)",
         ),
         (option(" auction_floor"), "aws on demand (p5.48xlarge in us-east-1, auction floor)"),
-        (option(" with peaks on demand", pricing="reserved_1y"), "aws reserved 1 year (p5.48xlarge in us-east-1) with peaks on demand"),
+        (option(" with peaks on demand", pricing="reserved_1y"), "aws reserved for 1 year (p5.48xlarge in us-east-1) with peaks on demand"),
         ({"name": "lambda_3y", "offer": OFFER | {"instance_type": None, "region": None}}, "lambda_3y"),
         ({"name": "our own", "offer": None}, "our own"),
     ],
@@ -51,8 +51,3 @@ def test_a_name_is_looked_up_in_the_answer() -> None:
     answer = {"options": [option()]}
     assert name_words(answer, option()["name"]) == "aws on demand (p5.48xlarge in us-east-1)"
     assert name_words(answer, "x") == "x"
-
-
-@pytest.mark.parametrize(("pricing", "words"), [("on_demand", "on demand"), ("reserved_1y", "reserved 1 year"), ("spot", "spot")])
-def test_a_kind_of_pricing_has_its_term(pricing: str, words: str) -> None:
-    assert pricing_words(pricing) == words

@@ -20,7 +20,7 @@ METHOD_WORDS = {
     "dpo": "DPO",
     "rl": "RL",
 }
-PRICING_WORDS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved 1 year", "reserved_3y": "reserved 3 years"}
+PRICING_WORDS = {"on_demand": "on demand", "spot": "spot", "reserved_1y": "reserved for 1 year", "reserved_3y": "reserved for 3 years"}
 TERMS = ("reserved_1y", "reserved_3y")
 RECOMPUTATIONS = {
     "full": "full recomputation",

@@ -7,9 +7,9 @@ from typing import Any
 
 from service.domain.quantities import Range
 from service.formats.documents.procurement.model import CashModel
-from service.formats.field_words import field_words
+from service.formats.field_words import choice_words, field_words
 from service.formats.headline import money, short_name
-from service.formats.option_words import PEAKS, name_words, option_words, pricing_words
+from service.formats.option_words import PEAKS, name_words, option_words
 
 Answer = Mapping[str, Any]
 COLOURS = {"own": "#0072B2", "reserved": "#009E73", "on_demand": "#E69F00", "spot": "#CC79A7", "mix": "#56B4E9"}
@@ -161,7 +161,7 @@ def value_text(variable: str, value: float) -> str:
 def price_text(offer: Answer) -> str:
     """A price's terms: its pricing, and what is paid at the start."""
     upfront = f", {offer['upfront_share']:.0%} upfront" if offer["upfront_share"] else ""
-    return f"{pricing_words(offer['pricing'])}{upfront}"
+    return f"{choice_words(offer['pricing'])}{upfront}"
 
 
 def _action(option: Answer) -> str:

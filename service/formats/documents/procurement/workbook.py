@@ -12,7 +12,8 @@ from service.formats.documents.procurement.words import curve_finding, title, va
 from service.formats.documents.procurement.workbook_charts import CHART_ROWS, write_charts
 from service.formats.documents.procurement.workbook_inputs import write_inputs
 from service.formats.documents.procurement.workbook_months import DISCOUNT, GAP, HOURS, OptionSheet, write_demand, write_gap, write_option
-from service.formats.option_words import name_words, option_words, pricing_words
+from service.formats.field_words import choice_words
+from service.formats.option_words import name_words, option_words
 
 VERDICT_COLUMNS = (
     *(Column("option", 46, "wrapped"), Column("kind", 12), Column("accelerators", 13, "whole"), Column("NPV, USD", 17, "cash")),
@@ -166,7 +167,7 @@ def _quotes(sheet: Sheet, answer: Answer) -> None:
         paid = (term or None, offer["upfront_share"] if term else None, _yes(offer["contract"]))
         part = (seen, until, _yes(offer["stale"]), _yes(option["ruled_out"] is None))
         source = "stated in the request" if offer["source"] == "caller" else offer["source"]
-        head = (option_words(option), offer["provider"], pricing_words(offer["pricing"]), offer["usd_per_accelerator_hour"])
+        head = (option_words(option), offer["provider"], choice_words(offer["pricing"]), offer["usd_per_accelerator_hour"])
         sheet.row(row, (*head, *paid, *part, source))
 
 

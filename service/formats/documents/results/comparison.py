@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from service.formats.documents.cells import Column
 from service.formats.documents.results.tables import POINTS, Answer, NamedRange, RangeBars, ResultTable, Value, named_range, offer_cells
+from service.formats.field_words import choice_words
 from service.formats.headline import short_name
 
 OPTION_COLUMNS = (
-    *(Column("rank", 8, "whole"), Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 14)),
-    *(Column("USD per accelerator-hour", 14, "usd"), Column("accelerator", 16), Column("count", 10, "whole")),
-    *(Column("hours, p50", 14, "number"), *(Column(f"USD, {point}", 16, "whole") for point in POINTS)),
+    *(Column("rank", 8, "whole"), Column("provider", 18), Column("region", 18), Column("instance type", 26)),
+    *(Column("pricing", 18, "choice"), Column("USD per accelerator-hour", 14, "usd"), Column("accelerator", 16)),
+    *(Column("count", 10, "whole"), Column("hours, p50", 14, "number"), *(Column(f"USD, {point}", 16, "whole") for point in POINTS)),
     Column("feasible", 12),
 )
 OWNED_COLUMNS = (
@@ -49,6 +50,6 @@ def range_bars(answer: Answer) -> RangeBars:
     bars: list[NamedRange] = []
     for option in answer["options"][:MOST_BARS]:
         offer = option["offer"]
-        place = " ".join(offer[name] for name in ("provider", "region", "pricing") if offer[name])
+        place = " ".join(filter(None, (offer["provider"], offer["region"], choice_words(offer["pricing"]))))
         bars += named_range(f"{option['rank']}. {place}, {option['count']} {short_name(offer['accelerator'])}", option["cost_usd"])
     return RangeBars("USD", tuple(bars))

@@ -10,13 +10,15 @@ import altair as alt
 
 from service.domain.quantities import Range
 from service.formats.documents.charts import COLOURS, DOLLARS, GREY, TIP, by_legend, data, titled
+from service.formats.field_words import choice_words
 from service.formats.headline import duration_range, money, money_range, short_name
 
 Answer = Mapping[str, Any]
 WIDTH, HEIGHT = 560, 300
 MOST_SIZES = 6
 """Numbers of accelerators in the legend."""
-PRICING_COLOURS = {"on_demand": COLOURS[4], "spot": COLOURS[3], "reserved_1y": COLOURS[2], "reserved_3y": COLOURS[2], "owned": COLOURS[0]}
+RESERVED = ("reserved_1y", "reserved_3y", "reserved")
+PRICING_COLOURS = {"on_demand": COLOURS[4], "spot": COLOURS[3], **dict.fromkeys(RESERVED, COLOURS[2]), "owned": COLOURS[0]}
 """As in every chart of options: own blue, reserved green, on demand orange, spot purple."""
 HOURS_PER_DAY = 24.0
 
@@ -27,8 +29,9 @@ def options_chart(answer: Answer) -> alt.TopLevelMixin:
     base = data(rows)
     across = alt.X("days:Q", title="days on the clock, p50", scale=alt.Scale(zero=False))
     up = alt.Y("usd:Q", title="USD, p50", scale=alt.Scale(zero=False), axis=alt.Axis(labelExpr=DOLLARS, tickCount=5))
-    names = [name for name in PRICING_COLOURS if any(row["pricing"] == name for row in rows)]
-    colour = alt.Color("pricing:N", title=None, scale=alt.Scale(domain=names, range=[PRICING_COLOURS[name] for name in names]))
+    names = [name for name in PRICING_COLOURS if any(row["pricing"] == choice_words(name) for row in rows)]
+    scale = alt.Scale(domain=[choice_words(name) for name in names], range=[PRICING_COLOURS[name] for name in names])
+    colour = alt.Color("pricing:N", title=None, scale=scale)
     sizes = sorted({row["count"] for row in rows})
     size = alt.Size("count:Q", title="accelerators", scale=alt.Scale(range=[30, 200]), legend=alt.Legend(values=sizes[:MOST_SIZES]))
     chosen, opacity = by_legend("pricing")
@@ -57,7 +60,7 @@ def _row(option: Answer) -> dict[str, Any]:
         "usd": option["cost_usd"]["p50"],
         "days": option["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY,
         "count": option["count"],
-        "pricing": offer["pricing"],
+        "pricing": choice_words(offer["pricing"]),
         "stale": offer["stale"],
         "front": option["on_pareto_front"],
         "row": f"#option-{quote(option['id'])}",
@@ -69,7 +72,7 @@ def _tip(option: Answer) -> str:
     """What is said of an option where a pointer is; a click leads to its row."""
     offer = option["offer"]
     lines = [
-        f"{offer['provider']} {offer['region']}, {offer['pricing'].replace('_', ' ')}",
+        f"{offer['provider']} {offer['region']}, {choice_words(offer['pricing'])}",
         f"{option['count']:,} {short_name(offer['accelerator'])} at {money(offer['usd_per_accelerator_hour'])} an hour each",
         money_range(Range(**option["cost_usd"])),
         duration_range(Range(**option["time"]["wall_clock_hours"])),

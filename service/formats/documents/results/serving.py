@@ -19,7 +19,7 @@ from service.formats.headline import short_name
 
 OPTION_COLUMNS = (
     *(Column("rank", 8, "whole"), Column("accelerator", 16), Column("of a replica", 10, "whole"), Column("format", 10)),
-    *(Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 14)),
+    *(Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 18, "choice")),
     *(Column("USD per accelerator-hour", 14, "usd"), Column("first token, s", 12, "number"), Column("later tokens, ms", 12, "number")),
     *(Column(f"USD per million tokens, {point}", 14, "number") for point in POINTS),
 )

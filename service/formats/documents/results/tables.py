@@ -10,14 +10,14 @@ from service.domain.results import ResultDetail
 from service.formats.documents import text
 from service.formats.documents.cells import Column
 from service.formats.documents.sections import DocumentSection, DocumentTable, filled_sections
-from service.formats.field_words import path_words
+from service.formats.field_words import choice_words, path_words
 
 Answer = Mapping[str, Any]
 Value = str | float | None
 NAME = Column("", 34)
 QUANTITY_COLUMNS = (NAME, Column("p10", 16, "number"), Column("p50", 16, "number"), Column("p90", 16, "number"), Column("unit", 22))
 PRICE_COLUMNS = (
-    *(Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 14, "choice")),
+    *(Column("provider", 18), Column("region", 18), Column("instance type", 26), Column("pricing", 18, "choice")),
     *(Column("USD per accelerator-hour", 14, "usd"), Column("read on", 22, "moment"), Column("stale", 8), Column("source", 70)),
 )
 ASSUMPTION_COLUMNS = (Column("field", 34, "field"), Column("value", 30, "wrapped"), Column("source", 90, "wrapped"))
@@ -25,7 +25,7 @@ POINTS = ("p10", "p50", "p90")
 _TEXTS: Mapping[str, Callable[[float], str]] = {"usd": text.usd, "share": text.share}
 _WORDS: Mapping[str, Callable[[str], str]] = {
     "field": path_words,
-    "choice": lambda choice: choice.replace("_", " "),
+    "choice": choice_words,
     "moment": lambda moment: moment[:10],
 }
 """Names of the API and moments as people read them; a workbook has them as they are."""
