@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -29,6 +29,8 @@ from service.usecases.results.signing_keys import FOLDER
 MANIFEST, TABLES = "manifest.json", "tables"
 FORMAT = 1
 Row = Mapping[str, Any]
+DECODERS: Mapping[str, Callable[[Any], object]] = {"time": datetime.fromisoformat, "decimal": Decimal, "bytes": base64.b64decode}
+"""Readers of values that JSON has no type of, by the name of the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,11 @@ def encode_row(row: Row) -> bytes:
 
 
 def decode_row(line: bytes) -> Row:
-    """The row of a line."""
-    return {name: _decode(value) for name, value in json.loads(line).items()}
+    """The row of a line. Raises ValueError for a line that is none."""
+    match json.loads(line):
+        case dict() as row:
+            return {name: _decode(value) for name, value in row.items()}
+    raise ValueError("a line is no row")
 
 
 def _encode(value: object) -> object:
@@ -110,16 +115,14 @@ def _decode(value: object) -> object:
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
-    match kind:
-        case "time":
-            return datetime.fromisoformat(content)
-        case "decimal":
-            return Decimal(content)
-        case "bytes":
-            return base64.b64decode(content)
-        case "json":
-            return content
-    raise ValueError(f"values of type {kind} are not known")
+    if kind == "json":
+        return content
+    if kind not in DECODERS:
+        raise ValueError(f"values of type {kind} are not known")
+    try:
+        return DECODERS[kind](content)
+    except (TypeError, ArithmeticError) as error:
+        raise ValueError(f"{content!r} is no {kind}") from error
 
 
 def _write_tables(context: AppContext, archive: zipfile.ZipFile) -> dict[str, TableContent]:

@@ -66,7 +66,7 @@ def check_archive(file: Path) -> tuple[ArchiveManifest, str]:
         packed.rewind()
         manifest, found = _manifest(packed, file), Counter[str]()
         for row in _rows(packed):
-            found.update(row[name] for name in ("table", "run") if name in row)
+            found.update(str(row[name]) for name in ("table", "run") if name in row)
     expected = {**manifest.rows, **{run.id: run.events for run in manifest.runs}}
     if wrong := sorted(name for name in expected | found if found[name] != expected.get(name, 0)):
         raise InvalidRequest(f"{file} is damaged: it does not have the rows of {', '.join(wrong)} that its manifest states")

@@ -300,6 +300,19 @@ class TestRefusals:
             with pytest.raises(InvalidRequest, match=r"damaged|no archive"):
                 unarchive_program(context, WHO, changed)
 
+    @pytest.mark.parametrize(
+        "line",
+        [b"7", b"[]", b'{"table": ["events"]}', b'{"table": "events", "at": {"time": 7}}', b'{"at": {"decimal": "x"}}', b'{"at": {}}'],
+    )
+    def test_a_line_that_is_no_row(self, client: FlaskClient, context: AppContext, program: Body, file: Path, line: bytes) -> None:
+        """Under the right digest."""
+        archive_program(context, WHO, program["id"], file)
+        lines = [*gzip.decompress(file.read_bytes()).splitlines(keepends=True)[:-1], line + b"\n"]
+        changed = file.with_name("changed")
+        changed.write_bytes(gzip.compress(b"".join([*lines, sealed(lines)])))
+        with pytest.raises(InvalidRequest, match="damaged"):
+            unarchive_program(context, WHO, changed)
+
 
 def sealed(lines: Sequence[bytes]) -> bytes:
     """The last line of these lines."""
