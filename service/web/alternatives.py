@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from service.formats.headline import counted
 from service.web.forms import Fields
 from service.web.rendering import query_string
 from service.web.what_if import BEFORE
@@ -15,6 +16,8 @@ TIMES = (0.5, 2, 4, 8)
 LEAST_TOKENS, MOST_TOKENS = 512, 1_048_576
 BESIDE_AXES = frozenset({"micro_batch", "zero_stage", "activation_recompute"})
 """Choices of a layout that are no axes of its parallelism."""
+AS_FAST = 0.0005
+"""Parts of the speed that are none: less than a tenth of a per cent, rounded."""
 Body = dict[str, Any]
 
 
@@ -22,6 +25,17 @@ def layout_query(fields: Fields, chosen: Mapping[str, Any], other: Mapping[str, 
     """The query of the estimate with another layout, next to that with the chosen one: both stated, so that one basis holds for both."""
     before = query_string(_with_layout(fields, chosen))
     return query_string({**_with_layout(fields, other), BEFORE: before})
+
+
+def layouts_finding(others: Sequence[Mapping[str, Any]]) -> str:
+    """How many other layouts there are, and how much slower the best of those is that fit: "3 other layouts, the best 2.0% slower"."""
+    many, is_one = counted(len(others), "other layout"), len(others) == 1
+    fitting = [float(other["slower_by"]) for other in others if other["fits"]]
+    if not fitting:
+        return f"{many}, {'which does not fit' if is_one else 'none of which fits'}"
+    best = min(fitting)
+    change = "as fast" if abs(best) < AS_FAST else f"{abs(best):.1%} {'slower' if best > 0 else 'faster'}"
+    return f"{many}, {change if is_one else f'the best {change}'}"
 
 
 def context_queries(fields: Fields, assumptions: Iterable[Mapping[str, Any]]) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ from service.api.http.budgets import uses
 from service.formats import time_words
 from service.schemas.training.presenters import answered
 from service.usecases.prices.known_names import find_accelerators, find_models
-from service.web.alternatives import context_queries, layout_query
+from service.web.alternatives import context_queries, layout_query, layouts_finding
 from service.web.asking import Asked, Body, ask, asked_content, form_page, keep_asked, present_fields, read_fields
 from service.web.assumptions import assumptions_of, changeable_by_section
 from service.web.blueprint import blueprint
@@ -148,6 +148,7 @@ def _answer_content(asked: Asked, answer: Body, switches: Switches) -> Body:
             (_layout(other["parallelism"]), other, layout_query(asked.fields, answer["throughput"]["parallelism"], other["parallelism"]))
             for other in answer["throughput"]["alternatives"] or ()
         ],
+        "layouts_finding": layouts_finding(answer["throughput"]["alternatives"] or ()),
         "contexts": context_queries(asked.fields, answer["assumptions"]),
         "charts": _charts(answer),
         "before": request.args.get(BEFORE) or query_string(asked.fields),

@@ -6,9 +6,11 @@ import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from flask.testing import FlaskClient
 
 from service.formats.headline import money
+from service.web.alternatives import layouts_finding
 from tests.contract.web.visitor import text_of, words_of
 
 RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
@@ -80,6 +82,31 @@ def test_another_layout_is_compared_with_the_chosen_one(client: FlaskClient) -> 
     compared = words_of(client.get(leads[at]))
     assert re.search(r"After the change: \$[\d,.]+ more and [\d.]+ days later", compared)
     assert "training: micro-batch" in compared or "parallelism:" in compared
+
+
+def test_other_layouts_are_said_where_the_taken_one_is(client: FlaskClient) -> None:
+    """Next to the answer, with a link to their table."""
+    page = client.get(f"/estimate?{RUN}")
+    others = client.get(f"/estimate?{RUN}&format=json").get_json()["throughput"]["alternatives"]
+    top = text_of(page).partition("<h2>")[0]
+    assert f'<a href="#layouts">{layouts_finding(others)}</a>' in top
+    assert text_of(page).count('id="layouts"') == 1
+    assert "Layout: " in top
+
+
+@pytest.mark.parametrize(
+    ("others", "finding"),
+    [
+        ([(0.0213, True), (0.3, True), (-0.1, False)], "3 other layouts, the best 2.1% slower"),
+        ([(0.0001, True), (0.3, True)], "2 other layouts, the best as fast"),
+        ([(-0.04, True)], "1 other layout, 4.0% faster"),
+        ([(0.1, False), (-0.1, False)], "2 other layouts, none of which fits"),
+        ([(0.1, False)], "1 other layout, which does not fit"),
+    ],
+)
+def test_the_best_of_other_layouts_is_one_that_fits(others: list[tuple[float, bool]], finding: str) -> None:
+    """By how much it is slower than the one taken."""
+    assert layouts_finding([{"slower_by": slower_by, "fits": fits} for slower_by, fits in others]) == finding
 
 
 def test_context_lengths_are_compared(client: FlaskClient) -> None:
