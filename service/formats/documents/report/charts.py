@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from math import inf
 from typing import Any
 
 import altair as alt
@@ -25,6 +26,8 @@ STYLES = {PLAN: (GREY, [5, 3]), EARNED: (COLOURS[2], [1, 0]), ACTUAL: (COLOURS[0
 LABEL_SHIFT = 7
 """By how much labels of lines that may end together are moved apart [px]: that of the higher line up, that of the lower down."""
 SPEND_LINES = {PLAN: "planned_usd", EARNED: "earned_usd", ACTUAL: "spent_usd"}
+LABEL_HEIGHT = 12
+"""Of a line of text with the space around it [px]."""
 MOST_POINTED = 60
 """Places of a line that answer to a pointer."""
 TOKEN_LINES = {PLAN: "planned_tokens", ACTUAL: "tokens"}
@@ -166,8 +169,9 @@ def _against_plan(report: Report, names: Mapping[str, str], fan: Rows, rules: Ma
         layers.append(band.encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q"))
         layers += _spread_of_end(report, fan)
     drawn = [rows for rows in ([row for row in [*lines, *fan] if row["of"] == of] for of in STYLES) if rows]
-    below = _lower_of(EARNED, ACTUAL, {rows[-1]["of"]: rows[-1]["y"] for rows in drawn})
-    layers += [*_rules(rules), *(_line(rows, across, up, LABEL_SHIFT * (1 if rows[-1]["of"] == below else -1)) for rows in drawn)]
+    top = max(row.get("high", row["y"]) for rows in drawn for row in rows)
+    shifts = _label_shifts({rows[-1]["of"]: rows[-1]["y"] for rows in drawn}, top)
+    layers += [*_rules(rules), *(_line(rows, across, up, shifts[rows[-1]["of"]]) for rows in drawn)]
     return alt.layer(*layers)
 
 
@@ -191,9 +195,21 @@ def _day(at: str) -> str:
     return day(datetime.fromisoformat(at))
 
 
-def _lower_of(one: str, other: str, ends: Mapping[str, float]) -> str:
-    """Which of two lines that end on one day ends lower; the other where only the other is there."""
-    return one if one in ends and ends[one] < ends.get(other, float("inf")) and other in ends else other
+def _label_shifts(ends: Mapping[str, float], top: float) -> dict[str, int]:
+    """By how much the label of each line is moved down [px]: labels stand above their lines, but for the lower of earned and actual, and
+    for the forecast that ends as high as the plan.
+
+    Near the axis, whose labels it would cover, the lower one stands above its line too, and the other above it.
+    """
+    shifts, near = dict.fromkeys(ends, -LABEL_SHIFT), LABEL_HEIGHT / HIGH * top
+    below, above = (EARNED, ACTUAL) if ends.get(EARNED, inf) < ends.get(ACTUAL, -inf) else (ACTUAL, EARNED)
+    if ends.get(below, 0.0) > near:
+        shifts[below] = LABEL_SHIFT
+    elif below in ends and ends.get(above, inf) <= 2 * near:
+        shifts[above] = -LABEL_SHIFT - LABEL_HEIGHT
+    if abs(ends.get(FORECAST, inf) - ends.get(PLAN, -inf)) < near:
+        shifts[FORECAST] = LABEL_SHIFT
+    return shifts
 
 
 def _line(rows: Rows, across: alt.X, up: alt.Y, label_shift: int) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.formats.documents.charts import svg
-from service.formats.documents.report.charts import spend_chart
+from service.formats.documents.report.charts import HIGH, spend_chart
 from service.formats.documents.report.run_charts import position_chart
 
 DAYS = ("2026-01-05T00:00:00+00:00", "2026-01-06T00:00:00+00:00")
@@ -25,15 +25,34 @@ def report(earned_usd: float, spent_usd: float) -> dict[str, Any]:
     return {"time_series": series, "program": {"deadline": None}, "status": status}
 
 
-@pytest.mark.parametrize(("earned", "actual"), [(90.0, 80.0), (80.0, 90.0)])
-def test_the_higher_line_has_the_higher_name(earned: float, actual: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earned value and cost end close to each other: the names would stand on each other, or at the other line."""
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines of what is known by now alone are drawn."""
     monkeypatch.setattr("service.formats.documents.report.charts._measured_words", lambda _: "runs")
     monkeypatch.setattr("service.formats.documents.report.charts.forecast_fan", lambda _: [])
+
+
+def heights(earned: float, actual: float) -> dict[str, float]:
+    """Where the names of the lines stand in the S-curve, from its top [px]."""
     drawn = svg(spend_chart(report(earned, actual)))  # type: ignore[arg-type]
-    height = {name: float(y) for y, name in re.findall(r'transform="translate\([\d.]+,([\d.]+)\)"[^>]*>(earned|actual)<', drawn)}
+    return {name: float(y) for y, name in re.findall(r'transform="translate\([\d.]+,([\d.]+)\)"[^>]*>(earned|actual)<', drawn)}
+
+
+@pytest.mark.parametrize(("earned", "actual"), [(90.0, 80.0), (80.0, 90.0)])
+def test_the_higher_line_has_the_higher_name(earned: float, actual: float) -> None:
+    """Earned value and cost end close to each other: the names would stand on each other, or at the other line."""
+    height = heights(earned, actual)
     assert (height["earned"] < height["actual"]) == (earned > actual)
     assert abs(height["earned"] - height["actual"]) > 14
+
+
+@pytest.mark.parametrize(("earned", "actual"), [(0.0, 0.0), (0.0, 4.0), (3.0, 0.0), (0.0, 60.0)])
+def test_no_name_covers_the_axis(earned: float, actual: float) -> None:
+    """Where little is spent or earned both names stand above the axis, one above the other."""
+    height = heights(earned, actual)
+    assert max(height.values()) <= HIGH - 4
+    assert abs(height["earned"] - height["actual"]) >= 11
+    assert earned == actual or (height["earned"] < height["actual"]) == (earned > actual)
 
 
 def test_ticks_within_a_day_have_its_time() -> None:
