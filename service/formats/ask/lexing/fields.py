@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from service.formats.ask.lexing.alternatives import spelt_out
+
 FIELDS = Path(__file__).parent / "data" / "fields.toml"
 UNIT = " (unit)"
 """Marks the units of a field that has names too."""
@@ -30,7 +32,7 @@ class Field:
 def load_fields() -> Mapping[str, Field]:
     """The fields by what their words stand for: their path, and of the units of a field that has names too that with a mark."""
     rows = tomllib.loads(FIELDS.read_text(encoding="utf-8"))["field"]
-    fields = (Field(row["path"], row["unit"], tuple(row["words"]), row.get("before", False)) for row in rows)
+    fields = (Field(row["path"], row["unit"], tuple(spelt_out(row["words"])), row.get("before", False)) for row in rows)
     found: dict[str, Field] = {}
     for field in fields:
         found[f"{field.path}{UNIT}" if field.path in found else field.path] = field

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from service.formats.ask.lexing.alternatives import spelt_out
 from service.formats.ask.lexing.datasets import load_datasets
 from service.formats.ask.lexing.dates import DATE_WORDS
 from service.formats.ask.lexing.fields import load_fields
@@ -200,7 +201,7 @@ def load_lexicon() -> Lexicon:
     rows: list[tuple[Phrase, str, str]] = [(_phrase(words), "_", "") for words in document["filler"]]
     rows += [(_phrase(words), "K", name) for name, field in load_fields().items() for words in field.words]
     rows += [(_phrase(words), "Ω", dataset.name) for dataset in load_datasets().values() for words in dataset.labels]
-    rows += [(_phrase(words), row["kind"], row["value"]) for row in document["phrase"] for words in row["words"]]
+    rows += [(_phrase(words), row["kind"], row["value"]) for row in document["phrase"] for words in spelt_out(row["words"])]
     by_first: dict[str, dict[Phrase, tuple[Phrase, str, str]]] = {}
     for row in rows:  # a word that means something comes after the fillers, and in their place
         by_first.setdefault(row[0][0], {})[row[0]] = row
