@@ -208,10 +208,10 @@ def time_interruptible(uninterrupted: Sequence[TimedConfiguration]) -> list[Time
     first, timed = uninterrupted[0], [each.timing for each in uninterrupted if each.timing]
     run, on_accelerator = first.run, first.on_accelerator
     notes = (*first.notes, on_accelerator.preemption_notes)
-    if run is None or on_accelerator.preemption_failures is None or not timed:
+    if run is None or on_accelerator.preemption_failures is None:
         return [replace(each, interruptible=True, notes=notes) for each in uninterrupted]
     preempted_run = replace(run, failures=on_accelerator.preemption_failures)
-    outcomes = iter(_outcomes(preempted_run, lambda: run_times_with_failures(preempted_run, timed, plan_calibration())))
+    outcomes = iter(_outcomes(preempted_run, lambda: run_times_with_failures(preempted_run, timed, plan_calibration())) if timed else ())
     outcomes_by_network = [next(outcomes) if each.timing else (None, each.infeasible_reason) for each in uninterrupted]
     in_network = partial(TimedConfiguration, on_accelerator, first.count, interruptible=True, notes=notes, run=preempted_run)
     return [

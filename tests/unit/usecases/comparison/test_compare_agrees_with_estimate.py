@@ -96,6 +96,18 @@ def test_an_option_is_what_an_estimate_of_its_offer_says(context: AppContext, wo
         assert option.throughput.mfu == alone.throughput.mfu
 
 
+def test_a_count_that_does_not_fit_changes_no_other(context: AppContext) -> None:
+    """On spot capacity that is to be had half of the time: with one accelerator, which is too few, eight end as late as without."""
+    workload = WORKLOADS["plain"] | {"failures": {"capacity_share": 0.5}, "schedule": {"start": date(2027, 1, 4)}}
+    eights = []
+    for counts in ([8], [1, 8]):
+        candidates = {"accelerators": ["H100"], "counts": counts, "pricing": ["spot"]}
+        found = compare(context, {"workload": workload, "candidates": candidates, "limit": 1000})
+        eights.append({option.id: (option.time, option.cost_usd) for option in found.options if option.count == 8})
+    assert eights[0] == eights[1]
+    assert all(time for time, _ in eights[0].values())
+
+
 POOLS: list[dict[str, Any]] = [
     {name: value for name, value in (("count", count), ("tensor", tensor)) if value}
     for count in (None, 1, 7, 32, 63)
