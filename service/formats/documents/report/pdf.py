@@ -6,6 +6,8 @@ The template reads the report as JSON: its texts are values, never Typst's marku
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
@@ -26,6 +28,15 @@ HALF_WIDTH = ("quality", "losses", "spend", "energy")
 """Sections whose charts stand two side by side."""
 WRAPPED = 26
 """Characters of a cell from which its column is as wide as there is room."""
+NARROW = 9
+"""Characters of a word that the narrowest column takes."""
+LONGEST_WORD = 20
+"""Letters of a word that the typesetter divides; what is longer is a name, and may break anywhere."""
+WIDEST_HEAD = 16
+"""Characters of a line of a column's head."""
+BREAK = "\N{ZERO WIDTH SPACE}"
+_LONG = re.compile(rf"\S{{{NARROW + 1},}}")
+_PART_END = re.compile(r"(?<=[_/@.:+-])(?=[^_/@.:+-])")
 
 
 def write(report: Mapping[str, Any]) -> bytes:
@@ -61,7 +72,7 @@ def _section(section: DocumentSection, charts: list[str]) -> dict[str, Any]:
 
 
 def table_content(table: DocumentTable) -> dict[str, Any]:
-    """A table for the template; `wide`: columns that share the room that is left. Long names may break after their underscores."""
+    """A table for the template; `wide`: columns that share the room that is left. Long names may break, and heads have several lines."""
     columns = range(len(table.head))
     longest = [max(len(row[column]) for row in table.rows) for column in columns]
     wide = [column for column in columns if column not in table.numeric and longest[column] > WRAPPED]
@@ -72,5 +83,21 @@ def table_content(table: DocumentTable) -> dict[str, Any]:
         if left
         else ""
     )
-    rows = [[cell.replace("_", "_\N{ZERO WIDTH SPACE}") for cell in row] for row in shown]
-    return {"head": table.head, "rows": rows, "numeric": sorted(table.numeric), "wide": wide, "total": table.total, "left": note}
+    rows = [[cell if column in table.numeric else _breakable(cell) for column, cell in enumerate(row)] for row in shown]
+    head = [textwrap.fill(each, WIDEST_HEAD, break_long_words=False, break_on_hyphens=False) for each in table.head]
+    return {"head": head, "rows": rows, "numeric": sorted(table.numeric), "wide": wide, "total": table.total, "left": note}
+
+
+def _breakable(cell: str) -> str:
+    """The cell with places where its long names may break: between their parts, or anywhere in a part that is no word. Days are whole."""
+    return _LONG.sub(lambda found: _breakable_name(found[0]), cell)
+
+
+def _breakable_name(name: str) -> str:
+    has_letters = any(map(str.isalpha, name))
+    return BREAK.join(map(_breakable_part, _PART_END.split(name))) if has_letters else name
+
+
+def _breakable_part(part: str) -> str:
+    is_word = len(part) <= NARROW or (part.isalpha() and len(part) <= LONGEST_WORD)
+    return part if is_word else BREAK.join(part)

@@ -11,7 +11,7 @@ OPTION_COLUMNS = (
     *(Column("rank", 8, "whole"), Column("provider", 18), Column("region", 18), Column("instance type", 26)),
     *(Column("pricing", 18, "choice"), Column("USD per accelerator-hour", 14, "usd"), Column("accelerator", 16)),
     *(Column("count", 10, "whole"), Column("hours, p50", 14, "number"), *(Column(f"USD, {point}", 16, "whole") for point in POINTS)),
-    Column("feasible", 12),
+    Column("feasible", 12, "choice"),
 )
 OWNED_COLUMNS = (
     *(Column("owned", 24), Column("accelerator", 26), Column("count", 10, "whole"), Column("capex, USD", 18, "usd")),
