@@ -31,7 +31,7 @@ from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
 from service.formats.ask.grammar.regions import with_cities, with_numbered, with_stems
 from service.formats.ask.grammar.reinforcement import join_prompts
-from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for
+from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms
 from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
@@ -112,7 +112,7 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     """The slots that rules make of the pieces, with what their nouns and the names left out say of them; and the pieces without a rule."""
     slots, left = apply_rules([piece for piece in words.settled if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
-    slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(slots)), left))
+    slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(several_terms(slots))), left))
     slots = with_numbered(_without_implied(slots), vocabulary)
     slots += _other_providers(slots, words.without, vocabulary)
     names = {slot.name for slot in slots}

@@ -11,6 +11,7 @@ from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.averages import with_averages
 from service.formats.ask.grammar.commitments import with_commitments
+from service.formats.ask.grammar.fiscal import with_fiscal_years
 from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
 from service.formats.ask.grammar.people import with_people
@@ -292,6 +293,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _waived,
     _named_deadlines,
     _views,
+    with_fiscal_years,
     with_asked_times,
     with_preferences,
     with_commitments,

@@ -15,12 +15,20 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 KEPT, RETENTION = "storage.checkpoints_kept", "storage.retention_months"
 CHECKPOINTS = frozenset({"checkpoints", "ckpts", "checkpoint", "ckpt", "snapshots"})
 KEEPING = frozenset({"keep", "keeping", "kept", "keeps", "retain", "retaining", "retained", "store", "stored", "archived"})
+STORED = frozenset({"storage", "storage.dataset_tb", "storage.usd_per_tb_month"})
+TERABYTES = "terabytes"
+OF_DATA = KEEPING | {"dataset", "datasets", "data", "storage", "archive", "archived", "for", "over"}
+"""Words between what is stored and how long."""
+MOST_BEFORE = 3
+"""Words before a number of terabytes in which one of keeping is looked for."""
 MONTHS_PER_YEAR = 12
 
 
 def kept_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with checkpoints that are kept as their number and the months that they are."""
     found, doubts = _with_retention(sentence, pieces)
+    found, of_data = _with_stored(sentence, found)
+    doubts += of_data
     said = [piece for piece in found if piece.kind != FILLER or _text(sentence, piece) in KEEPING]
     for at, noun in enumerate(said):
         whole = noun.kind == "K" and noun.value == KEPT
@@ -52,6 +60,25 @@ def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         if _text(sentence, noun) == "retention" and times:
             others = [piece for piece in pieces if piece not in (noun, times[0])]
             return sorted([*others, *_retained(times[0])], key=lambda piece: piece.first), list(_noted(sentence, times[0]))
+    return list(pieces), []
+
+
+def _with_stored(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with the time for which data are stored as a field: 60 TB of storage for 6 months, a 40 TB dataset kept 12 months."""
+    texts = [token.text for token in sentence.tokens]
+    for noun in pieces:
+        stored = noun.kind == "K" and noun.value in STORED
+        if not stored and not (noun.kind == "W" and noun.value == TERABYTES):
+            continue
+        time = next((piece for piece in pieces if piece.first >= noun.last and piece.kind == "U"), None)
+        if time is None or not _is_plain(time):
+            continue
+        between = texts[noun.last : time.first]
+        keeps = stored or bool(KEEPING.intersection([*texts[max(noun.first - MOST_BEFORE, 0) : noun.first], *between]))
+        if keeps and OF_DATA.issuperset(between):
+            verbs = [piece for piece in pieces if piece.kind == UNKNOWN and noun.last <= piece.first < time.first]
+            others = [piece for piece in pieces if piece not in (time, *verbs)]
+            return sorted([*others, *_retained(time)], key=lambda piece: piece.first), list(_noted(sentence, time))
     return list(pieces), []
 
 

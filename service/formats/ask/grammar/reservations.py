@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
+LEAST_TERMS = 2
 RESERVED_FOR = "reserved for the time that is said"
 
 HELD_FOR = "held_for"
@@ -45,6 +48,48 @@ def terms_and_others(pieces: Pieces) -> Iterator[Slot]:
     if _are_listed(pieces) and all(term in TERMS for term in years):
         values = (*(TERMS[term] for term in years), str(pieces[-1].value))
         yield from (Slot("pricing", value, pieces[0].first, pieces[-1].last) for value in values)
+
+
+def terms_after(pieces: Pieces) -> Iterator[Slot]:
+    """Reserved 1yr and 3yr, commitments of 1 or 3 years: the kinds of pricing of all these terms."""
+    years = _years_of(pieces[1:])
+    listed = len(set(years)) >= LEAST_TERMS and all(term in TERMS for term in years) and _are_listed(pieces)
+    if pieces[0].value == "reserved" and listed:
+        yield from (Slot("pricing", TERMS[term], pieces[0].first, pieces[-1].last) for term in dict.fromkeys(years))
+
+
+def number_and_term(pieces: Pieces) -> Iterator[Slot]:
+    """1 or 3 year commitment: the kinds of pricing of both."""
+    number = pieces[0].value
+    first = TERMS.get(float(number.value), "") if isinstance(number, Figure) and number.scale == 1 and not number.unit else ""
+    last = str(pieces[-1].value)
+    if first and last in TERMS.values() and first != last:
+        yield from (Slot("pricing", value, pieces[0].first, pieces[-1].last) for value in (first, last))
+
+
+def _years_of(pieces: Pieces) -> list[float]:
+    """The terms of a list whose unit may stand at its end alone [years]."""
+    years: list[float] = []
+    unit = "years"
+    for piece in reversed(pieces):
+        if isinstance(piece.value, Duration):
+            years.append(piece.value.years)
+            unit = piece.value.unit
+        elif isinstance(piece.value, Figure):
+            years.append(Duration(piece.value.value, unit).years)
+    return years[::-1]
+
+
+def several_terms(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with several times of one year or three as the terms of a bare `reserved`: reserved H100, 1y or 3y."""
+    spans = [slot for slot in slots if slot.name == "span" and isinstance(slot.value, Duration)]
+    terms = {slot.first: TERMS.get(slot.value.years, "") for slot in spans if isinstance(slot.value, Duration)}
+    bare = [slot for slot in slots if slot.name == "pricing" and slot.value == "reserved"]
+    if len(bare) != 1 or len(set(terms.values())) < LEAST_TERMS or "" in terms.values():
+        return list(slots)
+    made = [replace(slot, name="pricing", value=terms[slot.first], implied=False) for slot in spans]
+    others = [slot for slot in slots if slot not in (*spans, *bare)]
+    return sorted([*others, *made], key=lambda slot: slot.first)
 
 
 def reserved_for(pieces: Pieces) -> Iterator[Slot]:

@@ -146,6 +146,8 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<=,)Tn(?![TQ])", keyed.keyed("tokens")),
     _rule("(?<=,)Qn(?![TQ])", keyed.keyed("params")),
     _rule("(?<!n)g=n(?:,n)*", quantities.counts),
+    _rule("S[o=t]?(?:[Un],)*U(?:,U)*", reservations.terms_after),
+    _rule("n,S", reservations.number_and_term),
     _rule("S(?:,U)+", reservations.reservations),
     _rule("U(?:,U)*,U?S", reservations.terms),
     _rule("(?<![ovlbwuiaq])U(?:,U)*,S", reservations.terms_and_others),
