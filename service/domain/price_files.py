@@ -136,7 +136,7 @@ class QuoteProposal:
     sheets: Annotated[Sequence[QuoteSheet], Doc("Sheets of the file", max_items=50)]
     header_rows: Annotated[Sequence[int], Doc("Rows that name the columns, from 1", max_items=3)]
     columns: Annotated[Sequence[QuoteColumn], Doc("Columns of the table", max_items=100)]
-    settings: Annotated[Sequence[QuoteSetting], Doc("What holds for the whole sheet", max_items=40)]
+    settings: Annotated[Sequence[QuoteSetting], Doc("Settings of the whole sheet", max_items=40)]
     questions: Annotated[Sequence[QuoteQuestion], Doc("What the sheet does not tell", max_items=200)]
     counts: Annotated[QuoteCounts, Doc("Prices by what becomes of them")]
     rows: Annotated[Sequence[QuoteRow], Doc("Every price and what becomes of it", max_items=MAX_ENTRIES)]

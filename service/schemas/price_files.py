@@ -119,7 +119,7 @@ class QuoteMappingSchema(Schema):
         most=MAX_COLUMNS,
         description=f"Field by column letter or header, null: not used. Fields: {', '.join(FIELDS)}",
     )
-    settings = Part(QuoteSettingsSchema, description="What holds for the whole sheet")
+    settings = Part(QuoteSettingsSchema, description="Settings of the whole sheet")
     accelerators = Named(Text(), most=MAX_LABELS, description="Canonical name of an accelerator by the sheet's label of it")
     rates = Named(Part(CurrencyRateSchema), most=len(CODES), names=CODES, description="Dollars for one unit, by ISO 4217 code")
 

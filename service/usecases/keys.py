@@ -68,15 +68,15 @@ def rotate_key(context: AppContext, key_id: str, overlap: str) -> tuple[Key, str
     now = context.clock()
     found = context.store.find_key(key_id)
     if found is None:
-        raise NotFound(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
+        raise NotFound(f"there is no key {key_id!r}; `outlay keys list` shows all keys")
     old, _ = found
     if old.is_person:
-        raise InvalidRequest(f"{key_id} is a person who signs in with the issuer, and has no key to rotate")
+        raise InvalidRequest(f"{key_id} is a person who signs in with the issuer and has no key that can be rotated")
     if reason := old.invalid_reason(now):
-        raise InvalidRequest(f"the key {key_id} {reason}; `outlay keys create` makes another")
+        raise InvalidRequest(f"the key {key_id} {reason}; `outlay keys create` makes a new one")
     until = parse_expiry(overlap, now)
     if until is None:
-        raise InvalidRequest("the earlier key ends after days or hours, such as 24h", "/overlap")
+        raise InvalidRequest("state after how many days or hours the earlier key ends, such as 24h", "/overlap")
     ends = until if old.expires_at is None else min(until, old.expires_at)
     expires_at = None if old.expires_at is None else now + (old.expires_at - old.created_at)
     secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -97,7 +97,7 @@ def parse_expiry(text: str, now: datetime) -> datetime | None:
         return None
     found = _EXPIRES.fullmatch(text)
     if found is None:
-        raise InvalidRequest("a key expires after days or hours, such as 90d or 12h, or never", "/expires")
+        raise InvalidRequest("state after how many days or hours the key expires, such as 90d or 12h, or state never", "/expires")
     return now + timedelta(**{{"h": "hours", "d": "days"}[found[2]]: int(found[1])})
 
 
@@ -139,7 +139,9 @@ class Authenticator:
         if not self.needs_keys():
             return EVERYBODY
         if token is None:
-            raise AuthenticationError("This needs an API key: send it as Authorization: Bearer, followed by the key.", shown=False)
+            raise AuthenticationError(
+                "This needs an API key: send it in the header Authorization, as Bearer followed by the key.", shown=False
+            )
         return self._principal(self._known(token))
 
     def admit_key(self, key_id: str) -> Principal:
@@ -151,7 +153,7 @@ class Authenticator:
 
     def _principal(self, key: Key) -> Principal:
         if reason := key.invalid_reason(self._context.clock()):
-            raise AuthenticationError(f"This API key {reason}; `outlay keys create` makes another.", shown=True)
+            raise AuthenticationError(f"This API key {reason}; `outlay keys create` makes a new one.", shown=True)
         self._note_use(key)
         return Principal(key.team, key.id, key.scopes, key.team_name, key.name)
 

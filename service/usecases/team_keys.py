@@ -23,9 +23,9 @@ def make_team_key(context: AppContext, who: Principal, name: str, scopes: Sequen
     _check_within(who, checked_scopes(scopes), "/scopes")
     good = [key for key in list_team_keys(context, who) if not key.invalid_reason(context.clock())]
     if any(key.name == name for key in good):
-        raise InvalidRequest("a good key of the team has this name; choose another, or rotate that one", "/name")
+        raise InvalidRequest("a valid key of the team already has this name; choose another name, or rotate that key", "/name")
     if sum(not key.is_person for key in good) >= MAX_KEYS:
-        raise InvalidRequest(f"the team has {MAX_KEYS} good keys; revoke one first")
+        raise InvalidRequest(f"the team has {MAX_KEYS} valid keys, the most that it may have; revoke one first")
     return make_key(context, who.team_name, name, scopes, expires)
 
 
@@ -37,7 +37,7 @@ def rotate_team_key(context: AppContext, who: Principal, key_id: str, overlap: s
     old = find_team_key(context, who, key_id)
     _check_within(who, old.scopes, "")
     if old.successor is not None:
-        raise InvalidRequest(f"the key {old.prefix} was rotated already; rotate the one that took its place")
+        raise InvalidRequest(f"the key {old.prefix} was already rotated; rotate the key that replaced it")
     return rotate_key(context, old.id, overlap)
 
 
@@ -50,16 +50,16 @@ def find_team_key(context: AppContext, who: Principal, key_id: str) -> Key:
     """The key of that id, of the caller's team. Raises NotFound."""
     found = context.store.find_key(key_id)
     if found is None or found[0].team != who.team:
-        raise NotFound("the team has no key of that id")
+        raise NotFound("the team has no key with this id")
     return found[0]
 
 
 def _check_has_key(who: Principal) -> None:
     if who.key is None:
-        raise InvalidRequest("the first key is made on the service's machine: `outlay keys create`")
+        raise InvalidRequest("make the first key on the machine of the service, with `outlay keys create`")
 
 
 def _check_within(who: Principal, scopes: Collection[Scope], pointer: str) -> None:
     """Raises InvalidRequest for scopes that the caller does not have: whoever may make keys must not gain by it."""
     if beyond := [scope for scope in scopes if not who.may(scope)]:
-        raise InvalidRequest(f"your own key has no scope {', '.join(beyond)}, so it gives none to another", pointer)
+        raise InvalidRequest(f"your own key does not have the scope {', '.join(beyond)}, so it cannot give it to another key", pointer)

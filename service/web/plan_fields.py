@@ -63,7 +63,7 @@ RISK_FIELDS = (
     FormField("probability", "Probability", "0.2"),
     FormField("tier", "Of the runs of", choices=TIERS),
     FormField("cost_share_of_tier", "Costs more", "0.1", "share of these runs"),
-    FormField("cost_usd", "Costs besides", "0", "USD"),
+    FormField("cost_usd", "Other costs", "0", "USD"),
     FormField("days", "Takes", "that share", "days"),
 )
 RESERVE_FIELDS = (

@@ -91,7 +91,7 @@ def revoke(key_id: str) -> None:
     with opened_context() as context:
         key = None if context.store.absent() else context.store.revoke_key(key_id, context.clock())
     if key is None:
-        raise click.ClickException(f"there is no key {key_id!r}; `outlay keys list` shows those there are")
+        raise click.ClickException(f"there is no key {key_id!r}; `outlay keys list` shows all keys")
     click.echo(f"key {key.id} of team {key.team_name} was revoked at {key.revoked_at:%Y-%m-%d %H:%M} UTC")
 
 

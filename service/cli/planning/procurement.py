@@ -80,7 +80,7 @@ def _embedded() -> tuple[Schema, UseCase]:
 
 
 def table(answer: Entry, *, verbose: bool) -> str:
-    """The verdict in words, the options in order, the mix, what turns the verdict, and warnings."""
+    """The verdict in words, the options in order, the mix, what would change the verdict, and warnings."""
     verdict, mix = answer["verdict"], answer["mix"]
     parts = [
         tables.columns(tables.narrowed([HEAD, *(_row(option) for option in answer["options"])], ("USD per used hour", "kind"))),

@@ -132,7 +132,9 @@ class ProcurementVerdict:
     break_even_month: Annotated[
         int | None, Doc("Month by which the best owned fleet has cost less than the best rent, for good; null: never", "months")
     ]
-    flips: Annotated[tuple[ProcurementFlip, ...], Doc("What turns the verdict, one input at a time, the least change first", max_items=100)]
+    flips: Annotated[
+        tuple[ProcurementFlip, ...], Doc("What would change the verdict, one input at a time, the smallest change first", max_items=100)
+    ]
     grid: Annotated[SavingGrid | None, Doc("Utilisation and price together; null: nothing is owned, or nothing rented")]
 
 

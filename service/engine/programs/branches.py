@@ -24,8 +24,8 @@ from service.engine.programs.value import outcome_value_usd
 
 STATE_WORTH = "state what the outcome is worth: outcome.value_usd_per_point or value_curve"
 STATE_PRICE = "state price.usd_per_accelerator_hour of its runs: no price of their accelerator is known"
-STATE_CHANCE = "state pass_probability of a later gate: without it the chance to reach the target is not known"
-NO_PIVOT = "No pivot is stated, so none is compared: to compare one, state pivot, a program of its own, in the gate"
+STATE_CHANCE = "state pass_probability of a later gate: without it the probability of reaching the target is not known"
+NO_PIVOT = "No pivot is stated, so none is compared. To compare one, state pivot, a separate program, in the gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def decide(
         prevails = "the criteria count: they were agreed up front" if agreed else "the figures count: no criteria were agreed up front"
         sentences.append(f"The two differ: the criteria say {by_criteria}, the figures {by_figures}; {prevails}")
     elif agreed and by_criteria is None and by_figures in ("pivot", "stop"):
-        sentences.append(f"Where the criteria to continue hold, the two differ: the figures say {by_figures}")
+        sentences.append(f"If the criteria to continue are met, the two differ: the figures say {by_figures}")
     if all(branch.branch != "pivot" for branch in branches):
         sentences.append(NO_PIVOT)
     return GateDecision(sunk_usd, tuple(branches), by_figures, by_criteria, first or second, ". ".join(sentences) + ".")

@@ -158,5 +158,5 @@ def _price_gate(gate: TierGate, spending: Sequence[TierSpending], index: int) ->
     reached = math.prod(tier.pass_probability for tier in spending[:index])
     spent, later = sum_usd(tier.usd for tier in spending[: index + 1]), sum_usd(tier.usd for tier in spending[index + 1 :])
     cost = spending[index].own_usd
-    decision = f"whether to spend {later:,.0f} USD more" if later else "what becomes of the result"
+    decision = f"whether to spend {later:,.0f} USD more" if later else "what to do with the result"
     return GateBlock(gate, cost, spent, reached, f"{cost:,.0f} USD are spent to decide {decision} ({gate.decides})")

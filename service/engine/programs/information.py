@@ -132,6 +132,6 @@ def _lacking(value: float | None, *, is_last: bool) -> str:
 
 def _statement(worth: float, decide: float, going_on: float) -> str:
     if going_on <= 0:
-        return "going on never pays: the remaining spending is more than the outcome is worth"
+        return "continuing never pays: the remaining spending is more than the outcome is worth"
     verdict = "worth running" if worth > decide else "not worth running for the decision alone"
     return f"{verdict}: the decision is worth {worth:,.0f} USD and costs {decide:,.0f} USD"

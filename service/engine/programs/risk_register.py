@@ -63,7 +63,7 @@ def correlation_matrix(names: Sequence[str], stated: RiskCorrelation) -> Floats:
     np.fill_diagonal(matrix, 1.0)
     if names and float(np.linalg.eigvalsh(matrix)[0]) < LEAST_EIGENVALUE:
         raise InvalidRequest(
-            "these correlations cannot hold together: lower them, or state those of the other pairs too", "/risk_correlation"
+            "these correlations contradict each other: lower them, or state those of the other pairs too", "/risk_correlation"
         )
     return matrix
 

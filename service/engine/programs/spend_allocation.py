@@ -53,7 +53,7 @@ def published_curve(effect: PublishedEffect, compute_usd: float, flops: float, e
     multiplier = 1 + usd / compute_usd if effect.compute_multiplier is None else 1 + (effect.compute_multiplier - 1) * reached
     losses = optimum_for_flops(law, flops * multiplier).loss
     if losses is None:
-        raise InvalidRequest("this law gives no losses to compare by: choose one with E, A, B, alpha and beta", "/law")
+        raise InvalidRequest("this law predicts no losses, so choices cannot be compared: choose one with E, A, B, alpha and beta", "/law")
     gain = np.asarray(losses)[0] - np.asarray(losses)
     avoided = effect.risk_reduction * expected_loss_usd * reached
     return SpendCurve(effect.choice, tuple(usd.tolist()), tuple(gain.tolist()), tuple(avoided.tolist()), "nats a token", effect.basis)
@@ -170,10 +170,10 @@ def _check_curves(curves: Sequence[SpendCurve]) -> None:
     for index, curve in enumerate(curves):
         pointer = f"/curves/{index}"
         if names.index(curve.choice) < index:
-            raise InvalidRequest(f"two curves are called {curve.choice!r}; each choice has one", f"{pointer}/choice")
+            raise InvalidRequest(f"{curve.choice!r} has two curves; state one for each choice", f"{pointer}/choice")
         if len(curve.usd) < 2 or not len(curve.usd) == len(curve.gain) == len(curve.loss_avoided_usd):
-            raise InvalidRequest(f"the curve of {curve.choice} takes two points or more, each with all of its figures", pointer)
+            raise InvalidRequest(f"the curve of {curve.choice} needs at least two points, each with all of its figures", pointer)
         if curve.usd[0] != 0 or any(later <= earlier for earlier, later in pairwise(curve.usd)):
-            raise InvalidRequest(f"the curve of {curve.choice} begins at 0 USD and rises from point to point", f"{pointer}/usd")
+            raise InvalidRequest(f"the curve of {curve.choice} must begin at 0 USD and rise from point to point", f"{pointer}/usd")
         if curve.unit != curves[0].unit:
-            raise InvalidRequest(f"gains in {curve.unit} and in {curves[0].unit} do not compare: state one unit", f"{pointer}/unit")
+            raise InvalidRequest(f"gains in {curve.unit} and in {curves[0].unit} cannot be compared: state one unit", f"{pointer}/unit")

@@ -142,27 +142,31 @@ def _unnamed_part(parts: Sequence[MixturePart], unique: float) -> list[MixturePa
     share = 1 - sum(part.share for part in parts)
     left = unique - sum(_unique_tokens(part, unique) for part in parts)
     if left < -SHARE_TOLERANCE * unique:
-        raise InvalidRequest(f"the parts name more unique tokens than the {unique:.4g} that are left of the raw ones", "/data/mixture")
+        raise InvalidRequest(f"the parts state more unique tokens than the {unique:.4g} that are left of the raw tokens", "/data/mixture")
     if share < SHARE_TOLERANCE:
         return []
     if left < SHARE_TOLERANCE * unique:
-        raise InvalidRequest(f"the parts name all unique tokens, but only {1 - share:.0%} of the mixture", "/data/mixture")
+        raise InvalidRequest(f"the parts state all unique tokens, but only {1 - share:.0%} of the mixture", "/data/mixture")
     return [MixturePart(REMAINDER, share, left)]
 
 
 def _check_flow(raw: float, filter_yield: float, dedupe_yield: float, epochs: float, parts: Sequence[MixturePart]) -> None:
     for name, share in (("filter_yield", filter_yield), ("dedupe_yield", dedupe_yield)):
         if not 0 < share <= 1:
-            raise InvalidRequest(f"{name} is what is left: above 0 and at most 1, not {share:g}", f"/data/{name}")
+            raise InvalidRequest(f"{name} is the share that is left, above 0 and at most 1, not {share:g}", f"/data/{name}")
     if raw <= 0 or epochs <= 0:
         raise InvalidRequest("state more than 0 raw tokens and epochs", "/data")
     names = {REMAINDER}
     for index, part in enumerate(parts):
         if not 0 <= part.share <= 1:
-            raise InvalidRequest(f"{part.share:g} of the mixture is no share: state 0 to 1", f"/data/mixture/{index}/share")
+            raise InvalidRequest(
+                f"{part.share:g} of the mixture is not a valid share: state a number from 0 to 1", f"/data/mixture/{index}/share"
+            )
         if part.name in names:
-            raise InvalidRequest(f"{part.name!r} is another part's name, or the rest's: call it otherwise", f"/data/mixture/{index}/name")
+            raise InvalidRequest(
+                f"{part.name!r} is already the name of another part or of the rest: choose a different name", f"/data/mixture/{index}/name"
+            )
         names.add(part.name)
     shares = sum(part.share for part in parts)
     if shares > 1 + SHARE_TOLERANCE:
-        raise InvalidRequest(f"the parts' shares add up to {shares:.0%}: 100 % is all there is", "/data/mixture")
+        raise InvalidRequest(f"the parts' shares add up to {shares:.0%}: state at most 100 %", "/data/mixture")

@@ -25,7 +25,7 @@ def check_program(program: Program) -> None:
     planned = [tier.tier for tier in program.tiers]
     for pointer, share in _shares(program):
         if share is not None and not 0 <= share <= 1:
-            raise InvalidRequest(f"{share:.0%} is not a share: state a number from 0 to 1", pointer)
+            raise InvalidRequest(f"{share:.0%} is not a valid share: state a number from 0 to 1", pointer)
     for pointer, tier in _named_tiers(program):
         if tier is not None and tier not in planned:
             raise InvalidRequest(f"no tier {tier!r} is planned; there are {', '.join(planned)}", pointer)
@@ -72,7 +72,8 @@ def _check_tiers(program: Program) -> None:
     for index, (before, tier) in enumerate(pairwise(program.tiers), start=1):
         if TIERS.index(tier.tier) <= TIERS.index(before.tier):
             raise InvalidRequest(
-                f"{tier.tier} cannot follow {before.tier}: tiers come once each, in the order {', '.join(TIERS)}", f"/tiers/{index}/tier"
+                f"{tier.tier} cannot follow {before.tier}: each tier is stated once, in the order {', '.join(TIERS)}",
+                f"/tiers/{index}/tier",
             )
     for index, tier in enumerate(program.tiers):
         if not tier.runs:
@@ -86,7 +87,7 @@ def _check_tiers(program: Program) -> None:
 
 def _check_rungs(rungs: tuple[Rung, ...], pointer: str) -> None:
     if any(later.at <= earlier.at for earlier, later in pairwise(rungs)):
-        raise InvalidRequest("rungs follow each other: state them with rising shares of the run", pointer)
+        raise InvalidRequest("state the rungs in order, with rising shares of the run", pointer)
     if any(not (0 < rung.at < 1 and 0 < rung.keep <= 1) for rung in rungs):
         raise InvalidRequest("a rung needs `at` between 0 and 1 and `keep` above 0 and at most 1", pointer)
 

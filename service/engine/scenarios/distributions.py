@@ -109,7 +109,7 @@ def correlation_factor(correlations: Floats) -> Floats:
     eigenvalues, vectors = np.linalg.eigh(correlations)
     if eigenvalues[0] < LEAST_EIGENVALUE:
         raise InvalidRequest(
-            f"no quantities can be correlated like that together: the matrix has an eigenvalue of {eigenvalues[0]:.3g}, and it has to be at"
+            f"these correlations contradict each other: the matrix has an eigenvalue of {eigenvalues[0]:.3g}, and it must be at"
             " least 0; bring the correlations nearer to 0",
             "/correlations",
         )

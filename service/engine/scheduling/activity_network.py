@@ -77,13 +77,13 @@ def _index_by_name(network: ActivityNetwork) -> dict[str, Activity]:
     for activity in network.activities:
         _check_activity(activity)
         if activity.name in named:
-            raise InvalidRequest(f"two activities are called {activity.name!r}; each needs a name of its own", activity.pointer)
+            raise InvalidRequest(f"two activities are called {activity.name!r}; each needs its own name", activity.pointer)
         named[activity.name] = activity
     for activity in network.activities:
         for name in activity.predecessors:
             if name not in named:
                 near = tuple(get_close_matches(name, named, n=3))
-                raise UnknownName(f"{activity.name!r} waits for {name!r}, which no activity is called", activity.pointer, near)
+                raise UnknownName(f"{activity.name!r} waits for {name!r}, but no activity has this name", activity.pointer, near)
     return dict(sorted(named.items()))
 
 
@@ -91,18 +91,20 @@ def _check_activity(activity: Activity) -> None:
     hours, queue = activity.hours, activity.queue_hours
     if hours.p10 < 0 or not hours.p90 <= MAX_DURATION_HOURS:
         raise InvalidRequest(
-            f"{activity.name!r} takes {activity.duration.p10:g} to {activity.duration.p90:g} {activity.unit}; a duration is at least 0"
+            f"{activity.name!r} takes {activity.duration.p10:g} to {activity.duration.p90:g} {activity.unit}; a duration must be at least 0"
             f" and at most {MAX_DURATION_HOURS:g} hours",
             activity.pointer,
         )
     if queue.p10 < 0 or not queue.p90 <= MAX_DURATION_HOURS:
         raise InvalidRequest(
-            f"{activity.name!r} waits {queue.p10:g} to {queue.p90:g} hours; a queue takes at least 0 and at most"
+            f"{activity.name!r} waits {queue.p10:g} to {queue.p90:g} hours; the wait in a queue must be at least 0 and at most"
             f" {MAX_DURATION_HOURS:g} hours",
             activity.pointer,
         )
     if not 0 <= activity.common_share <= 1:
-        raise InvalidRequest(f"{activity.name!r} shares {activity.common_share:.0%} of its variance; 0 % to 100 % can be", activity.pointer)
+        raise InvalidRequest(
+            f"{activity.name!r} shares {activity.common_share:.0%} of its variance; it must be 0 % to 100 %", activity.pointer
+        )
 
 
 def _topological_order(named: Mapping[str, Activity]) -> tuple[str, ...]:
@@ -112,7 +114,7 @@ def _topological_order(named: Mapping[str, Activity]) -> tuple[str, ...]:
     except CycleError as problem:
         cycle = problem.args[1]
         raise InvalidRequest(
-            f"the dependencies go in a circle: {' → '.join(cycle)}; one of these must not wait for the one before it",
+            f"the dependencies form a cycle: {' → '.join(cycle)}; remove one of these dependencies",
             named[cycle[0]].pointer,
         ) from problem
 

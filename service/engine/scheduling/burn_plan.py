@@ -101,7 +101,7 @@ def _check_spendings(spendings: Sequence[PlannedSpending]) -> None:
         if spending.finish_hours < spending.start_hours:
             raise ValueError(f"{spending} ends before it starts")
         if spending.usd < 0 or min(spending.accelerator_hours, spending.tokens, spending.checkpoints) < 0:
-            raise ValueError(f"{spending} is less than nothing")
+            raise ValueError(f"{spending} is below 0")
 
 
 def _mondays(start: date, spendings: Sequence[PlannedSpending]) -> tuple[date, ...]:

@@ -80,7 +80,7 @@ def start_clock(calendar: WorkCalendar, origin: date) -> CalendarClock:
     week = _merge_intervals(interval for window in calendar.windows for interval in _window_intervals(window))
     open_hours = HOURS_PER_WEEK - sum(week.hours)
     if open_hours <= TIME_TOLERANCE_HOURS:
-        raise InvalidRequest("the calendar's weekly windows leave no hour of the week open; at least one has to be")
+        raise InvalidRequest("the calendar's weekly windows leave no hour of the week open; leave at least one open")
     origin_hours = origin.weekday() * HOURS_PER_DAY
     weekly = CalendarClock(origin_hours, open_hours, week, _merge_intervals(()))
     closures = _merge_intervals(_closure_interval(weekly, closure, origin) for closure in calendar.closures)
@@ -183,7 +183,7 @@ def _window_intervals(window: WeeklyWindow) -> Iterable[tuple[float, float]]:
     """A window in hours of the week, in two where it reaches into the next."""
     if not 0 <= window.weekday <= 6 or not 0 <= window.start_hour < HOURS_PER_DAY or not 0 <= window.hours <= HOURS_PER_WEEK:
         raise InvalidRequest(
-            f"a window of {window.hours:g} hours from hour {window.start_hour:g} of weekday {window.weekday} is no part of a week: weekdays"
+            f"a window of {window.hours:g} hours from hour {window.start_hour:g} of weekday {window.weekday} is not valid: weekdays"
             " are 0 to 6, hours of the day begin below 24, windows are 0 to 168 hours long"
         )
     start = window.weekday * HOURS_PER_DAY + window.start_hour

@@ -47,7 +47,7 @@ class ActivityTimes:
 def deadline_hours(start: date, deadline: date, pointer: str = "/deadline") -> float:
     """End of the deadline's day [h since the beginning of `start`]. Raises InvalidRequest where it is before the start."""
     if deadline < start:
-        raise InvalidRequest(f"the deadline {deadline} is before the start {start}; it has to be on that day or later", pointer)
+        raise InvalidRequest(f"the deadline {deadline} is before the start {start}; it must be on that day or later", pointer)
     return hours_until(start, deadline) + HOURS_PER_DAY
 
 
@@ -276,7 +276,7 @@ def latest_network_start(network: ActivityNetwork, draws: DurationDraws, deadlin
         As `order_network`.
     """
     if not 0 < probability <= 1:
-        raise InvalidRequest(f"a probability of {probability:g} is wanted; it has to be above 0 and at most 1")
+        raise InvalidRequest(f"the probability {probability:g} is not valid; it must be above 0 and at most 1")
     net = order_network(network)
     hours = sample_durations(net, draws)
     end = np.full(hours.shape[1], hours_until(net.start, deadline) + HOURS_PER_DAY)

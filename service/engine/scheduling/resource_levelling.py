@@ -149,8 +149,8 @@ class _Levelling:
                     return _Start(hours, tuple(free), until_counts)
         held = sum(unit.count for unit in units)
         raise InvalidRequest(
-            f"{activity.name!r} needs {activity.accelerators:,} accelerators at once, the pool {activity.pool} holds {held:,}:"
-            " enlarge the pool, or run fewer side by side",
+            f"{activity.name!r} needs {activity.accelerators:,} accelerators at once, but the pool {activity.pool} has {held:,}:"
+            " enlarge the pool, or run fewer in parallel",
             activity.pointer,
         )
 

@@ -41,7 +41,7 @@ class DaysField(OwnField):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Range:  # noqa: ARG002
         days = RangeSchema().load(value) if isinstance(value, dict) else dict.fromkeys(("p10", "p50", "p90"), Number().deserialize(value))
         if days["p10"] < 0 or days["p90"] > MAX_DAYS:
-            raise ValidationError(f"must lie between 0 and {MAX_DAYS:g} days")
+            raise ValidationError(f"must be between 0 and {MAX_DAYS:g} days")
         return Range(**days)
 
     def openapi(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class GridField(OwnField):
         if not isinstance(value, dict) or not 0 < len(value) <= MAX_AXES:
             raise ValidationError(f"must be an object with 1 to {MAX_AXES} axes")
         sizes = {name: len(axis) if isinstance(axis, list) else axis for name, axis in value.items()}
-        wrong = {name: ["must be a list of values, or how many there are"] for name, size in sizes.items() if not _is_size(size)}
+        wrong = {name: ["must be a list of values, or their number"] for name, size in sizes.items() if not _is_size(size)}
         if wrong:
             raise ValidationError(wrong)
         return sizes
@@ -101,7 +101,7 @@ class OverheadField(OwnField):
             return {"share": self.number.deserialize(value)}
         entry = self.entry.load(value)
         if ("share" in entry) == ("usd" in entry):
-            raise ValidationError("state share or usd, one of the two")
+            raise ValidationError("state either share or usd")
         return entry
 
     def openapi(self) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from service.schemas.programs.schedule import ProgramScheduleSchema
 from service.schemas.training.request import PersonnelSchema
 
 MAX_PIVOT_RUNS = 50
-COMMITTED = "Still to be paid where the program stops here, as for a reserved machine; left out: 0 [USD]"
-PIVOT = "Program to go on with instead; left out: none is proposed"
+COMMITTED = "Still to be paid if the program stops here, for example for a reserved machine; left out: 0 [USD]"
+PIVOT = "Program to continue with instead; left out: none is proposed"
 
 
 class CriteriaSchema(Schema):

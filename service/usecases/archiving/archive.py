@@ -45,8 +45,8 @@ EVENTS_AT_ONCE = 5000
 """Events that one transaction deletes or writes."""
 CLOCK_LAG = timedelta(minutes=10)
 """How far the clock of another host may be behind, so that its present is not an archived hour."""
-CHANGED = "the program changed meanwhile, or events came in; nothing has left the database. Delete {file}, and do it again"
-BUSY = "the program changed meanwhile, or another command archives it or brings it back; do it again"
+CHANGED = "the program changed in the meantime, or new events arrived. Nothing was removed from the database: delete {file} and try again"
+BUSY = "the program changed in the meantime, or another command archives or restores it: try again"
 
 
 def archive_program(context: AppContext, who: Principal, program_id: str, file: Path) -> tuple[ArchiveManifest, ArchiveMark]:
@@ -77,7 +77,7 @@ def unarchive_program(context: AppContext, who: Principal, file: Path) -> Archiv
     program = find_program(context, who, manifest.program)
     mark = archive_mark(program)
     if mark is None:
-        raise InvalidRequest(f"the program {program.id} is not archived: its events are there")
+        raise InvalidRequest(f"the program {program.id} is not archived: its events are in the database")
     _check_same(file, sha256, mark)
     _check_hours(context, program, manifest)
     body = {name: value for name, value in program.body.items() if name != MARK}
@@ -112,7 +112,7 @@ def _written(context: AppContext, program: ProgramRecord, file: Path) -> tuple[A
                 write_archive(target, manifest, _rows(log))
     found, sha256 = check_archive(file)
     if replace(found, made_at=manifest.made_at, engine_version=manifest.engine_version) != manifest:
-        raise InvalidRequest(f"{file} is not the archive of this program as it is now; name another file")
+        raise InvalidRequest(f"{file} is not the current archive of this program; name another file")
     return found, sha256
 
 
@@ -121,7 +121,7 @@ def _manifest(context: AppContext, log: ProgramLog) -> ArchiveManifest:
     runs, last_hours = [], []
     for run in log.runs:
         if run["folded"] != run["position"]:
-            raise InvalidRequest("events came in meanwhile; do it again")
+            raise InvalidRequest("new events arrived in the meantime: try again")
         hours = log.hours(run["key"])
         runs.append(ArchivedRun(run["id"], run["name"], run["position"], len(hours), hours_digest(hours)))
         last_hours += sorted(hours)[-1:]
@@ -130,7 +130,7 @@ def _manifest(context: AppContext, log: ProgramLog) -> ArchiveManifest:
         raise InvalidRequest("the program has no events: there is nothing to archive")
     if last_hours and max(last_hours) >= hour_of(context.clock() - CLOCK_LAG):
         past = EPOCH + timedelta(hours=max(last_hours) + 1) + CLOCK_LAG
-        raise InvalidRequest(f"the hour of the program's last event is not past; archive it after {past:%Y-%m-%dT%H:%M}Z")
+        raise InvalidRequest(f"the hour of the program's last event is not over; archive the program after {past:%Y-%m-%dT%H:%M}Z")
     program, rows = log.program, {PROGRAMS: 1, RUNS: len(runs), EVENTS: events}
     return ArchiveManifest(
         format=FORMAT,
@@ -156,14 +156,16 @@ def _check_sums(file: Path, manifest: ArchiveManifest) -> None:
     """Raise InvalidRequest where the events of a checked archive do not add up to the hours that stay."""
     sums = {run: hours_digest(hours) for run, hours in summed_hours(archived_events(file)).items()}
     if wrong := [run.name for run in manifest.runs if sums.get(run.id, hours_digest({})) != run.hours_sha256]:
-        advice = f"`outlay track rebuild --program {manifest.program}`, delete {file}, and do it again"
-        raise InvalidRequest(f"hours of {', '.join(wrong)} are not the sums of their events; nothing has left the database: {advice}")
+        advice = f"run `outlay track rebuild --program {manifest.program}`, delete {file} and try again"
+        raise InvalidRequest(
+            f"the hours of {', '.join(wrong)} are not the sums of their events. Nothing was removed from the database: {advice}"
+        )
 
 
 def _check_same(file: Path, sha256: str, mark: ArchiveMark) -> None:
     """Raise InvalidRequest for another file than that of the archived program."""
     if sha256 != mark.sha256:
-        raise InvalidRequest(f"{file} is another file than the archive of this program, which was {where_events_are(mark)}")
+        raise InvalidRequest(f"{file} is not the archive of this program, which was {where_events_are(mark)}")
 
 
 def _check_hours(context: AppContext, program: ProgramRecord, manifest: ArchiveManifest) -> None:

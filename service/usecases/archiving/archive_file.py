@@ -62,14 +62,14 @@ def check_archive(file: Path) -> tuple[ArchiveManifest, str]:
             digest.update(ending)
             ending = line
         if json.loads(ending) != {"sha256": digest.hexdigest()}:
-            raise InvalidRequest(f"{file} is damaged: its lines do not have the SHA-256 that its last line states")
+            raise InvalidRequest(f"{file} is damaged: the SHA-256 of its lines is not the one that its last line states")
         packed.rewind()
         manifest, found = _manifest(packed, file), Counter[str]()
         for row in _rows(packed):
             found.update(str(row[name]) for name in ("table", "run") if name in row)
     expected = {**manifest.rows, **{run.id: run.events for run in manifest.runs}}
     if wrong := sorted(name for name in expected | found if found[name] != expected.get(name, 0)):
-        raise InvalidRequest(f"{file} is damaged: it does not have the rows of {', '.join(wrong)} that its manifest states")
+        raise InvalidRequest(f"{file} is damaged: its rows of {', '.join(wrong)} are not those that its manifest states")
     return manifest, digest.hexdigest()
 
 
@@ -118,13 +118,13 @@ def _opened(file: Path) -> Iterator[gzip.GzipFile]:
     except FileNotFoundError as error:
         raise InvalidRequest(f"there is no file {file}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-        raise InvalidRequest(f"{file} is damaged, or no archive: {error}") from error
+        raise InvalidRequest(f"{file} is damaged or is not an archive: {error}") from error
 
 
 def _manifest(packed: gzip.GzipFile, file: Path) -> ArchiveManifest:
     stated = json.loads(packed.readline())
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
-        raise InvalidRequest(f"{file} is no archive of format {FORMAT}; read it with the release that made it")
+        raise InvalidRequest(f"{file} is not an archive of format {FORMAT}; read it with the release that made it")
     try:
         return ArchiveManifest(**{**stated, "runs": tuple(ArchivedRun(**run) for run in stated["runs"])})
     except (TypeError, KeyError) as error:

@@ -102,7 +102,7 @@ def _note_defaults(request: Mapping[str, Any], notes: AssumptionLog) -> None:
     for path, gate in gates.items():
         if "pivot" in gate:
             taken = [name for name in ("defaults", "deadline", *INHERITED, "schedule") if name in request and name not in gate["pivot"]]
-            notes.assume(f"{path}.pivot", taken, "sections that the pivot does not state: as of the program, without its milestones")
+            notes.assume(f"{path}.pivot", taken, "sections that the pivot does not state are those of the program, without its milestones")
 
 
 def _certain(day: date) -> FinishDates:

@@ -122,9 +122,9 @@ class EstimateCache:
         weight = search_weight(run.model)
         if sum(self._searches.values()) + weight > MAX_SEARCH_WORK:
             raise InvalidRequest(
-                f"the layouts of {len(self._searches) + 1} models, trainings and machines are to be searched, more than the"
-                f" {MAX_SEARCH_WORK} units of work of one program (a dense model's search is 2, one of experts 1 and as many as their"
-                " number has divisors): let runs share a shape, or plan the program in parts",
+                f"the layout search for {len(self._searches) + 1} combinations of model, training and machine needs more than the"
+                f" {MAX_SEARCH_WORK} units of work that a program may use (a dense model needs 2; a mixture of experts needs 1, plus 1 for"
+                " each divisor of its number of experts): let runs share a shape, or plan the program in parts",
                 "/model",
             )
         self._searches[key] = weight

@@ -121,7 +121,7 @@ def _limits(request: Request, context: AppContext, notes: AssumptionLog) -> _Bud
     recurring = find == "refresh_days"
     for name in ("usd", "days", "deadline") if recurring else ("usd_per_month",):
         if name in budget:
-            other = "state usd_per_month; a refresh is over before the next" if recurring else "state usd, the cost of all of it"
+            other = "state usd_per_month, because each refresh ends before the next one" if recurring else "state usd, the cost of all runs"
             raise InvalidRequest(f"{name} does not limit {find}: {other}", f"/budget/{name}")
     if find in ("repeats", "sweep_points") and not budget:
         raise InvalidRequest("state budget.usd, budget.days or budget.deadline: nothing else limits their number", "/budget")
@@ -140,9 +140,9 @@ def _evaluation(estimates: EstimateCache, request: Request, notes: AssumptionLog
         return lambda value: _refresh(estimates, run, request, value)
     count, machine = run["hardware"]["count"], request.get("accelerators")
     if machine is None:
-        machine = notes.assume("accelerators", count, "not stated: those of one run, so that runs follow each other")
+        machine = notes.assume("accelerators", count, "not stated: those of one run, so that the runs are one after another")
     if machine < count:
-        raise InvalidRequest(f"one run takes {count:,} accelerators, the machine holds {machine:,}", "/accelerators")
+        raise InvalidRequest(f"one run needs {count:,} accelerators, but the machine has {machine:,}", "/accelerators")
     seeds = notes.take(request, "seeds", 1, "not stated: one run of each point")
     return lambda value: _repeated(estimates, run, _repetition(request, value, seeds, machine // count), value)
 
@@ -158,7 +158,7 @@ def _refresh(estimates: EstimateCache, run: Request, request: Request, days: int
     """Training every so many days, on what is stated and on what came since."""
     data = run["data"]
     if "tokens" not in data:
-        raise InvalidRequest("state data.tokens: those of every refresh, without what comes in between", "/data/tokens")
+        raise InvalidRequest("state data.tokens: the tokens of each refresh, without those that arrive in between", "/data/tokens")
     tokens = data["tokens"] + round(request.get("new_tokens_per_day", 0) * days)
     point, answer = _single(estimates, {**run, "data": {**data, "tokens": tokens}}, days)
     monthly = None if point.usd is None else point.usd * HOURS_PER_MONTH / (days * HOURS_PER_DAY)
@@ -204,14 +204,14 @@ def _broken(point: InversePoint, limits: _BudgetLimits) -> tuple[Bound, str] | N
         if most is None:
             continue
         if usd is None:
-            text = "no price is known here for the accelerator: state price.usd_per_accelerator_hour"
+            text = "no price of the accelerator is known: state price.usd_per_accelerator_hour"
             raise UnpricedAccelerator(text, "/hardware/accelerator")
         if usd > most:
-            return "budget", f"it costs ${usd:,.0f}{per}, over ${most:,.0f}"
+            return "budget", f"it costs ${usd:,.0f}{per}, more than ${most:,.0f}"
     most_days = point.value if limits.recurring else limits.days
     days = point.days or 0.0
     if most_days is not None and days > most_days:
-        return "days", f"it takes {duration(days * HOURS_PER_DAY)}, over {duration(most_days * HOURS_PER_DAY)}"
+        return "days", f"it takes {duration(days * HOURS_PER_DAY)}, more than {duration(most_days * HOURS_PER_DAY)}"
     return None
 
 

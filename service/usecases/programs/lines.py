@@ -33,7 +33,9 @@ def resolve_reserves(request: Request, notes: AssumptionLog) -> Reserves:
     """The reserves, stated or by default."""
     section = request.get("reserves", {})
     share, confidence = (take_or_default(section, f"reserves.{name}", notes) for name in ("evaluation_and_debugging", "confidence"))
-    contingency = notes.take(section, "reserves.contingency", "from_risks", "not stated: of the risks and the spread of the estimate")
+    contingency = notes.take(
+        section, "reserves.contingency", "from_risks", "not stated: computed from the risks and the spread of the estimate"
+    )
     return Reserves(share, confidence, None if contingency == "from_risks" else contingency)
 
 
@@ -149,7 +151,7 @@ def _checkpoints_tb(section: Request, runs: Sequence[EstimatedRun], notes: Assum
     """Checkpoints kept of all runs [TB]: a stated number of each run, or its hours over the stated interval."""
     every: float | None = section.get("checkpoint_every_hours")
     if every and "checkpoints_kept" in section:
-        raise InvalidRequest("state how many are kept, or checkpoint_every_hours, one of the two", "/storage/checkpoints_kept")
+        raise InvalidRequest("state either the number of checkpoints that are kept, or checkpoint_every_hours", "/storage/checkpoints_kept")
     fixed = 0 if every else notes.choose(section, "storage.checkpoints_kept")
     stored_tb = 0.0
     for estimated in runs:

@@ -130,8 +130,8 @@ def _tiers(
         repeats = repeat_probabilities(tier.gate)
         if len(attempt) * len(repeats) > MAX_REPEATED:
             raise InvalidRequest(
-                f"{len(repeats)} repeats of {len(attempt)} activities are more than the {MAX_REPEATED} that one tier repeats: state fewer"
-                " repeats, or fewer runs with a repeat of their own",
+                f"{len(repeats)} repeats of {len(attempt)} activities are more than the {MAX_REPEATED} that a tier may have: state fewer"
+                " repeats, or fewer runs with their own repeat",
                 f"/tiers/{index}/gate/repeat_on_fail",
             )
         for number, probability in enumerate(repeats, 1):
@@ -221,7 +221,7 @@ def _milestones(context: SchedulingContext) -> Iterator[Entry]:
     for index, milestone in enumerate(context.schedule.get("milestones", ())):
         pointer = f"/schedule/milestones/{index}"
         if "date" not in milestone and "days" not in milestone:
-            raise InvalidRequest("a milestone has a date, or takes days: state one of them or both", pointer)
+            raise InvalidRequest("a milestone needs a date, a number of days, or both: state them", pointer)
         days = milestone.get("days", Range.exactly(0.0))
         predecessors = _predecessors(context.groups, milestone.get("after", ()), f"{pointer}/after")
         calendar = context.people if days.p90 else WorkCalendar()
@@ -256,7 +256,7 @@ def _index_names(request: Request, tiers: Sequence[Tier], work: Sequence[TimedWo
     for index, milestone in enumerate(schedule.get("milestones", ())):
         if milestone["name"] in groups:
             pointer = f"/schedule/milestones/{index}/name"
-            raise InvalidRequest(f"{milestone['name']!r} is another's name already: call it otherwise", pointer)
+            raise InvalidRequest(f"{milestone['name']!r} is already the name of another one: choose a different name", pointer)
         groups[milestone["name"]] = ActivityGroup.single(milestone["name"])
     return groups
 

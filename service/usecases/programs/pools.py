@@ -46,7 +46,7 @@ def pool_uses(program: Program, levelled: LevelledNetwork, notes: AssumptionLog)
     for use in uses:
         _warn_of_waits(use, notes)
     for activity, pool in levelled.after_end:
-        notes.warn(f"{activity} is not over when its accelerators of pool {pool} end: extend the pool, or start earlier")
+        notes.warn(f"{activity} is still running when its accelerators of pool {pool} end: extend the pool, or start earlier")
     return tuple(uses)
 
 

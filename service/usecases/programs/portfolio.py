@@ -101,11 +101,13 @@ def _resolve_programs(estimates: EstimateCache, request: Request, shared: Sequen
     entries = request["programs"]
     runs = sum(len(tier["runs"]) for entry in entries for tier in entry["tiers"])
     if runs > MAX_RUNS:
-        raise InvalidRequest(f"{runs:,} runs are more than the {MAX_RUNS:,} of one portfolio: state repeats as such", "/programs")
+        raise InvalidRequest(
+            f"{runs:,} runs are more than the {MAX_RUNS:,} that a portfolio may have: state repeated runs with repeat", "/programs"
+        )
     members: dict[str, _Member] = {}
     for index, entry in enumerate(entries):
         if entry["name"] in members:
-            raise InvalidRequest(f"two programs are called {entry['name']!r}: give each a name of its own", f"/programs/{index}/name")
+            raise InvalidRequest(f"two programs are called {entry['name']!r}: give each its own name", f"/programs/{index}/name")
         start = {"start": request["start"]} if "start" in request and "start" not in entry else {}
         notes, program = AssumptionLog(), {name: value for name, value in entry.items() if name != "priority"} | start
         try:

@@ -50,7 +50,7 @@ def _delays(portfolio: Portfolio, programs: Sequence[PortfolioProgram]) -> Itera
             continue
         yield PortfolioOption(
             kind="delay",
-            change=f"{program.name} goes after all others: {_effect_text(effects)}",
+            change=f"{program.name} runs after all others: {_effect_text(effects)}",
             program=program.name,
             pool=None,
             accelerators=None,
@@ -89,8 +89,8 @@ def _rents(portfolio: Portfolio) -> Iterator[PortfolioOption]:
         cost = "" if usd is None else f", {money(usd)} at the known price"
         yield PortfolioOption(
             kind="rent",
-            change=f"{excess.accelerators:,} accelerators rented beside {name} from {day(excess.first)} to {day(excess.last)}{cost}:"
-            f" {_effect_text(effects)}",
+            change=f"{excess.accelerators:,} accelerators rented in addition to {name} from {day(excess.first)} to {day(excess.last)}"
+            f"{cost}: {_effect_text(effects)}",
             program=None,
             pool=name,
             accelerators=excess.accelerators,
@@ -114,5 +114,5 @@ def _effects(portfolio: Portfolio, ends: Mapping[str, ProgramEnd]) -> tuple[Prog
 
 def _effect_text(effects: Sequence[ProgramEffect]) -> str:
     said = [f"{one.program} ends {abs(one.days_earlier):,.1f} days {'earlier' if one.days_earlier > 0 else 'later'}" for one in effects]
-    more = f", and {len(said) - 4} more move" if len(said) > 4 else ""
+    more = f", and the end of {len(said) - 4} more changes" if len(said) > 4 else ""
     return f"{', '.join(said[:4])}{more}" if said else "no program ends earlier"

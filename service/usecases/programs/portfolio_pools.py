@@ -33,7 +33,9 @@ def place_runs(program: Request, pools: Sequence[Request], pointer: str) -> dict
     names = {pool["name"] for pool in pools}
     for index, pool in enumerate(own):
         if _pool_name(pool) in names:
-            raise InvalidRequest("a pool of the portfolio is called so: give the program's own another name", f"{pointer}/pools/{index}")
+            raise InvalidRequest(
+                "a pool of the portfolio has this name: give the program's own pool another name", f"{pointer}/pools/{index}"
+            )
     shared = [{name: value for name, value in pool.items() if name not in ("provider", "region")} for pool in pools]
     tiers = [
         {**tier, "runs": [_placed(program, run, pools, f"{pointer}/tiers/{at}/runs/{place}") for place, run in enumerate(tier["runs"])]}

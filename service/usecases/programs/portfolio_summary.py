@@ -42,10 +42,13 @@ def warn_of_deadlines(programs: Sequence[PortfolioProgram], levelled: LevelledNe
     for program in programs:
         beside, alone = program.deadline_probability, program.deadline_probability_alone
         if beside is not None and alone is not None and beside < LIKELY:
-            notes.warn(f"{program.name} meets its deadline {program.deadline} with {beside:.0%} beside the others, with {alone:.0%} alone")
+            notes.warn(
+                f"{program.name} meets its deadline {program.deadline} with a probability of {beside:.0%} next to the others,"
+                f" and of {alone:.0%} alone"
+            )
     for activity, pool in levelled.after_end:
         name, run = split_name(activity)
-        notes.warn(f"{name}: {run} is not over when its accelerators of pool {pool} end: extend the pool, or start earlier")
+        notes.warn(f"{name}: {run} is still running when its accelerators of pool {pool} end: extend the pool, or start earlier")
 
 
 def _waits(contention: Sequence[Contention]) -> str:

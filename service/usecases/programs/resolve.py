@@ -70,7 +70,7 @@ def assemble_program(request: Request, program: Program, runs: Runs, start: date
     ordered = order_network(levelled.network)
     months = float(network_end(forward_pass(ordered, median_durations(ordered)))[0]) / HOURS_PER_MONTH
     if months > MAX_MONTHS:
-        raise InvalidRequest(f"begun on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
+        raise InvalidRequest(f"with a start on {start} it takes {months / 12:,.0f} years: check start, milestones and runs", "/start")
     whole = _with_other_lines(request, program, runs, months, notes)
     return ResolvedProgram(request, runs, whole, levelled, kinds, ordered, plan_budget(whole))
 
@@ -107,7 +107,8 @@ def resolve_start(request: Request, today: date, network: Callable[[date], Activ
     latest = latest_network_start(earliest, draw_durations(earliest), deadline, resolve_target_probability(request, notes))
     if latest.start is None:
         raise InvalidRequest(
-            f"no start meets the deadline with that probability: the fixed dates allow {latest.best_probability:.0%}; move one of them",
+            f"no start meets the deadline with that probability: the fixed dates allow at most {latest.best_probability:.0%};"
+            " move one of these dates",
             "/deadline",
         )
     if latest.start < today:

@@ -105,7 +105,7 @@ def common_price_snapshot(runs: Mapping[tuple[str, str], EstimatedRun], notes: A
             others.setdefault(book, []).append(f"{tier}/{run}")
     for book, names in others.items():
         more = f" and {len(names) - MAX_NAMED_RUNS} more" if len(names) > MAX_NAMED_RUNS else ""
-        notes.warn(f"priced by snapshot {book}, not by {common} as the others: {', '.join(names[:MAX_NAMED_RUNS])}{more}")
+        notes.warn(f"priced by snapshot {book}, while the others are priced by {common}: {', '.join(names[:MAX_NAMED_RUNS])}{more}")
     return common
 
 
@@ -125,7 +125,7 @@ def collect_run_warnings(runs: Mapping[tuple[str, str], EstimatedRun]) -> list[s
                 found[kind or warning] = usd, f"{name}: {warning}"
     warnings = [text for _, text in found.values()]
     left = len(warnings) - MAX_RUN_WARNINGS
-    return warnings[:MAX_RUN_WARNINGS] + ([f"{left} more warnings stand in the runs' estimates"] if left > 0 else [])
+    return warnings[:MAX_RUN_WARNINGS] + ([f"{left} more warnings are in the runs' estimates"] if left > 0 else [])
 
 
 def locate_problem(problem: DomainError, request: Request, own: Request, pointer: str) -> str:
@@ -235,7 +235,7 @@ def _concurrency(request: Request, run: Request, count: int, runs: int, notes: A
     fits = min(runs, max(1, cluster // count))
     stated: int | None = run.get("concurrency")
     if stated is None:
-        source = f"{cluster:,} accelerators of the program over {count:,} of a run, at most all runs"
+        source = f"{cluster:,} accelerators of the program divided by {count:,} of a run, at most all runs"
         return notes.assume(f"tiers.{run['name']}.concurrency", fits, source)  # type: ignore[no-any-return]
     side_by_side = min(stated, runs)
     if available is not None and side_by_side > fits:

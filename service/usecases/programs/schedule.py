@@ -173,7 +173,7 @@ def _accelerator_alternatives(resolved: ResolvedProgram, estimates: EstimateCach
         try:
             alternative = resolve_program(estimates, changed, start, AssumptionLog())
         except (DoesNotFit, InvalidRequest) as problem:
-            notes.warn(f"the deadline cannot be bought back with {other:,} accelerators: {problem.message}")
+            notes.warn(f"the deadline cannot be met with {other:,} accelerators: {problem.message}")
             continue
         yield _alternative("accelerators", f"{other:,} accelerators instead of {count:,}", alternative)
 

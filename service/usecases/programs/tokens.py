@@ -20,7 +20,7 @@ from service.usecases.programs.runs import EstimatedRun
 from service.usecases.resolution.assumption_log import AssumptionLog
 
 DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION = "open_domain", "broad"
-NOT_STATED = "not stated: as general models are"
+NOT_STATED = "not stated: the same as of general models"
 SHORTAGE_TOLERANCE = 1.01
 POINTS = "points"
 """Unit of gains that the outcome's price of a point applies to."""
@@ -67,7 +67,7 @@ def suggest_tokens(params: float, complexity: str, generalisation: str, law: Par
     domain, level = find_complexity(complexity), find_generalisation(generalisation)
     target = suggest_token_target(params, level.anchors, domain.share, law)
     share = "" if domain.share == 1 else f"{domain.share:.1%} of that, as {domain.source}; "
-    return target, f"{share}trained as far as {', '.join(target.anchors)} ({level.source})"
+    return target, f"{share}trained on as many tokens for its size as {', '.join(target.anchors)} ({level.source})"
 
 
 def _params(section: Request, last: EstimatedRun, notes: AssumptionLog) -> float | None:
@@ -76,7 +76,9 @@ def _params(section: Request, last: EstimatedRun, notes: AssumptionLog) -> float
         return section.get("params")
     params: float | None = last.request["model"].get("params")
     if params is None:
-        notes.warn(f"no first target of tokens is suggested, as {last.run.name} states no params of its model: state data.params")
+        notes.warn(
+            f"no first target of tokens is suggested, because {last.run.name} does not state the params of its model: state data.params"
+        )
     return params
 
 
@@ -160,7 +162,7 @@ def _published_curves(section: Request, plan: ProgramPlan, notes: AssumptionLog)
     blocks = [block for tier in plan.tiers for block in tier.runs]
     usd = sum(float(block.run.compute_usd) * block.run_equivalents for block in blocks)
     if not usd:
-        raise InvalidRequest("the runs cost less than a cent: nothing to compare by")
+        raise InvalidRequest("the runs cost less than a cent, so spend choices cannot be compared")
     law, flops = _law(section, notes), sum(block.use.flops for block in blocks)
     return [published_curve(effect, usd, flops, _addressed_loss_usd(plan, name), law) for name, effect in published_spending().items()]
 

@@ -50,7 +50,7 @@ def parse_distribution(stated: object, pointer: str) -> Distribution:
     except ValueError as error:
         raise InvalidRequest(str(error), pointer) from error
     if not all(abs(value) <= LARGEST for value in _extremes(distribution)):
-        raise InvalidRequest(f"it reaches values beyond {LARGEST:g}, which nothing can be calculated with", pointer)
+        raise InvalidRequest(f"it reaches values above {LARGEST:g}, which are too large to calculate with", pointer)
     return distribution
 
 
@@ -118,7 +118,7 @@ def _pair(stated: Mapping[str, Any], kind: str, centre: str, spread: str) -> tup
 def _range(stated: Mapping[str, Any]) -> Percentiles:
     values = _numbers([stated[name] for name in ("p10", "p50", "p90")], "p10, p50 and p90")
     if not 0 < values[0] <= values[1] <= values[2]:
-        raise ValueError("p10, p50 and p90 must be above 0 and stand in ascending order")
+        raise ValueError("p10, p50 and p90 must be above 0 and in ascending order")
     return Percentiles(Range(*values))
 
 
@@ -128,7 +128,7 @@ def _choice(stated: Mapping[str, Any]) -> Discrete:
     if not 1 <= len(values) <= MOST_CHOICES:
         raise ValueError(f"choice takes 1 to {MOST_CHOICES} numbers")
     if len(weights) != len(values) or min(weights) < 0 or sum(weights) <= 0:
-        raise ValueError("weights takes a number for each value, none below 0 and one above")
+        raise ValueError("weights takes a number for each value: none below 0, and at least one above 0")
     pairs = sorted(zip(values, weights, strict=True))
     return Discrete(tuple(value for value, _ in pairs), tuple(weight / sum(weights) for _, weight in pairs))
 

@@ -38,13 +38,13 @@ EVENTS = (("deadline is missed", "in_time", "wall_clock_hours"), ("budget is pas
 CAUSE_TEXTS = {
     "throughput": "a slower run than planned",
     "failure_rate": "a higher rate of failures",
-    "failures": "more failures than their rate lets expect",
+    "failures": "more failures than expected from their rate",
     "queue": "queue time",
     "reviews": "reviews, gates and milestones",
     "price": "the price",
     "risks": "the risks",
     "repeats": "tiers repeated after failed gates",
-    "gates": "how far the gates let it come",
+    "gates": "the number of gates passed",
 }
 """Causes in words; a field of the request is named by its path."""
 
@@ -133,8 +133,8 @@ def _tail_warnings(aggregate: Aggregate) -> Iterator[str]:
         share = tail_share(aggregate.quantities[name])
         if share > HEAVY_TAIL:
             yield (
-                f"{name} has a heavy tail, one trial in a thousand makes {share:.0%} of its variance: {drivers} and the mean depend on"
-                " these few, percentiles and probabilities do not"
+                f"{name} has a heavy tail: one trial in a thousand makes {share:.0%} of its variance. {drivers} and the mean depend on"
+                " these few trials; percentiles and probabilities do not"
             )
 
 

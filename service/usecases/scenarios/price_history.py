@@ -27,19 +27,21 @@ def load_price_history(context: AppContext, request: ScenarioRequest, stated: An
     if not isinstance(days, int | float) or isinstance(days, bool) or not 0 < days <= MOST_DAYS:
         raise InvalidRequest(f"history takes days, above 0 and at most {MOST_DAYS}", pointer)
     if request.shape != "estimate":
-        raise InvalidRequest("the runs of a program may take different offers: give a distribution, or ask for one run", pointer)
+        raise InvalidRequest("the runs of a program may use different offers: state a distribution, or ask about one run", pointer)
     try:
         price = resolve_machine(context, request.base, AssumptionLog()).price
     except DomainError as problem:
         raise problem.below("/base") from problem
     if price is None or price.provider is None:
         raise InvalidRequest(
-            "the base request states its price or has none, which has no history: leave it out or name a provider",
+            "the base request states a price or has none, so there is no history: name a provider instead",
             pointer,
         )
     hours = _hours_by_price(_price_changes(context, price, days), context.clock())
     if len(hours) < 2:
-        raise InvalidRequest(f"no other price of {price.provider} {price.instance_type} was seen in {days:g} days", pointer)
+        raise InvalidRequest(
+            f"the history of the last {days:g} days has no second price of {price.provider} {price.instance_type}", pointer
+        )
     return {"choice": list(hours), "weights": list(hours.values())}
 
 

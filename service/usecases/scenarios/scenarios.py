@@ -119,13 +119,13 @@ def _check_size(prepared: PreparedScenario) -> None:
     if not 1 <= prepared.chunks <= MOST_CHUNKS:
         raise ValueError(f"a scenario of kind {prepared.kind} has {prepared.chunks} chunks; it may have 1 to {MOST_CHUNKS}")
     if prepared.units > TEAM_QUOTA.units:
-        raise InvalidRequest(f"this would be {prepared.units:g} evaluations; a scenario has at most {TEAM_QUOTA.units:g}")
+        raise InvalidRequest(f"this scenario needs {prepared.units:g} evaluations; at most {TEAM_QUOTA.units:g} are allowed")
 
 
 def _quota_text(work: OpenWork, prepared: PreparedScenario) -> str:
     if work.scenarios >= TEAM_QUOTA.scenarios:
-        return f"the team has {work.scenarios} scenarios under way, and may have {TEAM_QUOTA.scenarios}; wait for one to end, or cancel one"
+        return f"the team has {work.scenarios} unfinished scenarios and may have {TEAM_QUOTA.scenarios}; wait until one ends, or cancel one"
     return (
-        f"the team's scenarios have {work.units:g} evaluations ahead of them, with this one's {prepared.units:g} more than the "
-        f"{TEAM_QUOTA.units:g} that a team may have; wait for one to end, or cancel one"
+        f"the team's unfinished scenarios need {work.units:g} evaluations and this one {prepared.units:g}; a team may have "
+        f"{TEAM_QUOTA.units:g} together: wait until one ends, or cancel one"
     )

@@ -33,11 +33,11 @@ MOST_SLOTS = 100_000
 PRICE = "price.usd_per_accelerator_hour"
 PRICE_FILTERS = ("provider", "region", "pricing")
 MODEL_ASSUMPTIONS = {
-    "trials.failures": "exponential, each repeats work since the last checkpoint; the interval stays as planned"
+    "trials.failures": "exponential; each failure repeats the work since the last checkpoint, and the checkpoint interval stays as planned"
     " (docs/reference/scenarios.md)",
-    "trials.calendar": "hours, finish and deadline_probability are of a program whose gates are all passed; cost_usd and"
-    " accelerator_hours end at a gate that is not",
-    "trials.contingency": "not spent: what it is held for is drawn",
+    "trials.calendar": "hours, finish and deadline_probability assume that all gates are passed; cost_usd and accelerator_hours"
+    " stop at a gate that is not passed",
+    "trials.contingency": "not added to the cost: the trials draw the events for which it is reserved",
 }
 
 
@@ -110,7 +110,7 @@ def note_model(fields: Sequence[Body], notes: AssumptionLog) -> None:
     """Record the paths of names of a run's fields, and the assumptions of the trial model."""
     for field in fields:
         if field["name"] != field["path"]:
-            source = "of a program: the field of every run that states none"
+            source = "in a program: the field of each run that does not state its own"
             notes.assume(f"distributions.{field['name']}", field["path"], source)
     for name, source in MODEL_ASSUMPTIONS.items():
         notes.assume(name, "model", source)
@@ -148,7 +148,7 @@ def _check_distinct(names: Mapping[str, str]) -> None:
     for name, path in names.items():
         if name != path and path in names:
             raise InvalidRequest(
-                f"{name} is {path} of a program, which has a distribution too: leave one of them out", f"/distributions/{name}"
+                f"in a program {name} means {path}, which has a distribution too: leave one of them out", f"/distributions/{name}"
             )
 
 
@@ -157,7 +157,7 @@ def _load_history(context: AppContext, request: ScenarioRequest, path: str, stat
     if not (isinstance(stated, Mapping) and set(stated) == {"history"}):
         return stated
     if path != PRICE:
-        raise InvalidRequest(f"only a price has a history here: {PRICE}", f"/distributions/{path}")
+        raise InvalidRequest(f"only {PRICE} can take its distribution from a history", f"/distributions/{path}")
     return load_price_history(context, request, stated["history"], f"/distributions/{path}")
 
 
@@ -189,13 +189,13 @@ def _parse_queue(stated: Any, pointer: str) -> QueueWait:
     queue = QueueWait(slots, numbers["arrivals_per_hour"], numbers["mean_hours"])
     load = queue.arrivals_per_hour * queue.mean_hours / slots
     if load >= 1 - 1e-6:
-        raise InvalidRequest(f"the queue's load is {load:.3g}: at 1 and above it grows for ever; it has to be below", pointer)
+        raise InvalidRequest(f"the queue's load is {load:.3g}; it must be below 1, or the queue grows without limit", pointer)
     return queue
 
 
 def _read_regimes(request: ScenarioRequest, path: str, stated: Body, pointer: str) -> dict[str, Any]:
     if not has_trial_values(request.shape, request.base, path) or not path.endswith(PRICE):
-        raise InvalidRequest("regimes are of a price: price.usd_per_accelerator_hour", pointer)
+        raise InvalidRequest("only price.usd_per_accelerator_hour can have regimes", pointer)
     only_regimes = stated["regimes"] if set(stated) == {"regimes"} else None
     return {"regimes": _read_numbers(Regimes, only_regimes, "regimes", pointer)}
 
@@ -209,11 +209,9 @@ def _check_pair(pair: Body, stated: Body, pointer: str) -> None:
         if path not in stated:
             raise InvalidRequest(f"{path[:80]!r} is not one of the distributions", f"{pointer}/between/{index}")
         if isinstance(stated[path], Mapping) and "regimes" in stated[path]:
-            raise InvalidRequest(
-                "a price of regimes has no score to be correlated: give it another distribution", f"{pointer}/between/{index}"
-            )
+            raise InvalidRequest("a price with regimes cannot be correlated: give it another distribution", f"{pointer}/between/{index}")
     if pair["between"][0] == pair["between"][1]:
-        raise InvalidRequest("a field's correlation with itself is 1: name two of them", f"{pointer}/between")
+        raise InvalidRequest("a field's correlation with itself is always 1: name two different fields", f"{pointer}/between")
 
 
 def _count_nodes(request: ScenarioRequest, stated: Body) -> int:
@@ -227,8 +225,8 @@ def _count_nodes(request: ScenarioRequest, stated: Body) -> int:
     nodes = min(MOST_NODES, math.floor(left ** (1 / free) + 1e-9)) if free else MOST_NODES
     if left < 1 or nodes < 2:
         raise InvalidRequest(
-            f"{len(others)} of these fields change the estimate itself, which is made at most {MOST_COMBINATIONS} times: two values of each"
-            f" are more; leave some out, or give choices fewer values ({', '.join(others[:5])})",
+            f"{len(others)} of these fields need a new estimate for each combination of their values, and at most {MOST_COMBINATIONS} are"
+            f" made: leave some fields out, or give choices fewer values ({', '.join(others[:5])})",
             "/distributions",
         )
     return nodes
@@ -257,7 +255,7 @@ def _check_run_filters(base: Body, pointer: str) -> None:
         for name in PRICE_FILTERS:
             if is_stated(run, f"price.{name}"):
                 raise InvalidRequest(
-                    f"{section}.price.{name} chooses that run's price from offers, beside which defaults.{PRICE} cannot be stated: leave"
-                    f" the filter out, or vary {section}.{PRICE} in its place",
+                    f"{section}.price.{name} selects that run's price from offers, so defaults.{PRICE} cannot be stated: leave"
+                    f" the filter out, or vary {section}.{PRICE} instead",
                     pointer,
                 )

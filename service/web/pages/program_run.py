@@ -158,7 +158,7 @@ def _as_report(found: Body) -> Body:
 def _charts(found: Body) -> Iterator[tuple[str, str, int, int]]:
     """Name, words, width and height [px] of what can be drawn."""
     if found["points"]:
-        yield "speed", "Tokens a second over time beside the plan; the table below has the figures", 750, 270
+        yield "speed", "Tokens a second over time compared with the plan; the table below has the figures", 750, 270
         yield "position", "Tokens trained over time; the table below has the figures", 750, 250
     for place, metric in enumerate(drawn_metrics(_as_report(found)["status"])):
         yield f"{QUALITY}{place}", f"Evaluations of {metric}; the table below has the figures", 340, 270

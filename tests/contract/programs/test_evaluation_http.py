@@ -63,7 +63,13 @@ def test_the_answer_keeps_to_its_schema(answer: dict[str, Any]) -> None:
 def test_a_document_has_a_section(client: FlaskClient, wanted: str) -> None:
     """What it costs, what it sees, and who signs off."""
     text = sent(client, wanted).decode()
-    for said in ("generated, the machine waits", "scored, beside the runs", "437 samples", "sign-off by Ada", "n-grams of the test sets"):
+    for said in (
+        "generated, the machine waits",
+        "scored, in parallel with the runs",
+        "437 samples",
+        "sign-off by Ada",
+        "n-grams of the test sets",
+    ):
         assert said in text
     assert "<text>" not in text
 

@@ -249,7 +249,7 @@ def test_bad_input_points_to_itself(client: FlaskClient, sections: dict[str, Any
 def test_a_circle_is_named(client: FlaskClient) -> None:
     """All who wait for each other."""
     (message,) = told(client, changed(schedule=CIRCLE)).values()
-    assert "circle" in message
+    assert "form a cycle" in message
     found = message.split(": ", 1)[1].split(";")[0].split(" → ")
     assert found[0] == found[-1]
     runs = {"prototype: ablations", "validation: scale check", "production: main"}

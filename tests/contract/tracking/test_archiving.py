@@ -242,7 +242,7 @@ class TestRefusals:
         if is_past:
             archive_program(then, WHO, program["id"], file)
             return
-        with pytest.raises(InvalidRequest, match=f"archive it after {last + timedelta(minutes=70):%Y-%m-%dT%H:%M}Z"):
+        with pytest.raises(InvalidRequest, match=f"archive the program after {last + timedelta(minutes=70):%Y-%m-%dT%H:%M}Z"):
             archive_program(then, WHO, program["id"], file)
 
     def test_another_teams_program_is_as_unknown(self, client: FlaskClient, context: AppContext, program: Body, file: Path) -> None:
@@ -259,12 +259,12 @@ class TestRefusals:
         """Of something else, of another program, and of an earlier state of this one."""
         log = logs(client, program)
         file.write_text("mine")
-        with pytest.raises(InvalidRequest, match="is damaged, or no archive"):
+        with pytest.raises(InvalidRequest, match="is damaged or is not an archive"):
             archive_program(context, WHO, program["id"], file)
         assert file.read_text() == "mine"
         other, earlier = closed(client, told(client)), file.with_name("earlier")
         archive_program(context, WHO, other["id"], earlier)
-        with pytest.raises(InvalidRequest, match="not the archive of this program as it is now"):
+        with pytest.raises(InvalidRequest, match="not the current archive of this program"):
             archive_program(context, WHO, program["id"], earlier)
         assert logs(client, program) == log
 
@@ -272,7 +272,7 @@ class TestRefusals:
         """Nothing is put beside them."""
         archive_program(context, WHO, program["id"], file)
         unarchive_program(context, WHO, file)
-        with pytest.raises(InvalidRequest, match="is not archived: its events are there"):
+        with pytest.raises(InvalidRequest, match="is not archived: its events are in the database"):
             unarchive_program(context, WHO, file)
 
     def test_a_file_that_is_not_the_one(self, client: FlaskClient, context: AppContext, program: Body, file: Path) -> None:
@@ -282,9 +282,9 @@ class TestRefusals:
         lines = gzip.decompress(file.read_bytes()).replace(b"two switches", b"six switches").splitlines(keepends=True)[:-1]
         changed.write_bytes(gzip.compress(b"".join([*lines, sealed(lines)])))
         check_archive(changed)
-        with pytest.raises(InvalidRequest, match="is another file than the archive of this program"):
+        with pytest.raises(InvalidRequest, match="is not the archive of this program"):
             unarchive_program(context, WHO, changed)
-        with pytest.raises(InvalidRequest, match="is another file than the archive of this program"):
+        with pytest.raises(InvalidRequest, match="is not the archive of this program"):
             archive_program(context, WHO, program["id"], changed)
 
     def test_a_damaged_file(self, client: FlaskClient, context: AppContext, program: Body, file: Path) -> None:
@@ -400,7 +400,7 @@ def test_an_event_after_the_file_was_written_stops_the_archive(
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "mark_archived", late)
-        with pytest.raises(InvalidRequest, match="events came in; nothing has left the database"):
+        with pytest.raises(InvalidRequest, match="new events arrived"):
             archive_program(context, WHO, program["id"], file)
     assert b'"late"' in b"".join(logs(client, program))
     archive_program(context, WHO, program["id"], file.with_name("second"))

@@ -164,7 +164,7 @@ def test_a_run_is_tracked_from_the_page(client: FlaskClient) -> None:
 
 
 def test_a_run_needs_a_name(client: FlaskClient, program: Body) -> None:
-    """What is wrong stands beside its field."""
+    """What is wrong is shown next to its field."""
     refused = client.post(f"/programs/{program['id']}/runs", data={"tier": "nothing"}, base_url="https://localhost")
     assert refused.status_code == 422
     assert "must be one of" in text_of(refused).partition('id="e-tier"')[2].partition("</p>")[0]

@@ -77,7 +77,7 @@ class TestKeys:
             ({"name": "<b>", "scopes__read": "yes"}, "name", "a name has"),
             ({"name": "fine"}, "scopes", "scopes are read, write, admin"),
             ({"name": "fine", "scopes__read": "yes", "expires": "soon"}, "expires", "such as 90d or 12h"),
-            ({"name": "we may read", "scopes__read": "yes"}, "name", "a good key of the team has this name"),
+            ({"name": "we may read", "scopes__read": "yes"}, "name", "a valid key of the team already has this name"),
         ],
     )
     def test_what_is_wrong_stands_beside_its_field(self, us: Member, fields: dict[str, str], field: str, words: str) -> None:
@@ -97,7 +97,7 @@ class TestKeys:
         text = text_of(admin.open("/settings"))
         assert 'name="scopes.admin"' in text
         assert 'name="scopes.write"' not in text
-        assert "no scope write" in beside(admin.act("/settings/keys", name="more", **MAY_ALL), "scopes")
+        assert "does not have the scope write" in beside(admin.act("/settings/keys", name="more", **MAY_ALL), "scopes")
         stronger = key_id(doors.tokens["ours"])
         assert f"/settings/keys/{stronger}/rotate" not in text
         refused = admin.act(f"/settings/keys/{stronger}/rotate")
@@ -120,7 +120,7 @@ class TestKeys:
         for token in (first, second):
             assert Visitor(doors).send("/sign-in", {"api_key": token}).status_code == 303
         again = us.act(f"/settings/keys/{key_id(first)}/rotate", overlap="2h")
-        assert (again.status_code, "was rotated already" in words_of(again)) == (422, True)
+        assert (again.status_code, "was already rotated" in words_of(again)) == (422, True)
 
     def test_a_revoked_key_opens_nothing(self, doors: House, us: Member) -> None:
         """And the page leads back to itself."""

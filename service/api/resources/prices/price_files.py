@@ -37,7 +37,7 @@ EXAMPLE = {
 def propose_price_file(body: dict[str, Any]) -> Response:
     """Read a vendor's price sheet; keep its offers once confirmed
 
-    The answer says how sheet, header, columns, units, currency, numbers and dates are read and why, and what becomes of every price.
+    The answer says how sheet, header, columns, units, currency, numbers and dates are read and why, and what happens to each price.
     Correct it with `mapping` and send the file again; with `confirm` and `sha256` its offers are kept as the team's own. Saved values are
     read, formulas and macros never run. The file itself is not kept.
     """

@@ -172,7 +172,7 @@ def flips_chart(model: CashModel) -> alt.TopLevelMixin | None:
             "what": variable_text(flip["variable"]),
             "change": change,
             "label": f"{value_text(flip['variable'], flip['from'])} to {value_text(flip['variable'], flip['to'])}",
-            "tip": f"{variable_text(flip['variable'])}\n{change:+.0%} turns the verdict",
+            "tip": f"{variable_text(flip['variable'])}\n{change:+.0%} changes the verdict",
             "align": "left" if change > 0 else "right",
         }
         for flip, change in flips
@@ -180,7 +180,7 @@ def flips_chart(model: CashModel) -> alt.TopLevelMixin | None:
     widest = max(abs(change) for _, change in flips)
     up = alt.Y("what:N", title=None, sort=[variable_text(flip["variable"]) for flip, _ in flips], axis=alt.Axis(labelLimit=LONGEST_INPUT))
     scale = alt.Scale(domain=[-1.7 * widest, 1.7 * widest], nice=False)
-    across = alt.X("change:Q", title="change that turns the verdict", scale=scale, axis=alt.Axis(format="+.0%", tickCount=5))
+    across = alt.X("change:Q", title="change of the input that changes the verdict", scale=scale, axis=alt.Axis(format="+.0%", tickCount=5))
     layers: list[Any] = [data(rows).mark_bar(height={"band": 0.6}, color=COLOURS["mix"]).encode(x=across, y=up, tooltip=TIP)]
     asides: tuple[tuple[Literal["left", "right"], int], ...] = (("left", 4), ("right", -4))
     for align, gap in asides:

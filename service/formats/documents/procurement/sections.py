@@ -32,7 +32,7 @@ def sections(model: CashModel) -> tuple[DocumentSection, ...]:
     return filled_sections(
         DocumentSection("curves", curve_finding(model), tuple(filter(None, [bands_sentence(model)])), (options_table(model),)),
         DocumentSection("years", "The money by year, USD", tables=(years_table(model, 1.0),)),
-        DocumentSection("flips", "What turns the verdict", _grid_sentence(answer), (flips_table(answer), *_grid_tables(answer))),
+        DocumentSection("flips", "What would change the verdict", _grid_sentence(answer), (flips_table(answer), *_grid_tables(answer))),
         DocumentSection("certainty", "How sure this is", certainty_sentences(answer)),
         DocumentSection("warnings", "Check first", tuple(answer["warnings"])),
         DocumentSection("quotes", "Who asks what, and until when", tables=(quotes_table(model),)),

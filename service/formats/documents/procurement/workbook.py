@@ -177,7 +177,9 @@ def _yes(fact: object) -> str:
 
 def _flips(book: Book, answer: Answer) -> None:
     """What turns the verdict, one input at a time."""
-    sheet = book.sheet("Flips", ("What turns the verdict", "One input at a time, the least change first. As answered."), FLIP_COLUMNS)
+    sheet = book.sheet(
+        "Flips", ("What would change the verdict", "One input at a time, the smallest change first. As answered."), FLIP_COLUMNS
+    )
     for row, flip in enumerate(answer["verdict"]["flips"], FIRST_ROW):
         name, before, after = flip["variable"], flip["from"], flip["to"]
         words = f"{value_text(name, before)} → {value_text(name, after)}"

@@ -103,7 +103,7 @@ def _shared(book: Book, sheet: Sheet, model: CashModel, peak: Cell) -> None:
         ("cost_of_capital", Input(inputs["cost_of_capital"]), "share", "a year", "discount rate of all options"),
         ("list_price_change_per_year", Input(inputs["list_price_change_per_year"]), "share", "a year", "drift of list prices, signed"),
         ("tax_rate", _unless(inputs["tax_rate"], not inputs["tax_rate"]), "share", "of profits", "0: before tax; ask anew to set one"),
-        ("on_demand", peak, "exact", "USD per accelerator-hour", f"rented besides: {price['option'] if price else 'not known'}"),
+        ("on_demand", peak, "exact", "USD per accelerator-hour", f"rented in addition: {price['option'] if price else 'not known'}"),
         ("contract", int(bool(price and price["contract"])), "whole", "1: fixed, 0: list", "whether that price drifts with list prices"),
         ("hours", HOURS_PER_MONTH, "whole", "hours", "8,760 hours a year in twelve equal months"),
     ]

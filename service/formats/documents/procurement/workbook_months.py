@@ -22,7 +22,7 @@ DEMAND_COLUMNS = (
     *(Column("month", 8, "whole"), Column("year", 7, "whole"), Column("discount factor", 12, "factor")),
     *(Column("least in use, accelerators", 14, "usd"), Column("most in use, accelerators", 14, "usd")),
     *(Column("mean in use, accelerators", 14, "usd"), Column("used accelerator-hours", 16, "usd")),
-    *(Column("list price over that of the start", 14, "factor"), Column("rented besides, USD per accelerator and month", 18, "usd")),
+    *(Column("list price over that of the start", 14, "factor"), Column("rented in addition, USD per accelerator and month", 18, "usd")),
     Column("owning less renting, cumulative, discounted, USD", 20, "cash"),
 )
 MONTH, YEAR, DISCOUNT, LOW, HIGH, MEAN, HOURS, INDEX, PEAK, GAP = range(10)

@@ -21,7 +21,7 @@ def evaluation_section(evaluation: Answer | None) -> DocumentSection:
 
 def how(suite: Answer) -> str:
     """How a suite is evaluated, in words."""
-    return f"{'generated' if suite['generated'] else 'scored'}, {'the machine waits' if suite['blocking'] else 'beside the runs'}"
+    return f"{'generated' if suite['generated'] else 'scored'}, {'the machine waits' if suite['blocking'] else 'in parallel with the runs'}"
 
 
 def needed(found: Answer) -> str:

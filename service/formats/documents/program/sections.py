@@ -67,7 +67,7 @@ def _summary(answer: Answer) -> Iterable[tuple[str, str]]:
 
 def _serving(serving: Answer) -> Iterable[tuple[str, str]]:
     months = f"{serving['months']:g} months, {number(serving['tokens'])} tokens"
-    yield f"Beside the budget: serving {serving['run']}, {months}, USD", usd_span(serving["usd"]) if serving["usd"] else "not known"
+    yield f"Not in the budget: serving {serving['run']}, {months}, USD", usd_span(serving["usd"]) if serving["usd"] else "not known"
     if serving["with_budget_usd"]:
         yield "Budget and serving together, USD", usd_span(serving["with_budget_usd"])
 

@@ -27,7 +27,7 @@ TREE_COLUMNS = (
     ),
     *(Column("spent by then, USD", 18, "usd"), Column("probability", 12, "share")),
 )
-CAPTION = "Yellow cells may be changed, here and on the sheets beside: all else follows, but ranges and dates stay as planned."
+CAPTION = "Yellow cells may be changed, here and on the other sheets. All other figures follow, but ranges and dates stay as planned."
 
 
 @dataclass(frozen=True, slots=True)

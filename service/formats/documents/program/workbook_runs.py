@@ -33,7 +33,7 @@ RISK_COLUMNS = (
         Column("loss, of the tier's runs", 14, "share"),
     ),
     *(
-        Column("loss beside, USD", 16, "usd"),
+        Column("other loss, USD", 16, "usd"),
         Column("loss, USD", 16, "usd"),
         Column("rounding", 10, "usd"),
         Column("expected loss, USD", 16, "usd"),

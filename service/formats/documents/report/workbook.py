@@ -97,7 +97,7 @@ def _forecast(sheet: Sheet, report: Report, at_completion: str, first: int) -> i
         ("forecast cost, USD", cost.get("p50"), "usd", "median"),
         ("p10, USD", cost.get("p10"), "usd", "one time in ten it is less"),
         ("p90, USD", cost.get("p90"), "usd", "one time in ten it is more"),
-        ("budget beside BAC, USD", None if budget is None or bac is None else Input(budget - bac), "usd", _beside_bac(status["budget"])),
+        ("budget outside BAC, USD", None if budget is None or bac is None else Input(budget - bac), "usd", _beside_bac(status["budget"])),
         ("over budget, USD", None if over is None else Formula(f"={p50}-{at_completion}-{beside}", over), "usd", "below 0: within budget"),
         *((f"forecast end, {name}", workbook_day(day), "date", "") for name, day in finish.items()),
         ("deadline", workbook_day(report["program"]["deadline"]), "date", ""),

@@ -66,7 +66,7 @@ def time_chart(answer: Answer) -> alt.TopLevelMixin:
     rows, below = [], 0.0
     for part in parts:
         words, ends = WORDS[part["part"]][0], below + part["share"]
-        seconds = "beside the steps" if part["step_s"] is None else f"{part['step_s']:.3g} s of a step"
+        seconds = "outside the steps" if part["step_s"] is None else f"{part['step_s']:.3g} s of a step"
         tip = f"{words}\n{part['share']:.1%} of the time, {seconds}"
         rows.append({"part": words, "from": below, "to": ends, "text": f"{part['share']:.1%}", "colour": _time_colour(part), "tip": tip})
         below = ends

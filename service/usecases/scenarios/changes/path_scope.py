@@ -31,7 +31,7 @@ def check_scope(base: Body, path: str, others: Collection[str], pointer: str) ->
         return None
     replacement = _program_field(base, field)
     if replacement is not None:
-        raise InvalidRequest(f"the program states {replacement}, which replaces every run's {field}: vary that", pointer)
+        raise InvalidRequest(f"the program states {replacement}, which replaces every run's {field}: vary {replacement} instead", pointer)
     if not path.startswith("defaults."):
         return None
     own = [is_stated(run, field) or f"{section}.{field}" in others for section, run in list_run_estimates(base)]
@@ -40,10 +40,11 @@ def check_scope(base: Body, path: str, others: Collection[str], pointer: str) ->
         return None
     if not reached and not (field == "hardware.count" and _splits_accelerators(base)):
         raise InvalidRequest(
-            f"{path} reaches no run, as each has its own {field}: leave it out of the runs, or vary tiers.0.runs.0.estimate.{field}",
+            f"{path} applies to no run, because each run states its own {field}: leave it out of the runs, or vary"
+            f" tiers.0.runs.0.estimate.{field}",
             pointer,
         )
-    return f"{path} reaches {reached} of {len(own)} runs: the others have their own {field}"
+    return f"{path} applies to {reached} of {len(own)} runs: the others state their own {field}"
 
 
 def _is_field(request: ScenarioRequest, path: str, sample: float) -> bool:

@@ -82,7 +82,7 @@ def check_path(path: str, pointer: str) -> str:
     parts = path.split(".")
     if len(path) > LONGEST_PATH or len(parts) > MOST_DEPTH or not all(parts):
         raise InvalidRequest(
-            f'a field is named by the names on the way to it, as "price.usd_per_accelerator_hour": at most {MOST_DEPTH} names and'
+            f'a field is named by its path, such as "price.usd_per_accelerator_hour": at most {MOST_DEPTH} names and'
             f" {LONGEST_PATH} characters",
             pointer,
         )
@@ -95,7 +95,7 @@ def read_value(request: ScenarioRequest, path: str, value: Any, pointer: str) ->
     try:
         return get_value(request.read(with_values(body, {inside: value})), inside)
     except KeyError as error:
-        raise InvalidRequest(f"{path} cannot be set by itself: state the whole section it lies in", pointer) from error
+        raise InvalidRequest(f"{path} cannot be set alone: state the whole section that it is in", pointer) from error
     except DomainError as problem:
         raise InvalidRequest(f"{path} = {str(value)[:60]}: {problem.message}{_default_hint(request, path, value)}", pointer) from problem
 
@@ -124,7 +124,7 @@ def _default_hint(request: ScenarioRequest, path: str, value: Any) -> str:
         request.read(with_values(body, {inside: value}))
     except DomainError:
         return ""
-    return f"; of a program it is defaults.{path} for its runs, and tiers.0.runs.0.estimate.{path} for one of them"
+    return f"; in a program it is defaults.{path} for all runs, and tiers.0.runs.0.estimate.{path} for one run"
 
 
 def read_numbers(request: ScenarioRequest, path: str, values: Sequence[float], pointer: str) -> list[Any]:
@@ -163,7 +163,7 @@ def convert_like(sample: Any, value: float, pointer: str = "") -> Any:
             return Range.exactly(float(value))
         case {"share": float()}:
             return {**sample, "share": float(value)}
-    raise InvalidRequest("this field is no number", pointer)
+    raise InvalidRequest("this field is not a number", pointer)
 
 
 def is_number(value: Any) -> bool:
@@ -250,9 +250,9 @@ def _set(body: Any, parts: Sequence[str], value: Any, path: str) -> Any:
         try:
             position = _position(body, first)
         except KeyError as error:
-            raise InvalidRequest(f"{path}: there is no entry {first}, the list has {len(body)}") from error
+            raise InvalidRequest(f"{path}: there is no entry {first}; the list has {len(body)} entries") from error
         return [*body[:position], _set(body[position], rest, value, path), *body[position + 1 :]]
     if body is not None and not isinstance(body, Mapping):
-        raise InvalidRequest(f"{path}: {first} lies in no section of the request")
+        raise InvalidRequest(f"{path}: {first} is in no section of the request")
     section = body or {}
     return {**section, first: _set(section.get(first), rest, value, path)}

@@ -61,7 +61,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     options = request.options
     stated, swing = options.get("inputs") or {}, options.get("swing")
     if not stated and swing is None:
-        raise InvalidRequest("state inputs with their distributions, or swing: by which share every number is moved", "/inputs")
+        raise InvalidRequest("state inputs with their distributions, or swing, the share by which every number is moved", "/inputs")
     points = _points(options) if stated else 0
     swung = _swing_numbers(request, stated, swing)
     _check_limits(request, len(stated), len(swung), points)
@@ -73,10 +73,10 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     notes = AssumptionLog()
     note_lessons(context, notes)
     if points and options.get("points") != points:
-        notes.assume("points", points, "a power of two, as a Sobol' sequence is balanced for")
+        notes.assume("points", points, "a power of two, for which a Sobol' sequence is balanced")
     seed = notes.take(options, "seed", DEFAULT_SEED, "not stated")
     if points:
-        notes.assume("inputs", "independent", "Sobol' indices are of independent inputs")
+        notes.assume("inputs", "independent", "Sobol' indices assume independent inputs")
     return PreparedScenario(
         kind="sensitivity",
         chunks=math.ceil(units / per_chunk),
@@ -247,7 +247,7 @@ def _unstated_warnings(request: ScenarioRequest, inputs: Iterable[str]) -> list[
     missing = [path for path in inputs if not is_stated(request.base, path)]
     if not missing:
         return []
-    return [f"the base request does not state {', '.join(missing)}: what it assumes there may be another thing than any value of these"]
+    return [f"the base request does not state {', '.join(missing)}: the values that it assumes may differ from all values tried here"]
 
 
 def _tornado_evaluations(inputs: Body, swung: Body) -> int:
@@ -330,7 +330,7 @@ def _present_sobol(task: Body, values: Floats, problems: Sequence[str]) -> tuple
     skipped = int(np.isnan(by_point[:, :, TIME]).any(axis=1).sum())
     warnings = [f"{skipped} of {points} points have no answer and are left out, the first because {problems[0]}"] if skipped else []
     if skipped > LARGEST_SKIPPED_SHARE * points:
-        return None, [*warnings, "too few points have an answer for indices: narrow the distributions"]
+        return None, [*warnings, "too few points have an answer to calculate indices: narrow the distributions"]
     outputs = {
         name: _present_indices(estimate_indices(by_point[:, :, column], task["seed"]), list(inputs))
         for column, name in enumerate(OUTPUTS)

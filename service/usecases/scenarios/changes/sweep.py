@@ -40,7 +40,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     """The axes or the list of changes, every value read. Raises DomainErrors with a pointer into the request, also for the base's names."""
     axes, changes = request.options.get("axes"), request.options.get("changes")
     if bool(axes) == bool(changes):
-        raise InvalidRequest("state axes, or a list of changes: one of them", "/axes")
+        raise InvalidRequest("state either axes or a list of changes", "/axes")
     base, snapshot = pin_prices(context, request)
     table = _grid(request, axes) if axes else _list(request, changes or ())
     check_names(context, request.shape, base, unchanged_parts(table["columns"]), swept=table["columns"])
@@ -123,7 +123,7 @@ def _check_cells(cells: int, request: ScenarioRequest, pointer: str) -> None:
 def _check_other_values(listed: Mapping[str, Sequence[Any]], pointer: str) -> None:
     texts = sum(len(values) for values in listed.values() if not all(map(is_number, values)))
     if texts > MOST_OTHER_VALUES:
-        raise InvalidRequest(f"{texts:,} values that are no plain numbers are more than the {MOST_OTHER_VALUES} a sweep may have", pointer)
+        raise InvalidRequest(f"{texts:,} values that are not plain numbers are more than the {MOST_OTHER_VALUES} a sweep may have", pointer)
 
 
 def _length(axis: Any, pointer: str) -> int:
@@ -134,11 +134,11 @@ def _length(axis: Any, pointer: str) -> int:
         raise InvalidRequest("an axis is a list of values, or an object with from, to, steps and log", pointer)
     low, high, steps = (float(axis[name]) if is_number(axis.get(name)) else math.nan for name in (*ENDS, "steps"))
     if math.isnan(low - high) or low == high:
-        raise InvalidRequest("from and to are two different numbers", pointer)
+        raise InvalidRequest("from and to must be two different numbers", pointer)
     if not (steps >= 2 and steps.is_integer()):
-        raise InvalidRequest("steps is a whole number of 2 or more: how many values there are, both ends among them", pointer)
+        raise InvalidRequest("steps must be a whole number of 2 or more: the number of values, with both ends", pointer)
     if axis.get("log", False) not in (True, False) or (axis.get("log") and min(low, high) <= 0):
-        raise InvalidRequest("log is true for equal factors between two numbers above 0, or false for equal steps", pointer)
+        raise InvalidRequest("log must be true (equal factors, between two numbers above 0) or false (equal steps)", pointer)
     return int(steps)
 
 

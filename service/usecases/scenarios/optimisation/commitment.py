@@ -58,7 +58,8 @@ def plan_commitment(comparison: Comparison, best: Body, demand: Body, quantile: 
             }
             for option in options
         ],
-        "basis": "each slice of the fleet in the way that costs least for the share of hours it is needed in (newsvendor, screening curve)",
+        "basis": "each slice of the fleet is supplied in the way that costs least for the share of hours in which it is needed"
+        " (newsvendor, screening curve)",
     }
 
 
@@ -133,5 +134,7 @@ def commitment_warnings(mix: Body | None, asked: Sequence[str] | None) -> Sequen
             f"no {' or '.join(missing)} price of {mix['accelerator']} is known: the mix cannot commit to it; a vendor's quote is needed"
         )
     if any(part["supply_option"] == "spot" for part in mix["slices"]):
-        warnings.append("the mix counts on spot capacity whenever it is needed: leave spot out of candidates.pricing where it is not")
+        warnings.append(
+            "the mix assumes that spot capacity is there whenever it is needed: if it is not, leave spot out of candidates.pricing"
+        )
     return warnings

@@ -53,7 +53,7 @@ def prepare(context: AppContext, request: ScenarioRequest) -> PreparedScenario:
     if request.shape != "estimate":
         raise InvalidRequest("optimize takes an estimate request as its base", "/base")
     if (options.get("objective") == "cost_quantile") != ("quantile" in options):
-        raise InvalidRequest("cost_quantile takes the quantile, and no other objective does", "/quantile")
+        raise InvalidRequest("state quantile with the objective cost_quantile, and only with it", "/quantile")
     _refuse_parts(request.base)
     base, snapshot = pin_prices(context, request)
     check_names(context, request.shape, base, (REGION,) if options.get("model_size") else (MODEL, REGION))
@@ -101,7 +101,7 @@ def _refuse_parts(base: Body) -> None:
         )
     if "phases" in base.get("training", {}):
         raise InvalidRequest(
-            "optimize compares machines for a whole run: leave phases out, or plan each one apart", "/base/training/phases"
+            "optimize compares machines for a whole run: leave phases out, or plan each phase separately", "/base/training/phases"
         )
 
 
@@ -199,7 +199,7 @@ def _sizes(request: ScenarioRequest) -> list[tuple[float | None, float | None]]:
     wanted, most_loss = request.options.get("model_size"), request.options.get("constraints", {}).get("max_loss")
     if (wanted is None) != (most_loss is None):
         where = "/constraints/max_loss" if wanted else "/model_size"
-        raise InvalidRequest("a model's size is searched under a loss it must reach: state model_size and constraints.max_loss", where)
+        raise InvalidRequest("a search for the model's size needs the loss to reach: state both model_size and constraints.max_loss", where)
     return [(None, None)] if wanted is None else [*coarse_sizes(wanted, most_loss)]
 
 

@@ -43,11 +43,11 @@ MOST_COUNTS = 16
 # From one minute to ten days, before the refinement.
 INTERVALS_MINUTES = np.geomspace(1.0, 14_400.0, 17).tolist()
 BASIS = (
-    "every accelerator, number and offer asked for is evaluated, with layouts searched whole; numbers, sizes and checkpoint intervals in"
-    " between are narrowed around the best. The gap is how much less a finer grid there may cost: what lines through the points tried"
-    " allow a convex objective, or the deepest dip of a point near the best below its neighbours, whichever is more"
+    "every requested accelerator, count and offer is evaluated with a full layout search; counts, sizes and checkpoint intervals in"
+    " between are refined around the best. The gap is how much less a finer grid there may cost: the larger of what lines through the"
+    " tried points allow for a convex objective, and how far any point near the best lies below its neighbours"
 )
-BASIS_OWNED = "every option is evaluated; owned hardware is as many accelerators as there are, and nothing of it is narrowed"
+BASIS_OWNED = "every option is evaluated; owned hardware has a fixed number of accelerators, so nothing is refined"
 
 
 def refine_best(context: AppContext, task: Body, goal: Goal, best: OptionRow) -> dict[str, Any]:
@@ -189,4 +189,4 @@ def _search_assumptions(task: Body, goal: Goal) -> Iterator[Assumption]:
 def _law_warnings(task: Body) -> list[str]:
     """A warning where a law does not count all of a model's parameters."""
     law = select_law(task["model_size"]) if task["model_size"] is not None else None
-    return [f"parameters of law {law.name} are {law.counts} ones, and are taken for the model's"] if law and law.counts != "all" else []
+    return [f"law {law.name} counts {law.counts} parameters; they are used as the model's"] if law and law.counts != "all" else []

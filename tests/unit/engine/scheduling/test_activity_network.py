@@ -25,12 +25,12 @@ def ordered(**changes: Any) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"duration": Range(-1.0, 1.0, 2.0)}, "a duration is at least 0"),
-        ({"duration": Range(1.0, 2.0, TOO_LONG)}, "a duration is at least 0"),
-        ({"queue_hours": Range(-1.0, 1.0, 2.0)}, "a queue takes at least 0"),
-        ({"queue_hours": Range(0.0, 1.0, TOO_LONG)}, "a queue takes at least 0"),
-        ({"common_share": -0.01}, "0 % to 100 % can be"),
-        ({"common_share": 1.01}, "0 % to 100 % can be"),
+        ({"duration": Range(-1.0, 1.0, 2.0)}, "a duration must be at least 0"),
+        ({"duration": Range(1.0, 2.0, TOO_LONG)}, "a duration must be at least 0"),
+        ({"queue_hours": Range(-1.0, 1.0, 2.0)}, "a queue must be at least 0"),
+        ({"queue_hours": Range(0.0, 1.0, TOO_LONG)}, "a queue must be at least 0"),
+        ({"common_share": -0.01}, "must be 0 % to 100 %"),
+        ({"common_share": 1.01}, "must be 0 % to 100 %"),
     ],
 )
 def test_what_no_activity_can_have_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -120,8 +120,8 @@ def test_nothing_spent_has_no_weeks() -> None:
     ("spending", "message"),
     [
         (replace(MAIN, finish_hours=71.0), "ends before it starts"),
-        (replace(MAIN, usd=Decimal("-0.01")), "less than nothing"),
-        (replace(MAIN, tokens=-1), "less than nothing"),
+        (replace(MAIN, usd=Decimal("-0.01")), "is below 0"),
+        (replace(MAIN, tokens=-1), "is below 0"),
     ],
 )
 def test_a_spending_that_cannot_be_is_refused(spending: PlannedSpending, message: str) -> None:

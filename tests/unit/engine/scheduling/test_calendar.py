@@ -191,9 +191,9 @@ def test_midnight_ends_a_day() -> None:
     [
         (business_calendar(weekend=range(7)), "no hour of the week open"),
         (WorkCalendar(closures=(Closure(date(2027, 1, 8), date(2027, 1, 6)),)), "before it begins"),
-        (WorkCalendar((WeeklyWindow(7, 0.0, 4.0),)), "no part of a week"),
-        (WorkCalendar((WeeklyWindow(0, 24.0, 4.0),)), "no part of a week"),
-        (WorkCalendar((WeeklyWindow(0, 0.0, -1.0),)), "no part of a week"),
+        (WorkCalendar((WeeklyWindow(7, 0.0, 4.0),)), "is not valid: weekdays"),
+        (WorkCalendar((WeeklyWindow(0, 24.0, 4.0),)), "is not valid: weekdays"),
+        (WorkCalendar((WeeklyWindow(0, 0.0, -1.0),)), "is not valid: weekdays"),
     ],
 )
 def test_a_calendar_that_cannot_be_is_refused(calendar: WorkCalendar, message: str) -> None:

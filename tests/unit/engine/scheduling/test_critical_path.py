@@ -250,7 +250,7 @@ def test_a_start_may_be_in_the_past() -> None:
 @pytest.mark.parametrize("wanted", [0.0, -0.1, 1.1])
 def test_a_probability_that_is_none_is_refused(wanted: float) -> None:
     """Nothing can be planned for less than some chance or for more than certainty."""
-    with pytest.raises(InvalidRequest, match="has to be above 0 and at most 1"):
+    with pytest.raises(InvalidRequest, match="must be above 0 and at most 1"):
         latest_network_start(TEXTBOOK, drawn(TEXTBOOK), date(2027, 6, 30), wanted)
 
 

@@ -82,7 +82,7 @@ def test_accelerators_come_and_go_with_their_dates() -> None:
 
 def test_a_run_larger_than_its_pool_is_refused() -> None:
     """With what it needs and what there is."""
-    with pytest.raises(InvalidRequest, match=r"needs 256 accelerators at once, the pool H100 holds 128"):
+    with pytest.raises(InvalidRequest, match=r"needs 256 accelerators at once, but the pool H100 has 128"):
         levelled(on_pool("a", 24, 256))
 
 

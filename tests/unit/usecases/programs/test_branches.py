@@ -180,7 +180,7 @@ def test_figures_and_criteria_that_differ_are_said_to(context: AppContext) -> No
     given = request(continue_if={"metric_at_least": 0.62}) | {"outcome": EXAMPLE["outcome"] | {"value_usd_per_point": 100}}
     found = planned(context, given).decisions["validation"]
     assert "Agreed up front: continue where helpdesk-eval is at least 0.62" in found.statement
-    assert "Where the criteria to continue hold, the two differ: the figures say stop" in found.statement
+    assert "If the criteria to continue are met, the two differ: the figures say stop" in found.statement
 
 
 def test_without_a_pivot_none_is_proposed(context: AppContext) -> None:

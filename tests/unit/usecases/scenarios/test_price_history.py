@@ -98,7 +98,7 @@ class TestOfATeam:
         price, now = resolve_machine(context, asked(OFFERED).base, AssumptionLog()).price, context.clock()
         remember(context, price, Decimal(7), now - timedelta(days=1))
         assert field_of(context.priced_for("vision"))["choice"] == [2.0, 4.0]
-        with pytest.raises(InvalidRequest, match="in 15 days"):
+        with pytest.raises(InvalidRequest, match="last 15 days"):
             field_of(context.priced_for("vision"), days=15)
 
     def test_where_its_book_is_gone_it_has_everybodys(self, context: AppContext) -> None:
@@ -113,12 +113,12 @@ class TestOfATeam:
 
 def test_a_price_that_never_moved_has_no_distribution(context: AppContext) -> None:
     """Said so, with the days that were looked at."""
-    with pytest.raises(InvalidRequest, match="in 30 days") as refused:
+    with pytest.raises(InvalidRequest, match="last 30 days") as refused:
         field_of(context)
     assert refused.value.pointer == f"/distributions/{PRICE}"
 
 
 def test_a_stated_price_has_no_history(context: AppContext) -> None:
     """Nothing to look up."""
-    with pytest.raises(InvalidRequest, match="states its price"):
+    with pytest.raises(InvalidRequest, match="states a price"):
         monte_carlo.prepare(context, asked(CERTAIN_RUN, distributions=HISTORY))

@@ -265,8 +265,8 @@ class TestWhoMayWhat:
     @pytest.mark.parametrize(
         ("most", "told"),
         [
-            (OpenWork(1, 10**10), "the team has 1 scenarios under way, and may have 1"),
-            (OpenWork(9, 5000), "the team's scenarios have 3000 evaluations ahead of them, with this one's 3000 more than the 5000"),
+            (OpenWork(1, 10**10), "the team has 1 unfinished scenarios and may have 1"),
+            (OpenWork(9, 5000), "the team's unfinished scenarios need 3000 evaluations and this one 3000; a team may have 5000"),
         ],
     )
     def test_a_team_is_told_what_it_may_have(self, context: AppContext, monkeypatch: pytest.MonkeyPatch, most: OpenWork, told: str) -> None:
@@ -281,7 +281,7 @@ class TestWhoMayWhat:
     def test_more_than_a_team_may_ever_have_is_refused_with_the_limit(self, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
         """Waiting would not help."""
         monkeypatch.setattr(scenarios, "TEAM_QUOTA", OpenWork(100, 2000))
-        with pytest.raises(InvalidRequest, match="3000 evaluations; a scenario has at most 2000"):
+        with pytest.raises(InvalidRequest, match="3000 evaluations; at most 2000 are allowed"):
             start(context, chunks=3)
 
     def test_an_unknown_kind_says_which_there_are(self, context: AppContext) -> None:

@@ -87,7 +87,7 @@ def test_a_default_that_reaches_no_run_is_refused(context: AppContext, name: str
     mine = {"hardware": {"accelerator": "H100", "count": 8}}
     pointer, message = refused(context, program(mine, mine), name, TWO)
     assert pointer == f"/distributions/{name}"
-    assert "reaches no run" in message
+    assert "applies to no run" in message
 
 
 @pytest.mark.parametrize("name", [PRICE, f"defaults.{PRICE}"])
@@ -95,7 +95,7 @@ def test_a_price_of_the_defaults_beside_a_runs_own_filter_is_refused(context: Ap
     """By the name of the run and its filter, and with what would be right."""
     pointer, message = refused(context, program({}, {"price": {"provider": "aws"}}), name, {"uniform": [1, 3]})
     assert pointer == f"/distributions/{name}"
-    assert message.startswith("tiers.0.runs.1.estimate.price.provider chooses")
+    assert message.startswith("tiers.0.runs.1.estimate.price.provider selects")
     assert f"vary tiers.0.runs.1.estimate.{PRICE}" in message
 
 
@@ -104,7 +104,7 @@ def test_a_default_that_reaches_some_runs_says_how_many(context: AppContext) -> 
     base = program({}, {"hardware": {"accelerator": "H100", "count": 8}}, {})
     distributions = {COUNT: TWO, f"tiers.0.runs.2.estimate.{COUNT}": {"choice": [8, 16]}}
     (warning,) = asked(context, base, distributions=distributions).request["warnings"]
-    assert warning == "defaults.hardware.count reaches 1 of 3 runs: the others have their own hardware.count"
+    assert warning == "defaults.hardware.count applies to 1 of 3 runs: the others state their own hardware.count"
 
 
 def test_a_default_count_says_how_many_repeats_run_side_by_side(context: AppContext) -> None:
@@ -112,7 +112,7 @@ def test_a_default_count_says_how_many_repeats_run_side_by_side(context: AppCont
     base = program({"hardware": {"accelerator": "H100", "count": 8}})
     base["tiers"][0]["runs"][0]["repeat"] = 8
     found = result_of(context, given("monte_carlo", base, "program", trials=5000, distributions={COUNT: TWO}))
-    assert any("reaches 0 of 1 runs" in warning for warning in found["warnings"])
+    assert any("applies to 0 of 1 runs" in warning for warning in found["warnings"])
     assert found["time_drivers"][COUNT] > 0.1
 
 

@@ -105,7 +105,7 @@ def test_numbers_between_the_usual_ones_are_tried(context: AppContext) -> None:
     assert found["best"]["objective"] == pytest.approx(min(map(cost, every)), rel=0.02)
     assert found["gap"]["by"]["count"] == 0.0
     assert 0 <= found["gap"]["share"] < 0.001
-    assert "narrowed" in found["gap"]["basis"]
+    assert "refined" in found["gap"]["basis"]
 
 
 def test_a_checkpoint_interval_of_the_callers_stays(context: AppContext) -> None:
