@@ -44,7 +44,8 @@ def compare_answers(before: Body, after: Body, requests: tuple[Body, Body] | Non
     lines = tuple(_line_rows(_cost_lines(before), _cost_lines(after)))
     fields = tuple(_field_rows(dict(_leaves(requests[0])), dict(_leaves(requests[1])))) if requests else ()
     names = (("prices", "price_snapshot"), ("engine", "engine_version"))
-    notes = [f"{title}: {before[name]}, then {after[name]}" for title, name in names if before.get(name) != after.get(name)]
+    known = [(title, before.get(name), after.get(name)) for title, name in names]
+    notes = [f"{title}: {was}, then {now}" for title, was, now in known if was and now and was != now]
     new = [warning for warning in after.get("warnings", ()) if warning not in before.get("warnings", ())]
     return Difference(_headline(before, after), fields, figures, lines, (*notes, *(f"new warning: {warning}" for warning in new)))
 
@@ -70,10 +71,15 @@ def _markdown(rows: Sequence[Row]) -> str:
 
 
 def _headline(before: Body, after: Body) -> str:
-    usd = [_at(answer, ("summary", "p50_usd")) for answer in (before, after)]
-    days = [_at(answer, ("summary", "p50_finish_days")) for answer in (before, after)]
-    parts = [_moved(usd[0], usd[1], money), _moved(days[0], days[1], lambda value: f"{value:.3g} days")]
+    was, now = ([_at(answer, ("summary", name)) for name in ("p50_usd", "p50_finish_days")] for answer in (before, after))
+    if was == [None, None] and None not in now:
+        return f"{money(now[0])} and {_days(now[1])}, not known before"
+    parts = [_moved(was[0], now[0], money), _moved(was[1], now[1], _days)]
     return "; ".join(part for part in parts if part) or "No figure to compare is known of both"
+
+
+def _days(days: float) -> str:
+    return f"{days:.3g} days"
 
 
 def _moved(before: float | None, after: float | None, write: Any) -> str:

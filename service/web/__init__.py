@@ -22,6 +22,7 @@ PAGES: tuple[str, ...] = (
     "service.web.pages.program_new",
     "service.web.pages.programs",
     "service.web.pages.program_plan",
+    "service.web.pages.program_first_plan",
     "service.web.pages.program_pivot",
     "service.web.pages.program_run",
     "service.web.pages.trials",

@@ -62,6 +62,19 @@ def shown_plan(program: ProgramRecord, followed: Mapping[str, Any] | None) -> Bo
     return {name: value for name, value in request.items() if name not in DATES}
 
 
+def takes_first_plan(program: ProgramRecord) -> bool:
+    """Whether the program has no plan, and can be given one."""
+    return program.body["state"] == "open" and not program.body.get("pivoted") and followed_plan(app_context(), program) is None
+
+
+def first_form(program: ProgramRecord, plan: Mapping[str, Any]) -> SentForm:
+    """The form with a first plan, as if somebody had filled it in. What is stated of the program counts in place of what the plan says."""
+    own = {name: value for name, value in program.body.items() if value is not None}
+    fields = values_of({name: plan[name] for name in DATES if name in plan} | own, term_fields(plan))
+    base = {name: value for name, value in plan.items() if name not in DATES}
+    return read_sent(fields | {BASE: json.dumps(base), VERSION: str(program.version)})
+
+
 def read_sent(sent: Mapping[str, str]) -> SentForm:
     """What a form has sent. Raises InvalidRequest for a form that is not the page's."""
     version = sent.get(VERSION, "")

@@ -98,7 +98,7 @@ class FormSection:
     more: int = 0
 
 
-def term_fields(request: Body | None) -> tuple[FormField, ...]:
+def term_fields(request: Mapping[str, Any] | None) -> tuple[FormField, ...]:
     """The fields that every program has."""
     return TERM_FIELDS if request is not None else (*TERM_FIELDS[:2], TOKENS_FIELD, *TERM_FIELDS[2:])
 

@@ -78,6 +78,12 @@ def show_versions(program_id: str) -> Response:
     return page("programs/versions.html", **content)
 
 
+def seen_first(program: ProgramRecord, sent: SentForm) -> Response:
+    """The plan's tab with what a form would change, which nobody has seen yet."""
+    change, errors = planned_change(program, sent)
+    return _form_page(program, sent, change, errors, is_unseen=True)
+
+
 def _is_wrong(section: FormSection, errors: Mapping[str, str]) -> bool:
     """Whether something is wrong with a field of the section."""
     return any(field.name in errors for group in section.groups for field in group.fields)

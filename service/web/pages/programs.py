@@ -24,6 +24,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.programs.tiers import TIERS
 from service.domain.tracking.records import ProgramRecord, RunRecord
 from service.formats.documents.render import REPORT_FORMATS
+from service.schemas.ask import LONGEST_QUESTION
 from service.schemas.fields import Moment
 from service.schemas.tracking.events import EventSchema
 from service.schemas.tracking.presenters import program_body, report_body
@@ -36,7 +37,7 @@ from service.web.blueprint import blueprint
 from service.web.copies import curl_text
 from service.web.forms import FormField, field_errors, filled
 from service.web.gate_tree import FIELD, endings_of, gate_tree, open_endings
-from service.web.plan_change import form_content
+from service.web.plan_change import form_content, takes_first_plan
 from service.web.program_standing import VERDICTS, gates_of, in_turn, report_at_hand, standings
 from service.web.program_tabs import TABS, chart_of, parts_of, plan_facts, tiles_of, warnings_of
 from service.web.rendering import page
@@ -71,6 +72,8 @@ UNSENT: Body = {
     "open": (),
 }
 """Of the plan's form before it is sent."""
+NO_PLAN: Body = {"sent": {}, "errors": {}, "other_errors": {}}
+"""Of the form of a first plan before it is sent."""
 
 
 @blueprint.get("/programs")
@@ -200,6 +203,8 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
         "errors": {},
         "may_decide": principal().may("write"),
         "plan_form": None,
+        "first_plan": None,
+        "longest": LONGEST_QUESTION,
         **_unstated(program, report, tab),
         "untracked": _untracked(body, report["status"]["runs"]),
         "run_fields": RUN_FIELDS,
@@ -210,6 +215,7 @@ def program_page(program: ProgramRecord, tab: str, status: int = HTTPStatus.OK, 
     }
     if tab == "plan" and content["may_decide"] and "plan_form" not in more:
         more["plan_form"] = UNSENT | form_content(program)
+        content["first_plan"] = NO_PLAN if takes_first_plan(program) else None
     return page("programs/page.html", status, **content | more)
 
 
