@@ -107,7 +107,9 @@ class Commitment:
     holds_capacity: Annotated[
         bool | None, Doc("Whether the accelerators are held for the buyer; false: only what is free, or a discount on it; null: not known")
     ]
-    published: Annotated[BandComparison | None, Doc("The price beside the published band of such contracts; null: nothing is published")]
+    published: Annotated[
+        BandComparison | None, Doc("The price compared with the published band of such contracts; null: nothing is published")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

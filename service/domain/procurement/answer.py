@@ -41,7 +41,7 @@ class RentedOffer:
         bool | None, Doc("Whether the accelerators are held for the buyer; false: only what is free, or a discount on it; null: not known")
     ]
     published: Annotated[
-        BandComparison | None, Doc("A commitment's price beside the published band of such contracts; null: nothing is published")
+        BandComparison | None, Doc("A commitment's price compared with the published band of such contracts; null: nothing is published")
     ]
 
 
@@ -187,7 +187,7 @@ class BuyOrRent:
         Doc("Cumulative cash of the verdict's choice and of what it is compared with, the cheaper first", max_items=2),
     ]
     mix: Annotated[MixPlan | None, Doc("Null: no reserved price, or none on demand")]
-    inputs: Annotated[ResolvedInputs, Doc("Medians that the cash flows follow from, besides the demand and the offers")]
+    inputs: Annotated[ResolvedInputs, Doc("Medians from which the cash flows follow, in addition to the demand and the offers")]
     trials: Annotated[int, Doc("Trials of the Monte Carlo simulation", "count")]
     seed: Annotated[int, Doc("Seed of its random numbers")]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]

@@ -33,7 +33,7 @@ class SuiteCost:
     tokens: Annotated[float, Doc("Tokens of all evaluations, prompts and answers", "tokens", maximum=1e40)]
     flops: Annotated[float, Doc("Arithmetic of all evaluations", "FLOP", maximum=1e40)]
     accelerator_hours: Annotated[Range, Doc("Accelerators that are paid for, all evaluations", "accelerator-hours")]
-    hours: Annotated[Range, Doc("Time that all evaluations take of the calendar; 0 where the suite runs beside", "h")]
+    hours: Annotated[Range, Doc("Calendar time of all evaluations; 0 if the suite runs in parallel with the runs", "h")]
     usd: Annotated[Decimal | None, Doc("Cost at the runs' own price; null where it is not known", "USD")]
     index: Annotated[int, HIDDEN]
 

@@ -60,7 +60,9 @@ class Outcome:
     value_curve: Annotated[tuple[ValuePoint, ...], Doc("Worth at rising values of the metric", max_items=100)] = ()
     metrics: Annotated[tuple[OutcomeMetric, ...], Doc("Further metrics that are improved", max_items=20)] = ()
     saving: Annotated[ServingSaving | None, Doc("Serving that gets cheaper; null: none is stated")] = None
-    delay_usd_per_day: Annotated[float | None, Doc("What a day's delay costs beside the runs; null: not stated", "USD per day")] = None
+    delay_usd_per_day: Annotated[float | None, Doc("What a day's delay costs in addition to the runs; null: not stated", "USD per day")] = (
+        None
+    )
     guardrails: Annotated[tuple[Guardrail, ...], Doc("Metrics that must not fall below a floor", max_items=20)] = ()
 
 

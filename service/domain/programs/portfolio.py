@@ -44,9 +44,9 @@ class PortfolioProgram:
     priority: Annotated[int, Doc("Rank among the programs: the lowest goes first")]
     start: Annotated[date, Doc("First day of the program")]
     deadline: Annotated[date | None, Doc("Deadline; null: none is stated")]
-    finish: Annotated[FinishDates, Doc("Day on which it is done, beside the others")]
+    finish: Annotated[FinishDates, Doc("Day on which it is done, if it runs next to the others")]
     finish_alone: Annotated[FinishDates, Doc("The same with all pools to itself")]
-    delay_days: Annotated[float, Doc("How much later it ends beside the others, median", "days", minimum=-1e40, maximum=1e40)]
+    delay_days: Annotated[float, Doc("How much later it ends because of the others, median", "days", minimum=-1e40, maximum=1e40)]
     slack_days: Annotated[
         float | None, Doc("Days from its median end to its deadline, below 0 late; null without one", "days", minimum=-1e40, maximum=1e40)
     ]
@@ -120,7 +120,7 @@ class PortfolioOption:
     kind: Annotated[Literal["delay", "rent"], Doc("What is changed")]
     change: Annotated[str, Doc("The change in a sentence", max_length=1000)]
     program: Annotated[str | None, Doc("Program that is delayed; null where none is")]
-    pool: Annotated[str | None, Doc("Pool beside which accelerators are rented; null where none are")]
+    pool: Annotated[str | None, Doc("Pool to which accelerators are added by renting; null where none are")]
     accelerators: Annotated[int | None, Doc("Accelerators rented at most at a time; null where none are")]
     first: Annotated[date | None, Doc("First day of renting; null where nothing is")]
     last: Annotated[date | None, Doc("Last day of renting; null where nothing is")]
@@ -143,7 +143,7 @@ class PortfolioAnswer:
     contention: Annotated[tuple[Contention, ...], Doc("Runs that wait for accelerators, the longest first", max_items=MAX_WAITS)]
     options: Annotated[
         tuple[PortfolioOption, ...],
-        Doc("What to delay, of the least priority and the most slack first, and what to rent beside each pool", max_items=2000),
+        Doc("What to delay, of the least priority and the most slack first, and what to rent in addition to each pool", max_items=2000),
     ]
     price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
     engine_version: Annotated[str, Doc("Version of the engine and its data")]

@@ -39,7 +39,7 @@ class BudgetBridge:
 
     parts: Annotated[tuple[BudgetBridgePart, ...], Doc("Compute, around the runs, people, reserve", max_items=4)]
     method: Annotated[str, Doc("How the forecast is made, and what each of its percentiles holds", max_length=2000)]
-    beside_eac: Annotated[str | None, Doc("EAC beside the forecast of the same work; null where unknown", max_length=2000)]
+    beside_eac: Annotated[str | None, Doc("EAC compared with the forecast of the same work; null where unknown", max_length=2000)]
     swings: Annotated[tuple[ForecastSwing, ...], Doc("What moves the forecast, the largest first", max_items=1000)]
 
 

@@ -301,7 +301,7 @@ class ProgramStatus:
     earned_value: Annotated[EarnedValue, Doc("Progress and cost against the plan")]
     forecast: Annotated[CompletionForecast, Doc("Cost and end of the program")]
     budget: Annotated[BudgetBridge, Doc("From the budget to the forecast, by part")]
-    energy: Annotated[EnergyUse | None, Doc("Energy and emissions beside the plan; null without planned ones")]
+    energy: Annotated[EnergyUse | None, Doc("Energy and emissions compared with the plan; null without planned ones")]
     goodput: Annotated[float | None, Doc("Time of work that still counts, over the runs' wall-clock time; null where unknown", "1")]
     quality: Annotated[tuple[MetricQuality, ...], Doc("Evaluation metrics of all runs")]
     guardrails: Annotated[tuple[GuardrailStatus, ...], Doc("Metrics that must keep a floor", max_items=100)]

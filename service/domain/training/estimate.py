@@ -94,7 +94,7 @@ class TimePart:
             choices=(*STEP_PARTS, *RUN_PARTS),
         ),
     ]
-    step_s: Annotated[float | None, Doc("Time of one optimizer step, median; null for what is beside the steps", "s")]
+    step_s: Annotated[float | None, Doc("Time of one optimizer step, median; null for what is not part of the steps", "s")]
     share: Annotated[float, share("Part of the time on the clock; all parts add up to 1")]
 
 

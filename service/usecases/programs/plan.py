@@ -82,7 +82,7 @@ class ProgramAnswer:
     assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=2000)]
     warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=1000, max_length=5000)]
     serving: Annotated[
-        ProgramServing | None, Doc("The model in service, beside the budget; left out where none is stated", optional=True)
+        ProgramServing | None, Doc("The model in service, not part of the budget; left out where none is stated", optional=True)
     ] = None
 
 
