@@ -13,7 +13,7 @@ from service.domain.ask import EXAMPLES, KINDS, Kind, Reading, ReadingNote, Uncl
 from service.domain.errors import DomainError, UnknownName
 from service.domain.summary import Summary
 from service.domain.teams import Principal
-from service.formats.ask.requests.sections import UNCHANGED
+from service.formats.ask.requests.data import UNCHANGED
 from service.presets.version import engine_version
 from service.schemas.base import ProblemErrorSchema, pointers
 from service.schemas.comparison.request import CompareRequestSchema

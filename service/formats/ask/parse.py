@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.formats.ask.grammar import batches, cards, data_said, images, storage
+from service.formats.ask.grammar import audio, batches, cards, data_said, images, storage
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.arrivals import with_arrivals
@@ -91,7 +91,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots, left = _ruled(sentence, words, vocabulary)
     slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
     left = without_named(sentence, left, slots)
-    slots = [*data_said.settle(slots), *availability(sentence, words.settled)]
+    slots = [*data_said.settle(audio.settle(slots)), *availability(sentence, words.settled)]
     slots, of_things = _things(sentence, slots, words.settled, vocabulary)
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)

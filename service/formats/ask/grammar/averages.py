@@ -19,9 +19,11 @@ def with_averages(_sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     said = [piece for piece in pieces if piece.kind != FILLER]
     sampled = {after.last for before, after in pairwise(said) if before.kind == "n" and _is_sample(after)}
     after_of = {piece.first: after.kind for piece, after in pairwise(said)}
+    behind = {before.last for before, after in pairwise(pieces) if before.kind == "T" and after.value == AVERAGE and after.kind == FILLER}
     averaged = False
     for piece in pieces:
         found.append(piece)
+        averaged = averaged or (piece.kind == "T" and piece.last in behind and any(end <= piece.first for end in sampled))
         averaged = averaged or (piece.kind == FILLER and piece.value == AVERAGE and any(end <= piece.first for end in sampled))
         if averaged and piece.kind == "T":
             averaged = False

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from service.formats.ask.grammar.quantities import figures, span_of
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.tokens import Piece, Sentence
-from service.formats.ask.lexing.vocabulary import Vocabulary
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary
 
-CARD = "card_memory"
+CARD, OWN_MEMORY = "card_memory", "own_memory"
 MOST_CARDS = 8
 
 
@@ -23,17 +23,34 @@ def of_memory(pieces: Sequence[Piece]) -> Iterator[Slot]:
     yield Slot(CARD, float(memory.value), *span_of(pieces))
 
 
+def of_named(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """A100 64GB: a memory that the accelerator before it is not known with."""
+    if pieces[-1].value == "gigabytes":
+        yield Slot(OWN_MEMORY, float(figures(pieces)[0].value), *span_of(pieces))
+
+
 def settle(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) -> tuple[list[Slot], list[Doubt]]:
     """The slots without such a card, and what to ask about it where no accelerator is named."""
     cards = [slot for slot in slots if slot.name == CARD]
-    named = any(slot.name == "accelerator" for slot in slots)
-    others = [slot for slot in slots if slot.name != CARD or named]
+    named = [slot.value for slot in slots if slot.name == "accelerator" and isinstance(slot.value, Name)]
+    own = [slot for slot in slots if slot.name == OWN_MEMORY]
+    memories = {name.memory_gb for name in named}
+    others = [slot for slot in slots if slot.name != OWN_MEMORY and (slot.name != CARD or (named and slot.value not in memories))]
     if named or not cards:
-        return others, []
+        return others, [_of_other_memory(sentence, slot, named, vocabulary) for slot in own if slot.value not in memories]
     doubts = [
         Doubt(sentence.part(card.first, card.last), _with_memory(vocabulary, card.value), "which card: one of these?") for card in cards
     ]
     return others, doubts
+
+
+def _of_other_memory(sentence: Sentence, memory: Slot, named: Sequence[Name], vocabulary: Vocabulary) -> Doubt:
+    """What to ask about an accelerator that is not known with the memory that is said: those of its name that are."""
+    labels = tuple(name.value for name in named)
+    every = (name.value for names in vocabulary.names.values() for name in names if name.kind == "A")
+    sized = (value for value in every if value.startswith(tuple(f"{label}-" for label in labels)) and "gb" in value.lower())
+    candidates = tuple(dict.fromkeys((*sorted(sized, key=len)[:MOST_CARDS],)))
+    return Doubt(sentence.part(memory.first, memory.last), candidates, f"no {labels[-1]} with this memory is known: which is meant?")
 
 
 def _with_memory(vocabulary: Vocabulary, memory_gb: object) -> tuple[str, ...]:

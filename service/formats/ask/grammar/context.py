@@ -9,8 +9,10 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.audio import with_audio
 from service.formats.ask.grammar.averages import with_averages
 from service.formats.ask.grammar.commitments import with_commitments
+from service.formats.ask.grammar.data_said import with_languages
 from service.formats.ask.grammar.fiscal import with_fiscal_years
 from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
@@ -298,6 +300,8 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_preferences,
     with_commitments,
     with_averages,
+    with_audio,
+    with_languages,
     with_fractions,
     _lost_nodes,
     kept_checkpoints,

@@ -6,15 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.quantities import tokens
-from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.datasets import load_datasets
-from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 DATASET, SHARE_DONE = "dataset", "share_done"
 STATED = frozenset({"tokens", "samples", "tokens_per_parameter", "steps", "prompts", "other_unit", "training.rl.prompts_per_step"})
 SIZES = frozenset({"model", "doubtful_model", "params", "quantity"})
 """A model and a bare figure, or two of them: the figure is its tokens."""
+LANGUAGES = frozenset(
+    (
+        *("arabic", "bengali", "chinese", "czech", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hebrew", "hindi"),
+        *("hungarian", "indonesian", "italian", "japanese", "korean", "mandarin", "norwegian", "persian", "polish", "portuguese"),
+        *("romanian", "russian", "spanish", "swahili", "swedish", "thai", "turkish", "ukrainian", "urdu", "vietnamese", "multilingual"),
+    )
+)
+LISTED = 6
+"""Words after a language in which others and the noun may stand: Korean and English text."""
+DATA_WORDS = frozenset({"tokens", "text", "data", "corpus", "web", "speech", "audio", "documents", "books", "news", "dataset", "language"})
 DONE = frozenset({"done", "finished", "completed", "complete", "trained", "through"})
 LEFT = frozenset({"left", "remaining", "to go", "still to go"})
 
@@ -43,6 +53,29 @@ def _progress(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
     return (
         replace(piece, kind="K", value=SHARE_DONE if text in DONE else "share_left") if any(near.kind == "p" for near in beside) else piece
     )
+
+
+def with_languages(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without the language of data, which may be a country's adjective too: 120B tokens of German web text."""
+    found: list[Piece] = []
+    doubts: list[Doubt] = []
+    for at, piece in enumerate(pieces):
+        text = sentence.part(piece.first, piece.last)
+        if piece.kind in ("J", UNKNOWN) and text.lower() in LANGUAGES and _is_of_data(sentence, pieces, at):
+            doubts.append(Doubt(text, (), "a language of the data, which changes no figure", blocking=False))
+        else:
+            found.append(piece)
+    return found, doubts
+
+
+def _is_of_data(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a word stands before what data are called, or right behind a number of them and before no other word."""
+    texts = [token.text for token in sentence.tokens]
+    after = texts[pieces[at].last :]
+    after = [text for text in after[:LISTED] if text not in (*LANGUAGES, "and", "+", ",", "plus")][:2] or after[:1]
+    before = [piece.kind for piece in pieces[:at] if piece.kind != FILLER][-1:]
+    ends = not after or not after[0].isalpha()
+    return bool(DATA_WORDS.intersection(after)) or (ends and before in (["T"], ["s"], ["W"]))
 
 
 def settle(slots: Sequence[Slot]) -> list[Slot]:

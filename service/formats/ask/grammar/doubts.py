@@ -81,6 +81,8 @@ OFTEN = ("annual", "yearly", "every ")
 """What a plan or budget is too, or a run, where nothing is paid for a time: annual, every week."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
+BEFORE_MACHINES = frozenset({"on", "with", "using"})
+"""Words that may be said again before the second of two accelerators: on 256 h100 or on 256 h200."""
 """Words between accelerators of which one is taken; `and` may mean both together."""
 DEADLINE_OR_START = "is it the deadline or the start?"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"
@@ -237,7 +239,8 @@ def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tu
     numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
     between = _between(sentence, slots, groups)
     of_one = len({str(slot.value) for slot in slots if slot.name == "accelerator"}) == 1  # at one provider or at the other
-    return len(set(numbers.values())) == 1 and (between <= EITHER or (of_one and bool(between & EITHER) and "and" not in between))
+    joined = between - BEFORE_MACHINES if between & EITHER else between
+    return len(set(numbers.values())) == 1 and (joined <= EITHER or (of_one and bool(between & EITHER) and "and" not in between))
 
 
 def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:

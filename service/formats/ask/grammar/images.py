@@ -15,6 +15,27 @@ RESOLUTION = "resolution"
 LEAST_PIXELS, MOST_PIXELS = 32, 8192
 FIXED = "samples of this network have the resolution of its preset: that of another is not counted with"
 UNSAID = "no size of an image is counted with: name the network, such as stable-diffusion-xl"
+PIXELS = {
+    "resnet": 224,
+    "resnext": 224,
+    "wide-resnet": 224,
+    "vgg": 224,
+    "densenet": 224,
+    "mobilenet": 224,
+    "convnext": 224,
+    "swin": 224,
+    "inception-v3": 299,
+    "efficientnet-b0": 224,
+    "efficientnet-b4": 380,
+    "efficientnet-b7": 600,
+    "stable-diffusion-1": 512,
+    "stable-diffusion-2-base": 512,
+    "stable-diffusion-2": 768,
+    "stable-diffusion-xl": 1024,
+    "dit-xl-2-512": 512,
+    "dit": 256,
+}
+"""Side of an image that a preset is counted with, by how its name begins, the longest first; as its source in models.toml says [pixels]."""
 _PATCH = re.compile(r"-(\d+)$")
 
 
@@ -34,8 +55,17 @@ def settle(sentence: Sentence, slots: Sequence[Slot]) -> tuple[list[Slot], list[
     model = next((slot.value for slot in others if slot.name == "model" and isinstance(slot.value, Name)), None)
     patch = _PATCH.search(model.value) if model is not None and model.seq_len and model.sample_unit else None
     text = sentence.part(sizes[0].first, sizes[0].last)
+    if model is not None and sizes[0].value == _pixels(model.value):
+        note = f"images of {sizes[0].value} by {sizes[0].value} pixels, as its preset is counted with"
+        return [replace(slot, note=note) if slot.name == "model" else slot for slot in others], []
     if model is None or patch is None or not isinstance(sizes[0].value, int):
         return others, [Doubt(text, (), UNSAID if model is None else FIXED)]
     patches = (sizes[0].value // int(patch[1])) ** 2 + 1
     note = f"{text}: patches of {patch[1]} by {patch[1]}, and the token of the class"
     return [*others, replace(sizes[0], name="seq_len", value=patches, note=note)], []
+
+
+def _pixels(model: str) -> int:
+    """Side of the images that a preset is counted with; 0 where it is not known [pixels]."""
+    begins = [name for name in PIXELS if model.startswith(name)]
+    return PIXELS[max(begins, key=len)] if begins else 0

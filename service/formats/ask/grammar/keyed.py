@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from service.formats.ask.grammar.quantities import ANSWERS, Pieces, accelerator_slots, count_slots, figures, samples_of, span_of
+from service.formats.ask.grammar.quantities import (
+    ANSWERS,
+    LEAST_TOKENS,
+    Pieces,
+    accelerator_slots,
+    count_slots,
+    figures,
+    samples_of,
+    span_of,
+)
 from service.formats.ask.grammar.slots import Slot, plain
 
 PER_NODE = "hardware.accelerators_per_node"
@@ -44,6 +53,14 @@ def steps_after(pieces: Pieces) -> Iterator[Slot]:
     """Steps: 50k, --train-iters 500000."""
     if pieces[0].value == "steps":
         yield Slot("steps", plain(figures(pieces)[0].value), *span_of(pieces))
+
+
+def steps_of(pieces: Pieces) -> Iterator[Slot]:
+    """100k steps of 4M tokens: how many, and the batch."""
+    steps, batch = figures(pieces)
+    if pieces[1].value == "steps" and batch.value >= LEAST_TOKENS and batch.value.denominator == 1:
+        yield Slot("steps", plain(steps.value), *span_of(pieces))
+        yield Slot("batch_tokens", plain(batch.value), *span_of(pieces))
 
 
 def of_each_node(pieces: Pieces) -> Iterator[Slot]:

@@ -41,6 +41,13 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
     yield from accelerator_slots(pieces)
 
 
+def nodes_of_each(pieces: Pieces) -> Iterator[Slot]:
+    """2 nodes of H100, 8 each: what each of them has."""
+    of_each = figures(pieces)[1]
+    if pieces[-1].value == "each" and of_each.scale == 1 and of_each.value <= MOST_OF_NODE and not of_each.unit:
+        yield from nodes(pieces)
+
+
 def listed_nodes(pieces: Pieces) -> Iterator[Slot]:
     """4/8/16 nodes of H100, nodes=4,8, 8xH100 nodes: 4,8: each number of them."""
     if pieces[1].kind in "xA" and figures(pieces[:1]) and figures(pieces)[0].value > MOST_OF_NODE:  # 1T, H100 nodes: 4, 8

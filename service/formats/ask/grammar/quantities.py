@@ -158,6 +158,13 @@ def samples_of(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("tokens", plain(samples.value * length.value), *span_of(pieces), note=note)
 
 
+def samples_of_few(pieces: Pieces) -> Iterator[Slot]:
+    """10M pairs, 512 tokens: fewer tokens than samples are those of each."""
+    samples, length = figures(pieces)
+    if length.value < samples.value:
+        yield from samples_of(pieces)
+
+
 def samples(pieces: Pieces) -> Iterator[Slot]:
     """40k images; of 34B with sequences of 16k, the 34B is a size."""
     figure = figures(pieces)[0]
@@ -229,6 +236,12 @@ def owned(pieces: Pieces) -> Iterator[Slot]:
     yield from count_slots(pieces) or ()
 
 
+def other_count(pieces: Pieces) -> Iterator[Slot]:
+    """64 H100 or 128: another number of the same."""
+    if pieces[-2].value == "list":
+        yield from accelerators(pieces)
+
+
 def rising_counts(pieces: Pieces) -> Iterator[Slot]:
     """H100 x 64 128 256: a list without commas, where the numbers rise."""
     numbers = [figure.value for figure in figures(pieces)]
@@ -288,7 +301,7 @@ def lower_bound(pieces: Pieces) -> Iterator[Slot]:
 
 def other_units(pieces: Pieces) -> Iterator[Slot]:
     """3 billion words: how many tokens they are is asked back."""
-    if pieces[-1].value in ("prompts", "steps", TERABYTES):
+    if pieces[-1].value in ("prompts", "steps", TERABYTES, "hours of audio"):
         yield Slot(str(pieces[-1].value), plain(figures(pieces)[0].value), *span_of(pieces))
     else:
         yield Slot("other_unit", pieces[-1].value, *span_of(pieces))

@@ -15,6 +15,8 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 Pieces = Sequence[Piece]
 MOST_RESPONSE_TOKENS = 2**20
 """No answer is longer [tokens]."""
+LEAST_LENGTH = 200
+"""Fewer answers to a prompt are sampled than this [tokens]."""
 PROMPTS, EACH, SAMPLE_TOKENS = "prompts", "answers_to_each", "sample_tokens"
 PER_STEP, PER_PROMPT, PROMPT_TOKENS = (f"training.rl.{name}" for name in ("prompts_per_step", "responses_per_prompt", "prompt_tokens"))
 DIRECTIONS = {"in": PROMPT_TOKENS, "out": "response_tokens"}
@@ -34,6 +36,14 @@ def response_length(pieces: Pieces) -> Iterator[Slot]:
     if figure.scale <= 1000 and figure.value.denominator == 1 and figure.value <= MOST_RESPONSE_TOKENS and len(_figures(pieces)) == 1:
         of_answer = any(piece.kind == "s" and piece.value == ANSWERS for piece in pieces)
         yield Slot("response_tokens" if of_answer else SAMPLE_TOKENS, plain(figure.value), pieces[0].first, pieces[-1].last)
+
+
+def bare_length(pieces: Pieces) -> Iterator[Slot]:
+    """4k max response, answers ~1k: the length of an answer, where the figure is too large for a number of them."""
+    figure = _figures(pieces)[0]
+    of_answer = any(piece.kind == "s" and piece.value == ANSWERS for piece in pieces)
+    if of_answer and not figure.unit and figure.scale <= 1000 and LEAST_LENGTH <= figure.value <= MOST_RESPONSE_TOKENS:
+        yield Slot("response_tokens", plain(figure.value), pieces[0].first, pieces[-1].last, "read as the tokens of an answer")
 
 
 def prompt_length(pieces: Pieces) -> Iterator[Slot]:

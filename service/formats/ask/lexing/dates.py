@@ -35,7 +35,7 @@ DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
 # "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
 _WORDS_TOO = frozenset({"may", "march", "mar", "sun", "sat", "sec", "dec"})
-_COUNTED = frozenset({"tokens", "token", "tok", "sequences", "samples", "images", "prompts", "steps", "gpus"})  # of 2048 tokens
+_COUNTED = frozenset({"tokens", "token", "tok", "sequences", "seqs", "samples", "images", "prompts", "steps", "gpus"})  # of 2048 tokens
 _CLAUSE_ENDS = frozenset(".,;:?!)")
 _BEFORE_MONTHS = frozenset(
     (
@@ -359,6 +359,7 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
 def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
     """A year, where a word before it asks for a date; else it may as well be a count."""
     counted = at + 1 < len(tokens) and tokens[at + 1].text in _COUNTED
+    counted = counted or (at > 1 and tokens[at - 1].text == "of" and tokens[at - 2].text in _COUNTED)  # sequences of 2048
     alone = at > 0 and tokens[at - 1].text == "for" and (at + 1 == len(tokens) or tokens[at + 1].text in _CLAUSE_ENDS)  # for 2027.
     asked = alone or (at > 0 and tokens[at - 1].text in _BEFORE_MONTHS - {"to", "and"} and not counted)
     return read_year(tokens, at) if asked else None

@@ -18,6 +18,7 @@ from service.formats.ask.grammar.slots import HOURLY, Doubt, unique
 from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
+from service.formats.ask.requests.data import data_section
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.failures import failures_section
 from service.formats.ask.requests.fields import stated_fields
@@ -29,7 +30,6 @@ from service.formats.ask.requests.sections import (
     accelerator_counts,
     accelerator_names,
     check_future,
-    data_section,
     dollars,
     hardware_section,
     many_pricings,

@@ -1,4 +1,4 @@
-"""Sections that several requests have: model, data, training, hardware, price, schedule, budget."""
+"""Sections that several requests have: model, training, hardware, price, schedule, budget."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from datetime import date
 from typing import Any
 
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
-from service.formats.ask.grammar.figures_asked import asks_step
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.nodes import NODES, RACKS, size_of
-from service.formats.ask.grammar.reinforcement import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
-from service.formats.ask.requests.choices import USUAL_SAMPLES, number_choices, token_choices, usual_tokens
+from service.formats.ask.requests.choices import number_choices
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import PRICING_WORDS
 from service.formats.ask.requests.fields import merged, stated_fields
@@ -34,12 +32,7 @@ OF_REPLICA = ("tensor", "pipeline", "context_ranks")
 OF_ACCELERATORS = ("tensor", "pipeline", "data_ranks")
 RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
-HOW_MANY_TOKENS = "on how many tokens, such as {}?"
-EXAMPLE_STEPS = "1000 steps"
-HOW_MANY_STEPS = f"of how many steps, such as {EXAMPLE_STEPS}?"
-HOW_MANY_ANSWERS = "how many answers to each prompt, such as 8 answers each?"
-EXAMPLE_TOKENS, EXAMPLE_MACHINES = "1T tokens", "256 H100"
-UNCHANGED = "not said, and what is asked for does not depend on it"
+EXAMPLE_MACHINES = "256 H100"
 WHICH_MACHINE = "on which accelerators, such as {}? (`compare …` weighs all there are)"
 
 
@@ -64,69 +57,6 @@ def model_section(draft: Draft) -> Request:
     if not named and not any(doubt.question.startswith("which model") for doubt in draft.doubts):
         draft.missing(WHICH_MODEL)
     return stated(preset=preset and preset.value, params=params, active_params=active, **shape)
-
-
-def data_section(draft: Draft) -> Request:
-    """What it is trained on."""
-    tokens = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft) or _tokens_of_steps(draft)
-    samples = draft.one("samples", "data.samples")
-    if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter", "steps"):
-        tokens, samples = _unstated_data(draft)
-    if tokens is not None and samples is not None:
-        draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
-    return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
-
-
-def _unstated_data(draft: Draft) -> tuple[int | None, int | None]:
-    """Tokens, or samples, where none are said: the usual ones for a figure that they do not change, else they are asked for."""
-    preset = draft.slots.peek("model")
-    unit = preset.sample_unit if isinstance(preset, Name) else ""
-    usual, why = usual_tokens(draft)
-    if not asks_step(draft.slots) or draft.slots.has(PER_STEP) or not (unit or usual):
-        _ask_for_data(draft, unit)
-        return None, None
-    number = USUAL_SAMPLES if unit else usual
-    draft.note("data.samples" if unit else "data.tokens", number, ": ".join(filter(None, (UNCHANGED, why))))
-    return (None, number) if unit else (number, None)
-
-
-def _ask_for_data(draft: Draft, unit: str) -> None:
-    """What is lacking of the data: tokens, of a network that is counted by samples those, of RL its steps."""
-    choices, why = token_choices(draft)
-    if draft.slots.has(PER_STEP):
-        draft.missing(HOW_MANY_STEPS, (EXAMPLE_STEPS,))
-    elif unit:
-        draft.missing(f"on how many {unit}s?", (f"1M {unit}s",))
-    else:
-        draft.missing(HOW_MANY_TOKENS.format(", ".join(filter(None, ((*choices, EXAMPLE_TOKENS)[0], why)))), choices)
-
-
-def _tokens_per_parameter(draft: Draft) -> int | None:
-    """20 tokens per parameter of the model that is named, or of the size."""
-    if not draft.slots.has("tokens_per_parameter") or draft.slots.has("tokens"):
-        return None
-    ratio, preset = draft.one("tokens_per_parameter", "data.tokens"), draft.slots.peek("model")
-    params = preset.params if isinstance(preset, Name) else draft.slots.peek("params")
-    if ratio is None or not isinstance(params, int | float):
-        return None
-    tokens: int = round(ratio * params)
-    draft.note("data.tokens", tokens, f"{ratio:,} tokens for each of {params:,} parameters")
-    return tokens
-
-
-def _tokens_of_steps(draft: Draft) -> int | None:
-    """50k steps of 2M tokens; steps beside stated data are of no use and left to be asked back."""
-    if not draft.slots.has("steps") or draft.slots.has("tokens", "samples", "tokens_per_parameter"):
-        return None
-    steps, batch = draft.one("steps", "data.tokens"), draft.slots.peek("batch_tokens")
-    if draft.slots.has(PER_STEP):
-        draft.missing(HOW_MANY_ANSWERS, ("8 answers each",))
-        return None
-    if not isinstance(steps, int) or not isinstance(batch, int):
-        draft.missing("how many tokens a step, such as a batch of 4M tokens?")
-        return None
-    draft.note("data.tokens", steps * batch, f"{steps:,} steps of {batch:,} tokens")
-    return steps * batch
 
 
 def training_section(draft: Draft) -> Request:
