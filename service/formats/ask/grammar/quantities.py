@@ -249,6 +249,14 @@ def rising_counts(pieces: Pieces) -> Iterator[Slot]:
         yield from accelerators(pieces)
 
 
+def counts_of_run(pieces: Pieces) -> Iterator[Slot]:
+    """7B 1T x 64,128: numbers of accelerators behind what is trained, where none are named."""
+    trained, *numbers = figures(pieces)
+    if trained.scale >= 10**6 and all(figure.scale <= 1000 for figure in numbers):
+        for slot in count_slots(pieces[1:]) or ():
+            yield replace(slot, note=slot.note or "read as the number of accelerators")
+
+
 def listed_count(pieces: Pieces) -> Iterator[Slot]:
     """7B, 1T, 64, H100 or H100, 64: the number beside a comma."""
     number, named = sorted((pieces[0], pieces[-1]), key=lambda piece: piece.kind, reverse=True)

@@ -164,7 +164,7 @@ RULES: tuple[Rule, ...] = (
     _rule("n[sI],nT(?!E)", quantities.samples_of_few),
     _rule("nI", quantities.examples),
     _rule("nW,?x?nsE?|ns(?:E|,|x)*nW", quantities.answers),
-    _rule("nWx?nTE?", keyed.steps_of),
+    _rule("nWt?x?nTE?", keyed.steps_of),
     _rule("nW,?nTE?|WnTE?|nTEW", reinforcement.prompt_length),
     _rule("[lz]nTE?s|s[ul]+nTE?|unTs", quantities.bounded(reinforcement.response_length)),
     _rule("nTE?s|s,?t?nTE?|δ,?t?nT|nT[tb]?δ", reinforcement.response_length),
@@ -206,6 +206,7 @@ RULES: tuple[Rule, ...] = (
     _rule("A,n(?=$|,)", quantities.listed_count),
     _rule("A(?:,A)*g=?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A(?:,A)*g?", quantities.accelerators),
+    _rule("nxn(?:,n)*(?![TQVsefhHEKNxALmpgW%C@UIS])", quantities.counts_of_run),
     _rule("n(?:,n)*x?g(?!=A)", quantities.counts),
     _rule("gn(?:,n)*", quantities.counts),
     # money

@@ -35,6 +35,8 @@ _POSSESSIVE = re.compile(
     r"(?:(?<=\d[bmt])|(?<=\b[qh]\d)|(?<=day)(?<!\btoday)|(?<=week)|(?<=month)|(?<=quarter)|(?<=year))'s(?!\w)", re.IGNORECASE
 )
 """What follows a name that ends in its size, or a time that is over: opt-175b's, last Friday's, Q3's."""
+_MENTION = re.compile(r"<[@!][^<>\s][^<>]*>")
+"""A person, an app or a group that is addressed, as Slack writes it: <@U04ABCD>, <@U04ABCD|outlay>, <!here>."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
@@ -80,7 +82,7 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
-    marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", plain))))
+    marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", _MENTION.sub(" ", plain)))))
     return " ".join(_POSSESSIVE.sub("", marked.translate(_HYPHENS)).split())
 
 
