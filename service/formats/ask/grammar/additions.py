@@ -44,7 +44,8 @@ def with_added(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
 def _is_sum(before: Sequence[Piece], added: Piece) -> bool:
     """Whether a figure stands before the plus that may be of the same things."""
     return any(
-        isinstance(piece.value, Figure) and isinstance(added.value, Figure) and piece.value.value * APART > added.value.value for piece in before
+        isinstance(piece.value, Figure) and isinstance(added.value, Figure) and piece.value.value * APART > added.value.value
+        for piece in before
     )
 
 

@@ -227,6 +227,7 @@ def maintenance(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """Maintenance of 4 hours per week, every Tuesday 6h, 2 hours of maintenance a day: the time a week without work."""
     keys = [piece for piece in pieces if piece.value in (MAINTENANCE, OPEX_SHARE)]
     times = [piece.value for piece in pieces if isinstance(piece.value, Duration)]
+    times.sort(key=lambda time: time.article)  # fortnightly maintenance of 12 hours
     every = [Duration(Fraction(1), str(piece.value), article=True) for piece in pieces if piece.kind == "@"] or times[1:]
     if not keys or not every[0].article or times[0].article:
         return

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.audio import with_audio
@@ -18,11 +19,12 @@ from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
 from service.formats.ask.grammar.people import with_people
 from service.formats.ask.grammar.preferences import with_preferences
+from service.formats.ask.grammar.recurring import with_recurring
 from service.formats.ask.grammar.reinforcement import with_directions
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
-from service.formats.ask.grammar.unsigned_sums import with_afforded, with_costs, with_quotes
+from service.formats.ask.grammar.unsigned_sums import with_afforded, with_bought, with_costs, with_quotes, with_rates
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -306,7 +308,13 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _lost_nodes,
     kept_checkpoints,
     with_people,
+    with_recurring,
+    with_renewals,
+    with_added,
+    without_remaining,
     with_costs,
+    with_rates,
+    with_bought,
     with_afforded,
     with_quotes,
     with_terse_sums,

@@ -103,7 +103,7 @@ def piece_doubts(
     governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= _behind_sums(said, slots)
-    asked = asked_figures(sentence, pieces)
+    asked = {*asked_figures(sentence, pieces), *_stated_storage(pieces, slots)}
     yield from _unmet_limits(sentence, said, slots)
     others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
     words = [_text(sentence, piece) for piece in pieces if piece.kind == UNKNOWN]
@@ -125,6 +125,12 @@ def piece_doubts(
             if doubt is not None:
                 yield doubt
     yield from _unknown(sentence, run, vocabulary, governed)
+
+
+def _stated_storage(pieces: Iterable[Piece], slots: Iterable[Slot]) -> set[int]:
+    """Where storage is asked for, or named, whose size or price is said besides: storage bill of 60 TB."""
+    stated = any(slot.name.startswith("storage.") for slot in slots)
+    return {piece.first for piece in pieces if stated and piece.kind == "K" and piece.value == "storage"}
 
 
 def _touch(sentence: Sentence, before: Piece, after: Piece) -> bool:

@@ -194,7 +194,12 @@ def asks_figure(slots: Slots) -> bool:
     places = {slot.value for slot in slots.all if slot.name == "jurisdiction"}
     one = len(places) <= 1 and all(isinstance(place, Name) and place.value not in GROUPS for place in places)
     weak = all(slot.implied for slot in slots.all if slot.name == "objective")
-    return weak and one and not slots.has("ways", "region", "provider", "max_tco2e", "probability", *MONEY)
+    return weak and one and _is_one_offer(slots) and not slots.has("ways", "max_tco2e", "probability", *MONEY)
+
+
+def _is_one_offer(slots: Slots) -> bool:
+    """Whether one region at most is said, and one provider at most."""
+    return all(len({_said(slot.value) for slot in slots.all if slot.name == name}) <= 1 for name in ("region", "provider"))
 
 
 def _said(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from service.formats.ask.grammar.attributes import MOST_BATCH_TOKENS
 from service.formats.ask.grammar.quantities import (
     ANSWERS,
     LEAST_TOKENS,
@@ -56,9 +57,9 @@ def steps_after(pieces: Pieces) -> Iterator[Slot]:
 
 
 def steps_of(pieces: Pieces) -> Iterator[Slot]:
-    """100k steps of 4M tokens: how many, and the batch."""
+    """100k steps of 4M tokens: how many, and the batch; 100k steps 400B tokens are all the tokens."""
     steps, batch = figures(pieces)
-    if pieces[1].value == "steps" and batch.value >= LEAST_TOKENS and batch.value.denominator == 1:
+    if pieces[1].value == "steps" and LEAST_TOKENS <= batch.value < MOST_BATCH_TOKENS and batch.value.denominator == 1:
         yield Slot("steps", plain(steps.value), *span_of(pieces))
         yield Slot("batch_tokens", plain(batch.value), *span_of(pieces))
 

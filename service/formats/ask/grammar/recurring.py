@@ -6,6 +6,7 @@ import calendar
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
@@ -30,8 +31,8 @@ def with_recurring(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
         return list(pieces), []
     found = _with_times(sentence, list(pieces))
     said = [piece for piece in found if piece.kind != FILLER]
-    fixed = {after.first for before, after in zip(said, said[1:], strict=False) if before.kind in OF_RUN}
-    fixed |= {before.first for before, after in zip(said, said[1:], strict=False) if after.kind in NAMING}
+    fixed = {after.first for before, after in pairwise(said) if before.kind in OF_RUN}
+    fixed |= {before.first for before, after in pairwise(said) if after.kind in NAMING}
     times = [piece for piece in found if piece.value is FORTNIGHT]
     days = [piece for piece in found if _is_weekday(sentence, piece) and piece.first not in fixed]
     hours = [piece for piece in found if _is_in_hours(piece)]

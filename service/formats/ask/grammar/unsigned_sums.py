@@ -25,6 +25,10 @@ SELLER, LEAST_QUOTES = "¤", 2
 BUYING = frozenset({"buy", "buys", "get", "gets"})
 PAYING = frozenset({"with", "for", "on", "does", "will", "would", "could", "can"})
 """Words before what is spent: what can we afford with 3 mil, what does 3 mil buy us."""
+SPENDING = frozenset({"buy", "get", "go", "cover"})
+CHARGING = frozenset({"pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
+ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
+"""Words that may stand between a word of paying and the price."""
 READ_AS_DOLLARS = "read as dollars"
 MOST_AFFORDED_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
@@ -65,6 +69,41 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
                 found[at] = replace(piece, kind=FILLER)
                 found[figure] = _in_dollars(pieces[figure])
     return found, []
+
+
+def with_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """We pay 1.99 now, Lambda charges 2.35: dollars and cents after a word of paying, in dollars."""
+    return [_in_dollars(piece) if _is_rate(sentence, pieces, at) else piece for at, piece in enumerate(pieces)], []
+
+
+def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    piece, figure = pieces[at], pieces[at].value
+    if piece.kind != "n" or not isinstance(figure, Figure) or figure.scale > 1 or figure.value.denominator == 1:
+        return False
+    counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind == "K")
+    before = [token.text for token in sentence.tokens[: piece.first]]
+    while before and before[-1] in ROUGHLY:
+        before.pop()
+    return not counted and before[-1:] != [] and before[-1] in CHARGING and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+
+
+def with_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """What does 250k buy on 64 H100, how far does $300k go: the sum that is spent, and the question of what can be trained with it."""
+    texts = [token.text for token in sentence.tokens]
+    for at, piece in enumerate(pieces[:-1]):
+        first, verb = piece.first, pieces[at + 1]
+        asked = texts[max(first - 2, 0) : first - 1] in (["what"], ["far"]) and texts[first - 1] in PAYING
+        if not asked or texts[verb.first] not in SPENDING or not (_is_sum(piece) or (piece.kind == "m" and not _is_price(piece))):
+            continue
+        found = [*pieces[:at], _in_dollars(piece), Piece("I", "optimal", verb.first, verb.first + 1), *_after_verb(verb), *pieces[at + 2 :]]
+        note = [] if piece.kind == "m" else [Doubt(sentence.part(first, piece.last), (), READ_AS_DOLLARS, blocking=False)]
+        return found, note
+    return list(pieces), []
+
+
+def _after_verb(verb: Piece) -> list[Piece]:
+    """What stands behind the verb within its phrase, which says nothing: buy us."""
+    return [] if verb.last == verb.first + 1 else [Piece(FILLER, "", verb.first + 1, verb.last)]
 
 
 def with_afforded(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -230,9 +230,12 @@ def _memory_before(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> 
 
 
 def _is_counted(tokens: Sequence[Token], first: int, end: int) -> bool:
-    """Whether a number stands before the accelerator, and the one after it ends a part of the sentence: 16xA100 80, 3 epochs."""
+    """Whether a number stands before the accelerator, and the one after it ends a part of the sentence: 16xA100 80, 3 epochs.
+
+    So it does before another number: 4 A100 80 20M tokens.
+    """
     before = [token.text for token in tokens[:first] if token.text != "x"]
-    return bool(before) and before[-1][0].isdigit() and (end >= len(tokens) or tokens[end].text in _ENDS)
+    return bool(before) and before[-1][0].isdigit() and (end >= len(tokens) or tokens[end].text in _ENDS or tokens[end].text[0].isdigit())
 
 
 def _with_size(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) -> Piece:
