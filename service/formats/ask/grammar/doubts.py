@@ -81,8 +81,9 @@ OFTEN = ("annual", "yearly", "every ")
 """What a plan or budget is too, or a run, where nothing is paid for a time: annual, every week."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
-BEFORE_MACHINES = frozenset({"on", "with", "using"})
-"""Words that may be said again before the second of two accelerators: on 256 h100 or on 256 h200."""
+WEIGHING = EITHER - {".", "to", "/"}
+ADDING = frozenset({"and", "plus", "+", "&"})
+"""Words between machines that are used at the same time."""
 """Words between accelerators of which one is taken; `and` may mean both together."""
 DEADLINE_OR_START = "is it the deadline or the start?"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"
@@ -221,6 +222,7 @@ def slot_doubts(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
 
 def group_doubts(sentence: Sentence, slots: Sequence[Slot], kind: Kind) -> Iterator[Doubt]:
     """Several accelerators, each with a number of its own: which of them is meant, where they are not weighed against each other."""
+    yield from _added_machines(sentence, slots)
     counted = {(slot.first, slot.last) for slot in slots if slot.name == "count"}
     groups = sorted(counted & {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"})
     if len(groups) < 2 or _same_numbers(sentence, slots, groups):
@@ -231,6 +233,16 @@ def group_doubts(sentence: Sentence, slots: Sequence[Slot], kind: Kind) -> Itera
     texts = [sentence.part(first, last) for first, last in groups]
     weighed = [" or ".join(texts)] if kind == "compare" else []
     yield Doubt(sentence.part(groups[0][0], groups[-1][1]), (*texts, *weighed), ONE_OF_GROUPS)
+
+
+def _added_machines(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt]:
+    """Nodes that are said twice and added: 4 nodes train + 4 nodes vllm, of which a request would have one number."""
+    spans = sorted({(slot.first, slot.last): slot.name for slot in slots if slot.name in ("count", "nodes", "racks")}.items())
+    for (one, name), (other, second) in pairwise(spans):
+        joints = {token.text for token in sentence.tokens[one[1] : other[0]]}
+        if {name, second} != {"count"} and joints & ADDING and not joints & (EITHER | {","}):
+            texts = sentence.part(*one), sentence.part(*other)
+            yield Doubt(sentence.part(one[0], other[1]), texts, ONE_OF_GROUPS)
 
 
 def _between(sentence: Sentence, slots: Iterable[Slot], groups: Sequence[tuple[int, int]]) -> set[str]:
@@ -244,9 +256,8 @@ def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tu
     """Whether as many of one accelerator are meant as of the other (256 h100 or 256 h200), and not both of them together."""
     numbers = {at: tuple(slot.value for slot in slots if slot.name == "count" and (slot.first, slot.last) == at) for at in groups}
     between = _between(sentence, slots, groups)
-    of_one = len({str(slot.value) for slot in slots if slot.name == "accelerator"}) == 1  # at one provider or at the other
-    joined = between - BEFORE_MACHINES if between & EITHER else between
-    return len(set(numbers.values())) == 1 and (joined <= EITHER or (of_one and bool(between & EITHER) and "and" not in between))
+    weighed = bool(between & WEIGHING) and not between & ADDING  # on 256 h100 or on 256 h200, at one provider or at the other
+    return len(set(numbers.values())) == 1 and (between <= EITHER or weighed)
 
 
 def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:

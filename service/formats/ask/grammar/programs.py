@@ -25,6 +25,8 @@ _EVERY = re.compile(
 """Words of all programs, or of those that something is true of."""
 OF_ONE = "a status is of one program, and programs are not chosen by it: which?"
 NONE_TRACKED = "no program is tracked; POST /v1/track/programs starts one"
+CLAUSES = frozenset({"are", "is", "will", "do", "does", "can", "and", "what", "how", "when", "any", "did", "have", "has"})
+"""Words that a second clause begins with."""
 LEAST_SCALE = 10**6
 """A number of millions and more may be a size."""
 
@@ -42,7 +44,7 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     begin, end = at + 1, len(pieces)
     while begin < end and pieces[begin].kind in (FILLER, "I", "c", "o", "b", ",", "i"):
         begin += 1
-    stop = next((here for here in range(begin, end) if pieces[here].kind == "D"), end)
+    stop = next((here for here in range(begin, end) if pieces[here].kind == "D" or _parts(sentence, pieces, here)), end)
     while stop > begin and pieces[stop - 1].kind in (FILLER, "I", "c", *"abiwut,") and not _is_joined(sentence, pieces[stop - 1]):
         stop -= 1
     if begin >= stop:
@@ -61,6 +63,13 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     unknown = f"no program named {asked} is tracked"
     which = ("which program?" if found else f"{unknown}: one of these?") if names else f"{unknown}; POST /v1/track/programs starts one"
     return [*before, *after], [Doubt(asked, names, which)]
+
+
+def _parts(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a comma ends a name and another clause follows it: how is helpdesk doing, are we on budget."""
+    after = pieces[at + 1] if at + 1 < len(pieces) else None
+    comma = sentence.part(pieces[at].first, pieces[at].last) == ","
+    return comma and after is not None and sentence.tokens[after.first].text in CLAUSES
 
 
 def _with_status(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
