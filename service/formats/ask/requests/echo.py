@@ -254,11 +254,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     quotes = rent.get("quotes", ())
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
-    said = (
-        f"{_seller(quote)} {PRICING_WORDS[quote['pricing']] if terms else ''} at {usd_text(quote['usd_per_accelerator_hour'])} per hour"
-        for quote in quotes
-    )
-    yield ", ".join(" ".join(text.split()) for text in said)
+    yield ", ".join(_quote_text(quote, with_pricing=bool(terms)) for quote in quotes)
     yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in quotes if "upfront_share" in quote)
     yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield _join(rent.get("providers"))
@@ -266,6 +262,13 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     yield f"cost of capital {percent_text(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
     change = request.get("list_price_change_per_year")
     yield "" if change is None else f"list prices {'fall' if change < 0 else 'rise'} by {percent_text(abs(change))} per year"
+
+
+def _quote_text(quote: Mapping[str, Any], *, with_pricing: bool) -> str:
+    """Who asks how much an hour, and for what kind of pricing where that is not said of all of them."""
+    pricing = PRICING_WORDS.get(quote["pricing"], quote["pricing"]) if with_pricing else ""
+    text = f"{_seller(quote)} {pricing} at {usd_text(quote['usd_per_accelerator_hour'])} per hour"
+    return " ".join(text.split())
 
 
 def _seller(quote: Body) -> str:
