@@ -76,7 +76,7 @@ CAPEX, LEAST_CAPEX_USD = "capex", 500
 """An accelerator costs more than this: a smaller number behind the word is of something else [USD]."""
 POWER_WORDS = "usd_per_energy"
 """Words of electricity that have other senses: a sum beside them is the price of a kilowatt-hour, a number is not."""
-DECIMALS = frozenset({"pue", "kw_per_accelerator", "max_tco2e"})
+DECIMALS = frozenset({"pue", "kw_per_accelerator", "kw_of_machine", "max_tco2e"})
 MOST_USD_PER_KWH = 2
 """A number above it is in cents, or of something else."""
 K = 1024

@@ -14,17 +14,20 @@ from service.formats.ask.grammar.audio import with_audio
 from service.formats.ask.grammar.averages import with_averages
 from service.formats.ask.grammar.commitments import with_commitments
 from service.formats.ask.grammar.data_said import with_languages
+from service.formats.ask.grammar.depreciation import with_depreciation
 from service.formats.ask.grammar.fiscal import with_fiscal_years
 from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
+from service.formats.ask.grammar.paying_off import with_commitment_asked
 from service.formats.ask.grammar.people import with_people
-from service.formats.ask.grammar.preferences import with_preferences
+from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
 from service.formats.ask.grammar.recurring import with_recurring
 from service.formats.ask.grammar.reinforcement import with_directions
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
 from service.formats.ask.grammar.unsigned_sums import with_afforded, with_bought, with_costs, with_quotes, with_rates
+from service.formats.ask.grammar.upfront import with_upfront
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -298,8 +301,11 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _named_deadlines,
     _views,
     with_fiscal_years,
+    with_depreciation,
+    with_upfront,
     with_asked_times,
     with_preferences,
+    with_emissions_beside,
     with_commitments,
     with_averages,
     with_audio,
@@ -316,6 +322,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_rates,
     with_bought,
     with_afforded,
+    with_commitment_asked,
     with_quotes,
     with_terse_sums,
     with_directions,

@@ -14,6 +14,7 @@ from service.formats.ask.grammar.figures_asked import ASKED, asked_figures
 from service.formats.ask.grammar.intents import LEVERS
 from service.formats.ask.grammar.machines import pairs_of
 from service.formats.ask.grammar.nodes import UNCLEAR
+from service.formats.ask.grammar.paying_off import COMMITMENT
 from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.rates import BYSTANDERS, COLOCATION, EACH, OF_ALL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
@@ -30,7 +31,7 @@ SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
 SERVING = "lifetime_inference_tokens"
 """The attribute that alone makes a question one of inference, which is not what is estimated."""
-ANSWERED = frozenset({("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
+ANSWERED = frozenset({(COMMITMENT, "buy_or_rent"), ("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
 """Words of asking that another kind of question answers, by that kind."""
 NO_MEANING = "this has no meaning in a question of kind {}: what is asked for?"
 ONE_OF_GROUPS = "a run on all of them together has no place in a request: one of these, or a comparison of them?"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
+from service.formats.ask.grammar.paying_off import COMMITMENT
+from service.formats.ask.grammar.rates import EACH
 from service.formats.ask.grammar.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 from service.formats.ask.lexing.dates import Duration
@@ -117,6 +119,30 @@ def _is_owning(slots: Slots) -> bool:
     )
 
 
+def _are_quotes(slots: Slots) -> bool:
+    """Whether several prices of an hour, each with its kind of pricing, are weighed for accelerators: 1.95 for a year or 1.79 for three."""
+    if _is_trained(slots):
+        return False
+    ends = {at for slot in slots.all if slot.name == "pricing" for at in (slot.first, slot.last)}
+    priced = [slot for slot in slots.all if slot.name == "price_per_hour" and (slot.first in ends or slot.last in ends)]
+    reserved = any(slot.name == "pricing" and str(slot.value).startswith("reserved") for slot in slots.all)
+    return len(priced) > 1 and reserved and slots.has("accelerator")
+
+
+def _is_lease(slots: Slots) -> bool:
+    """Whether a sum for each accelerator in each of a time stands against renting them otherwise: lease at $1,150 a month, or cloud."""
+    rents = [slot for slot in slots.all if slot.name == "rent"]
+    compared = any(slot.name == "intent" and slot.value == "compare" for slot in slots.all) and slots.has("pricing")
+    weighed = len(rents) > 1 or (bool(rents) and compared)
+    return weighed and slots.has(EACH) and slots.has("span") and slots.has("count") and not _is_trained(slots)
+
+
+def _is_reservation_asked(slots: Slots) -> bool:
+    """Whether words ask if accelerators are worth reserving or leasing."""
+    asked = any(slot.name == "intent" and slot.value == COMMITMENT for slot in slots.all)
+    return asked and slots.has("accelerator") and not _is_trained(slots)
+
+
 def _without_subject(asked: set[object], *, has_setting: bool) -> Kind | None:
     order: tuple[Kind, ...] = ("status", "help", "buy_or_rent", "optimal", "chance", "price", "compare", "estimate")
     return next((kind for kind in order if kind in asked), "estimate" if has_setting else None)
@@ -174,6 +200,9 @@ CUES: tuple[Cue, ...] = (
     Cue("buy_or_rent", 3, _owns_for_years),
     Cue("buy_or_rent", 6, _is_owning),
     Cue("buy_or_rent", 4, _is_commitment),
+    Cue("buy_or_rent", 8, _are_quotes),
+    Cue("buy_or_rent", 8, _is_lease),
+    Cue("buy_or_rent", 8, _is_reservation_asked),
     Cue("optimal", 5, lambda slots: _asks("optimal")(slots) and _may_be_optimal(slots)),
     Cue("optimal", 3, lambda slots: _hints("optimal")(slots) and _may_be_optimal(slots)),
     Cue("optimal", 3, _has_means_alone),

@@ -10,6 +10,7 @@ from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 COST, TIME = "cost", "time"
+WEAK_CARBON = "carbon weakly"
 OTHER = {COST: TIME, TIME: COST}
 COSTS, TIMES = ("cost", "costs", "price", "money", "budget", "spend"), ("speed", "time", "schedule")
 OBJECTIVES = {**dict.fromkeys(COSTS, COST), **dict.fromkeys(TIMES, TIME)}
@@ -30,6 +31,9 @@ _NO_OBJECT = re.compile(
     re.IGNORECASE,
 )
 LEAST_WAYS = 2
+BESIDE = frozenset({"including", "incl", "include", "with", "also", "and", "&", "plus", "show", "report", "together"})
+ARTICLES = frozenset({"the", "its", "their"})
+EMITTED = "every option has its emissions; they do not order the options here"
 
 
 def with_preferences(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -44,6 +48,20 @@ def with_preferences(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
         if _preferred(match):
             found = _replaced(sentence, found, match.start(), match.end(), objective)
     return found, []
+
+
+def with_emissions_beside(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces of a comparison without carbon as its order, where it is one figure more: cost and CO2, including emissions."""
+    texts = [token.text for token in sentence.tokens]
+    for at, piece in enumerate(pieces):
+        before = piece.first - 1
+        while before > 0 and texts[before] in ARTICLES:
+            before -= 1
+        beside = before >= 0 and texts[before] in BESIDE
+        if piece.kind == "O" and piece.value == WEAK_CARBON and beside and _compares(pieces):
+            doubt = Doubt(sentence.part(piece.first, piece.last), (), EMITTED, blocking=False)
+            return [*pieces[:at], *pieces[at + 1 :]], [doubt]
+    return list(pieces), []
 
 
 def _preferred(match: re.Match[str]) -> str:

@@ -9,6 +9,8 @@ from service.formats.ask.lexing.tokens import Sentence
 
 QUOTED_BY = "quoted_by"
 """The seller of a stated price; it stands where the price does."""
+BETWEEN = ("pricing", "count", "accelerator")
+"""What a seller may say between its name and a price: nebius offers 256 h200 at $2.30."""
 STATING = frozenset(
     (
         *(
@@ -36,7 +38,7 @@ STATING = frozenset(
 def quoted_by(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """A slot for each price of an hour that a seller states, with its name."""
     sellers = [slot for slot in slots if slot.name == "provider" and not slot.note]
-    termed = {at for slot in slots if slot.name == "pricing" for at in range(slot.first, slot.last)}
+    termed = {at for slot in slots if slot.name in BETWEEN for at in range(slot.first, slot.last)}
     found: list[Slot] = []
     for price in (slot for slot in slots if slot.name in ("price_per_hour", "bare_rate")):
         near = [

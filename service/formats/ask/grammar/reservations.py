@@ -13,6 +13,7 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 Pieces = Sequence[Piece]
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 LEAST_TERMS = 2
+OF_TERMS = "read as the terms of reservations"
 RESERVED_FOR = "reserved for the time that is said"
 
 HELD_FOR = "held_for"
@@ -85,11 +86,24 @@ def several_terms(slots: Sequence[Slot]) -> list[Slot]:
     spans = [slot for slot in slots if slot.name == "span" and isinstance(slot.value, Duration)]
     terms = {slot.first: TERMS.get(slot.value.years, "") for slot in spans if isinstance(slot.value, Duration)}
     bare = [slot for slot in slots if slot.name == "pricing" and slot.value == "reserved"]
-    if len(bare) != 1 or len(set(terms.values())) < LEAST_TERMS or "" in terms.values():
+    if not bare and _asks_prices(slots):
+        spans, note = [slot for slot in spans if slot.implied], OF_TERMS
+    elif len(bare) == 1:
+        note = ""
+    else:
         return list(slots)
-    made = [replace(slot, name="pricing", value=terms[slot.first], implied=False) for slot in spans]
+    if len(set(terms.values())) < LEAST_TERMS or "" in terms.values():
+        return list(slots)
+    made = [replace(slot, name="pricing", value=terms[slot.first], note=note, implied=False) for slot in spans]
     others = [slot for slot in slots if slot not in (*spans, *bare)]
     return sorted([*others, *made], key=lambda slot: slot.first)
+
+
+def _asks_prices(slots: Sequence[Slot]) -> bool:
+    """Whether prices are asked for, and none are stated."""
+    names = {slot.name for slot in slots}
+    asked = any(slot.name == "intent" and slot.value == "price" for slot in slots)
+    return asked and not names & {"pricing", "price_per_hour", "count", "tokens"}
 
 
 def reserved_for(pieces: Pieces) -> Iterator[Slot]:

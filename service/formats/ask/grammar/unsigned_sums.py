@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -22,6 +22,8 @@ SUMS = (10**3, 10**6)
 COUNTED = frozenset("TQVAgNsefhHWIx")
 """Kinds of nouns of which a figure before them is a number."""
 SELLER, LEAST_QUOTES = "¤", 2
+TRAINED = frozenset("MTQBY")
+"""Kinds of pieces of what is trained."""
 BUYING = frozenset({"buy", "buys", "get", "gets"})
 PAYING = frozenset({"with", "for", "on", "does", "will", "would", "could", "can"})
 """Words before what is spent: what can we afford with 3 mil, what does 3 mil buy us."""
@@ -135,21 +137,20 @@ def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
 
 def with_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """Nebius 1.95 for three years, Together 2.40 for one: prices of an hour with their terms, each of its seller."""
-    said = [at for at, piece in enumerate(pieces) if piece.kind not in (FILLER, "t")]
-    quotes = [
-        places for places in zip(said, said[1:], said[2:], said[3:], strict=False) if _is_quote(sentence, *(pieces[at] for at in places))
-    ]
+    said = [at for at, piece in enumerate(pieces) if piece.kind not in (FILLER, "t", "=")]
+    quotes = list(_quotes_in(sentence, pieces, said))
     bought = any(piece.kind == "I" and piece.value == "buy_or_rent" for piece in _with_weak(pieces))
-    if len(quotes) < LEAST_QUOTES or not bought:
+    if len(quotes) < LEAST_QUOTES or not (bought or weighs_quotes(pieces)):
         return list(pieces), []
     found = list(pieces)
     doubts = []
-    for seller, price, preposition, term in quotes:
+    for seller, price, term in quotes:
         years = pieces[term].value
         assert isinstance(years, Duration)
         found[price] = _in_dollars(pieces[price])
-        found[preposition] = Piece(FILLER, "", pieces[preposition].first, pieces[preposition].first)
-        found[term] = Piece("S", TERMS[years.years], pieces[preposition].first, pieces[term].last)
+        for between in range(price + 1, term):
+            found[between] = Piece(FILLER, "", pieces[term].first, pieces[term].first)
+        found[term] = Piece("S", TERMS[years.years], pieces[price].last, pieces[term].last)
         if pieces[seller].kind != "P":
             found[seller] = replace(pieces[seller], kind=FILLER)
             doubts.append(Doubt(sentence.part(pieces[seller].first, pieces[seller].last), (), QUOTED, blocking=False))
@@ -161,11 +162,25 @@ def _with_weak(pieces: Sequence[Piece]) -> list[Piece]:
     return [replace(piece, value=str(piece.value).removesuffix(" weakly")) if piece.kind == "I" else piece for piece in pieces]
 
 
-def _is_quote(sentence: Sentence, seller: Piece, price: Piece, preposition: Piece, term: Piece) -> bool:
-    """Whether a seller, a price of an hour and a term of one year or three follow one another."""
+def weighs_quotes(pieces: Sequence[Piece]) -> bool:
+    """Whether several prices with terms are of accelerators that nothing is trained on."""
+    kinds = {piece.kind for piece in pieces}
+    return "A" in kinds and not kinds & TRAINED
+
+
+def _quotes_in(sentence: Sentence, pieces: Sequence[Piece], said: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Where a seller, a price of an hour and a term follow one another, a word of pricing by the hour and a `for` between them or not."""
+    for here, at in enumerate(said[:-2]):
+        rest = [each for each in said[here + 1 : here + 5] if pieces[each].kind not in ("H", "o")]
+        if len(rest) > 1 and _is_quote(sentence, pieces[at], pieces[rest[0]], pieces[rest[1]]):
+            yield at, rest[0], rest[1]
+
+
+def _is_quote(sentence: Sentence, seller: Piece, price: Piece, term: Piece) -> bool:
+    """Whether these are a seller, a price of an hour and a term of one year or three."""
     figure, years = price.value, term.value
     named = seller.kind in ("P", SELLER) or (seller.kind == UNKNOWN and sentence.tokens[seller.first].written[0].isupper())
-    if not named or price.kind not in "nm" or preposition.kind != "o" or not isinstance(figure, Figure) or not isinstance(years, Duration):
+    if not named or price.kind not in "nm" or not isinstance(figure, Figure) or not isinstance(years, Duration):
         return False
     priced = figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
     return priced and years.years in TERMS

@@ -238,7 +238,9 @@ def _optimal(request: Body) -> Iterator[str]:
 def _buy_or_rent(request: Body) -> Iterator[str]:
     demand, rent = request.get("demand", {}), request.get("rent", {})
     reserved = not request.get("own") and len(rent.get("pricing", ())) > 1
-    yield "whether to reserve" if reserved else "whether to buy or rent"
+    quoted = [str(quote["pricing"]) for quote in rent.get("quotes", ())]
+    leased = not request.get("own") and bool(quoted) and all(pricing.startswith("reserved") for pricing in quoted)
+    yield "whether to reserve" if reserved else "whether to lease" if leased else "whether to buy or rent"
     yield _machine(demand).removeprefix("on ")
     for own in request.get("own", ()):
         yield f"{usd_text(own['capex_usd_per_accelerator'])} each" if "capex_usd_per_accelerator" in own else ""

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any
 
 from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME, PRICE_FALL, PRICE_RISE
 from service.formats.ask.grammar.intents import MONEY
-from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.quoted import QUOTED_BY
+from service.formats.ask.grammar.rates import EACH, Rate
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
-from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
+from service.formats.ask.requests.sections import HOURS_PER_DAY, hardware_section, machine_size, many_pricings
 from service.formats.ask.requests.texts import usd_text
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
+MOST_ACCELERATOR_KW = 4
+"""More than one accelerator draws with its share of a machine [kW]."""
 LIKELY_USD = (5_000, 100_000)
 """What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
 OF_MACHINE = "capex_of_machine"
@@ -31,6 +35,7 @@ BY_THE_HOUR = "on_demand"
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 DEPRECIATED_IN = "the time of depreciation is read as that of use, and the accelerators as depreciated in it"
+LEASED = "leased as long as it is used"
 UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
 LEAST_UTILISATION = 0.5
 """A bare percentage below it may as well be growth, the cost of capital or a residual value."""
@@ -63,7 +68,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
         residual_share=draft.one("residual_share", "own.0.residual_share"),
-        kw_per_accelerator=draft.one("kw_per_accelerator", "own.0.kw_per_accelerator"),
+        kw_per_accelerator=_power(draft),
         pue=draft.one("pue", "own.0.pue"),
         usd_per_kwh=draft.one("usd_per_kwh", "own.0.usd_per_kwh"),
         opex_share_per_year=draft.one("opex_share_per_year", "own.0.opex_share_per_year"),
@@ -71,13 +76,14 @@ def buy_or_rent_request(draft: Draft) -> Request:
         depreciation_years=_years_of(draft, DEPRECIATION),
         lead_time_months=_months_of(draft, LEAD_TIME),
     )
+    leased = _price_leases(draft)
     quotes = _quotes(draft, years)
     stating = {slot.value.value for slot in draft.slots.each(QUOTED_BY) if isinstance(slot.value, Name)}
     rent = stated(
         providers=[name.value for name in draft.many("provider", "rent.providers") if name.value not in stating],
         regions=[name.value for name in draft.many("region", "rent.regions")],
         quotes=quotes,
-        pricing=_rented_how(draft) if not quotes or len(draft.slots.each("pricing")) > 1 else None,
+        pricing=_rented_how(draft) if not quotes or (len(draft.slots.each("pricing")) > 1 and not leased) else None,
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
     return stated(
@@ -210,6 +216,21 @@ def _capex(draft: Draft, count: int | None) -> Any:
     return usd
 
 
+def _power(draft: Draft) -> float | None:
+    """Power of one accelerator; what is more than one draws is that of a machine, and shared among its accelerators [kW]."""
+    path = "own.0.kw_per_accelerator"
+    of_machine: float | None = draft.one("kw_of_machine", path)
+    kw: float | None = draft.one("kw_per_accelerator", path) if of_machine is None else of_machine
+    if kw is None or (of_machine is None and kw <= MOST_ACCELERATOR_KW):
+        return kw
+    machine = machine_size(draft)
+    if not machine:
+        draft.doubts.append(Doubt(f"{kw:g} kW", (f"{kw:g} kW per node",), "what does one accelerator draw, not a machine or all of them?"))
+        return None
+    draft.note(path, round(kw / machine, 4), f"{kw:g} kW for a node of {machine}")
+    return round(kw / machine, 4)
+
+
 def _shared_among(slot: Slot, usd: float, count: int, machine: int) -> tuple[int, str]:
     """How many accelerators a sum is that of, and how that is known; 1 of one, or where it may be either."""
     if slot.name == OF_MACHINE:
@@ -231,7 +252,8 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
     quotes = []
     for at, slot in enumerate(draft.slots.each("price_per_hour"), 1):
         beside = [other for other in pricings if slot.first == other.last or slot.last == other.first]
-        if several and len(beside) != 1:
+        own = beside or ([] if slot.implied else pricings)
+        if several and len(beside) != 1 and not slot.implied:
             draft.doubts.append(
                 Doubt(
                     f"${slot.value:,}",
@@ -242,12 +264,15 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
             continue
         if slot.note:
             draft.note("rent.quotes", slot.value, slot.note)
-        pricing = str((beside or pricings)[0].value) if pricings else PRICING_OF_YEARS.get(years.years if years else 0.0, "on_demand")
+        pricing = str(own[0].value) if own else PRICING_OF_YEARS.get(years.years if years else 0.0, BY_THE_HOUR)
         months = None
-        if not pricings and years and any(other.value == "reserved" for other in draft.slots.all if other.name == "pricing"):
+        if not own and years and any(other.value == "reserved" for other in draft.slots.all if other.name == "pricing"):
             pricing, months = "reserved", round(years.years * MONTHS_PER_YEAR)
             draft.note(f"rent.quotes.{at - 1}.term_months", months, "reserved as long as it is used")
-        elif not pricings:
+        elif not own and slot.implied and years and pricing == BY_THE_HOUR:
+            pricing, months = "reserved", round(years.years * MONTHS_PER_YEAR)
+            draft.note(f"rent.quotes.{at - 1}.term_months", months, LEASED)
+        elif not own:
             draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
         quotes.append(
             {
@@ -261,6 +286,25 @@ def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
     if len(termed) == 1 and draft.slots.has("upfront_share"):
         return [_paid_upfront(draft, quote, years) if quote is termed[0] else quote for quote in quotes]
     return quotes
+
+
+def _price_leases(draft: Draft) -> bool:
+    """A sum of money for each accelerator in each of a time as the price of its hour ($1,150 per GPU a month); whether one is said."""
+    slots: list[Slot] = []
+    leased = False
+    for slot in draft.slots.all:
+        rate = slot.value
+        usd = round(rate.usd / (rate.every.days * HOURS_PER_DAY), 4) if slot.name == EACH and isinstance(rate, Rate) else 0.0
+        if slot.implied or not LEAST_PER_HOUR_USD <= usd < MOST_PER_HOUR_USD or not isinstance(rate, Rate):
+            slots.append(slot)
+            continue
+        note = f"${rate.usd:,} a {rate.every.unit.removesuffix('s')} each"
+        slots.append(replace(slot, name="price_per_hour", value=usd, note=note, implied=True))
+        leased = True
+    draft.slots.all = tuple(slots)
+    for slot in draft.slots.each("pricing") if leased else ():
+        draft.note(PRICING, slot.value, "offers of every kind of pricing are weighed")
+    return leased
 
 
 def _seller_of(draft: Draft, price: Slot) -> str:

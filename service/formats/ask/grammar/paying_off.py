@@ -1,0 +1,26 @@
+"""Whether a reservation pays off, which is weighed against renting by the hour: nothing is bought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+COMMITMENT = "commitment"
+"""The value of words that ask whether to reserve or lease."""
+PAYING = frozenset(
+    {"pay off", "pays off", "pay back", "pays for itself", "pay for itself", "break even", "breakeven", "break-even", "break even point"}
+)
+
+
+def with_commitment_asked(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a word of paying off as a question of the reservation, where one is said and no purchase is."""
+    asking = [piece for piece in pieces if piece.kind == "I" and str(piece.value).startswith("buy_or_rent")]
+    words = {sentence.part(piece.first, piece.last).lower() for piece in asking}
+    reserved = any(piece.kind == "S" and str(piece.value).startswith("reserved") for piece in pieces)
+    bought = any(piece.kind == "K" and piece.value == "capex" for piece in pieces)
+    if not words or not words <= PAYING or not reserved or bought:
+        return list(pieces), []
+    return [replace(piece, value=COMMITMENT) if piece in asking else piece for piece in pieces], []

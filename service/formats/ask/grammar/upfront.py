@@ -1,0 +1,46 @@
+"""Parts of a price that are paid at its start, in words: all paid up front, half prepaid, no upfront."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+UPFRONT = "upfront_share"
+SHARES: Mapping[str, int] = {
+    **dict.fromkeys(("all", "everything", "fully", "entirely", "completely", "full", "whole"), 100),
+    "half": 50,
+    **dict.fromkeys(("no", "nothing", "zero", "without"), 0),
+}
+"""Words of a part, in percent."""
+PAYING = frozenset({"paid", "in", "of", "it", "the", "is", "payable", "due", "to", "be", "term", "will", "as"})
+"""Words between that and the upfront payment."""
+MOST_BETWEEN = 5
+
+
+def with_upfront(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with such a part as a percentage before its noun."""
+    texts = [token.text for token in sentence.tokens]
+    at = next((at for at, piece in enumerate(pieces) if piece.value == UPFRONT and piece.kind in (UNKNOWN, "K")), len(pieces))
+    if at == len(pieces) or any(piece.kind in "np" for piece in pieces[max(at - 1, 0) : at + 2]):
+        return list(pieces), []
+    noun = pieces[at]
+    word = next((here for here in range(noun.first - 1, max(noun.first - MOST_BETWEEN, 0) - 1, -1) if texts[here] not in PAYING), -1)
+    if word >= 0 and texts[word] in SHARES:
+        return _replaced(pieces, noun, word, SHARES[texts[word]]), []
+    if texts[noun.last : noun.last + 2] == ["in", "full"]:
+        return _replaced(pieces, replace(noun, last=noun.last + 2), noun.first, SHARES["full"]), []
+    return list(pieces), []
+
+
+def _replaced(pieces: Sequence[Piece], noun: Piece, word: int, percent: int) -> list[Piece]:
+    """The pieces with those from a word to the end of the noun as a percentage and its attribute."""
+    others = [piece for piece in pieces if piece.last <= word or piece.first >= noun.last]
+    middle = min(word + 1, noun.last - 1)
+    made = [Piece("p", Figure(Fraction(percent), unit="percent"), word, middle), Piece("K", UPFRONT, middle, noun.last)]
+    return sorted([*others, *made], key=lambda piece: piece.first)
