@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
 from service.formats.ask.grammar import audio, batches, cards, data_said, images, storage
@@ -35,7 +35,7 @@ from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TER
 from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.grammar.times import of_nouns, while_had
+from service.formats.ask.grammar.times import of_nouns, of_rests, while_had
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, Correction, correct_words, read_pieces
@@ -45,6 +45,8 @@ from service.formats.ask.requests.builders import BUILDERS, ENDPOINTS
 from service.formats.ask.requests.draft import Draft
 from service.formats.ask.requests.echo import echo
 
+MOST_OF_PERIOD = timedelta(days=184)
+"""The longest period that has a name and no year: half a year."""
 MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
 
 
@@ -113,7 +115,7 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     slots, left = apply_rules([piece for piece in words.settled if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
     slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(several_terms(slots))), left))
-    slots = with_numbered(_without_implied(slots), vocabulary)
+    slots = of_rests(sentence, with_numbered(_without_implied(slots), vocabulary))
     slots += _other_providers(slots, words.without, vocabulary)
     names = {slot.name for slot in slots}
     return slots, [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
@@ -304,6 +306,9 @@ def _dated(slot: Slot, today: date) -> Slot:
     """The slot with a day in place of a time from today on."""
     if slot.name in ("start", "deadline") and isinstance(slot.value, Duration):
         return replace(slot, value=slot.value.after(today))
+    day = slot.value if slot.name == "start" and slot.repeats == "year" and not slot.others else None
+    if isinstance(day, date) and day < today <= day + MOST_OF_PERIOD:
+        return replace(slot, value=today, note="from today: it has begun")
     return slot
 
 

@@ -15,6 +15,7 @@ from service.formats.ask.grammar.averages import with_averages
 from service.formats.ask.grammar.commitments import with_commitments
 from service.formats.ask.grammar.data_said import with_languages
 from service.formats.ask.grammar.depreciation import with_depreciation
+from service.formats.ask.grammar.families import with_families
 from service.formats.ask.grammar.fiscal import with_fiscal_years
 from service.formats.ask.grammar.fractions import with_fractions
 from service.formats.ask.grammar.kept import kept_checkpoints
@@ -300,6 +301,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _waived,
     _named_deadlines,
     _views,
+    with_families,
     with_fiscal_years,
     with_depreciation,
     with_upfront,

@@ -17,7 +17,9 @@ GROUP = "π"
 SKIPPED = "_biotawu"
 BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
-EXCESS = frozenset({"more than", "above", "exceeding", "greater than", ">", "beyond"})
+EXCESS = frozenset({"longer than", "more than", "above", "exceeding", "greater than", ">", "beyond"})
+TAKING = frozenset({"need", "needs", "take", "takes", "last", "lasts", "require", "requires"})
+"""Words of a run and its time."""
 INSTEAD = frozenset({"instead of", "rather than"})
 WEIGHING = ("saving", "compare")
 """Values of pieces that ask what one way is to another."""
@@ -36,6 +38,9 @@ MOST_BETWEEN = 4
 COUNTED = "gTQN"
 """Nouns that figures have behind them."""
 LEFT_OUT = "left out: what stands before it is read"
+CLASSES = frozenset({"marketplaces", "marketplace", "providers", "clouds", "cloud", "sellers", "vendors", "resellers", "neoclouds"})
+NAMING = frozenset({"such", "as", "like", "e", "g", ".", "eg", "e.g", "e.g.", "namely"})
+"""Words between a class and names of it."""
 JOINING = frozenset({"and", "or", "nor", "&", "/"})
 PERCENTILES = frozenset({"average", "p50", "p80", "p90", "worst", "best"})
 """Figures of an answer, all of which it has."""
@@ -45,6 +50,7 @@ PAST = "an answer is of now; prices of the past are those of GET /v1/offers/hist
 NAMES = "PSARJCM"
 LISTED = "PSARJ"
 """Names of which several are left out at a time: no China or US."""
+NAMED_ALONE = "the sellers that are named are left out, and no others of their kind"
 QUESTION = "what is left out is not understood: say what is wanted instead"
 
 
@@ -57,6 +63,10 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     while at < len(pieces):
         if _is_excess(sentence, pieces, at):
             kept.append(replace(pieces[at], kind="v", value="over"))
+            at += 1
+            continue
+        if _is_longer(sentence, pieces, at):
+            kept.append(replace(pieces[at], kind="v", value="past"))
             at += 1
             continue
         plainly = _is_instead(sentence, kept, pieces, at)
@@ -76,6 +86,8 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         end, found = (past, []) if past else _denied(sentence, pieces, at)
         if found:
             slots += found
+            within = [piece for piece in pieces[at:end] if _said(sentence, piece) in CLASSES]
+            doubts += [Doubt(sentence.part(piece.first, piece.last), (), NAMED_ALONE, blocking=False) for piece in within]
         else:
             doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), PAST if past else QUESTION))
         at = end
@@ -86,6 +98,15 @@ def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether more than a sum is said, as `over` says it."""
     rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
     return pieces[at].kind == "!" and _said(sentence, pieces[at]) in EXCESS and rest[:1] == ["m"]
+
+
+def _is_longer(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether more than a time is asked about: the chance to need more than 6 weeks, will it take longer than 40 days."""
+    rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
+    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in EXCESS or rest[:1] != ["U"]:
+        return False
+    before = sentence.tokens[pieces[at].first - 1].text if pieces[at].first else ""
+    return before in TAKING or any(piece.kind == "I" and piece.value == "chance" for piece in pieces)
 
 
 def _is_instead(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
@@ -170,6 +191,7 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
     while first < len(pieces) and (pieces[first].kind in SKIPPED or _said(sentence, pieces[first]) in BETWEEN):
         first += 1
     plain = pieces[at].value == "exclude" and all(_said(sentence, piece) in BETWEEN for piece in pieces[at + 1 : first])
+    first = _after_class(sentence, pieces, first) if plain else first
     if plain and first < len(pieces) and pieces[first].kind == GROUP:
         return first + 1, [Slot(WITHOUT["P"], name, pieces[at].first, pieces[first].last) for name in providers_of(pieces[first])]
     names, joints, end = _listed(sentence, pieces, first)
@@ -180,6 +202,15 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
     name = WITHOUT[names[0].kind]
     values = [piece.value.name if isinstance(piece.value, Chosen) else piece.value for piece in names]
     return end, [Slot(name, value, pieces[at].first, names[-1].last) for value in values]
+
+
+def _after_class(sentence: Sentence, pieces: Sequence[Piece], first: int) -> int:
+    """The first name behind a class of sellers and `such as`, else the piece itself: marketplaces such as vast, providers like runpod."""
+    here = first
+    while here < len(pieces) and (_said(sentence, pieces[here]) in CLASSES | NAMING or pieces[here].kind == "_"):
+        here += 1
+    words = {_said(sentence, piece) for piece in pieces[first:here]}
+    return here if here < len(pieces) and pieces[here].kind == "P" and words & NAMING else first
 
 
 def providers_of(group: Piece) -> list[Name]:

@@ -234,6 +234,7 @@ RULES: tuple[Rule, ...] = (
     _rule("D", times.day),
     _rule("[ilbw]+o?=?U|Ul|o[li]U", times.limit),
     _rule("qU", times.span_after),
+    _rule("vU", times.longer_than),
     _rule("(?<!t)[ov]?U", times.span),
     # the rest
     _rule("M", _named("model")),

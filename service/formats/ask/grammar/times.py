@@ -20,6 +20,7 @@ LASTING = frozenset({"takes", "take", "took", "lasts", "last", "is", "are", "of"
 """Words between a thing and how long it takes."""
 HAVING = frozenset({"have", "has", "had", "got", "ve", "free", "available", "access", "borrow", "borrowed", "granted", "allocated"})
 """Words of accelerators that are there for a time."""
+LEFT = frozenset({"left", "remaining", "unspent"})
 OF_FLEETS = frozenset({"buy_or_rent", "price", "optimal", "status"})
 TRAINED = frozenset({"model", "doubtful_model", "params", "quantity", "tokens", "samples"})
 
@@ -109,6 +110,13 @@ def later_than(pieces: Pieces) -> Iterator[Slot]:
         yield _slot("deadline", period.last, pieces, period, "the chance to be done by then: that to be later is the rest")
 
 
+def longer_than(pieces: Pieces) -> Iterator[Slot]:
+    """More than 6 weeks, exceeds 90 days: the chance to be done within it, of which that is the rest."""
+    duration = pieces[-1].value
+    if pieces[0].value == "past" and isinstance(duration, Duration) and not duration.of_calendar:
+        yield Slot("limit", duration, pieces[0].first, pieces[-1].last, "the chance to be done within it: that to take longer is the rest")
+
+
 def day(pieces: Pieces) -> Iterator[Slot]:
     """A date without a word that says what for."""
     period = _period(pieces[-1])
@@ -169,6 +177,15 @@ def _said_of(sentence: Sentence, at: int) -> int:
     while at > 0 and sentence.tokens[at - 1].text in HAVING | LASTING:
         at -= 1
     return at
+
+
+def of_rests(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with a period of which a sum is left as no deadline: $250k left in Q4."""
+    texts = [token.text for token in sentence.tokens]
+    return [
+        replace(slot, name="date") if slot.name == "deadline" and slot.begins and slot.first and texts[slot.first - 1] in LEFT else slot
+        for slot in slots
+    ]
 
 
 def while_had(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:

@@ -31,6 +31,7 @@ SPENDING = frozenset({"buy", "get", "go", "cover"})
 CHARGING = frozenset({"pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
 ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
 """Words that may stand between a word of paying and the price."""
+LEFT = (["left"], ["remaining"], ["unspent"])
 READ_AS_DOLLARS = "read as dollars"
 MOST_AFFORDED_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
@@ -132,7 +133,14 @@ def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     texts = [token.text for token in sentence.tokens]
     paid = piece.first > 0 and texts[piece.first - 1] in PAYING
     for_us = set(texts[piece.last : piece.last + 1]) <= BUYING and texts[piece.last + 1 : piece.last + 2] in (["us"], ["me"])
-    return paid and ("afford" in texts[: piece.first] or for_us)
+    return (paid and ("afford" in texts[: piece.first] or for_us)) or _is_left(texts, pieces, piece)
+
+
+def _is_left(texts: Sequence[str], pieces: Sequence[Piece], sum_of: Piece) -> bool:
+    """Whether a figure is what is left of a budget, where a size is asked for: 800k left, 300k in the budget, what can we train."""
+    asked = any(piece.kind == "I" and str(piece.value).startswith("optimal") for piece in pieces)
+    after = texts[sum_of.last : sum_of.last + 3]
+    return asked and (after[:1] in LEFT or after[:2] == ["to", "spend"] or ("in" in after[:1] and "budget" in after))
 
 
 def with_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -272,8 +272,9 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     first_month, unit = (int(number) - 1) * months + 1, {3: "quarter", 6: "half year"}[months]
     if year is not None:
         return end, _months(year, first_month, months, unit)
-    year = today.year if date(today.year, first_month, 1) > today else today.year + 1
-    return end, replace(_months(year, first_month, months, unit), repeats="year")
+    this_year = _months(today.year, first_month, months, unit)
+    found = this_year if this_year.last >= today else _months(today.year + 1, first_month, months, unit)
+    return end, replace(found, repeats="year")
 
 
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
