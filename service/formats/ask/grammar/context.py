@@ -27,7 +27,7 @@ from service.formats.ask.grammar.reinforcement import with_directions
 from service.formats.ask.grammar.single_machines import with_single_machines
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.terse_sums import with_terse_sums
-from service.formats.ask.grammar.unsigned_sums import with_afforded, with_bought, with_costs, with_quotes, with_rates
+from service.formats.ask.grammar.unsigned_sums import with_afforded, with_bought, with_costs, with_hours_bought, with_quotes, with_rates
 from service.formats.ask.grammar.upfront import with_upfront
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -324,6 +324,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_rates,
     with_bought,
     with_afforded,
+    with_hours_bought,
     with_commitment_asked,
     with_quotes,
     with_terse_sums,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.reservations import TERMS
@@ -25,6 +26,8 @@ SELLER, LEAST_QUOTES = "¤", 2
 TRAINED = frozenset("MTQBY")
 """Kinds of pieces of what is trained."""
 BUYING = frozenset({"buy", "buys", "get", "gets"})
+HOURS, MOST_WORDS = frozenset({"hours", "hour", "hrs"}), 8
+ENOUGH_FOR = "optimal weakly"
 PAYING = frozenset({"with", "for", "on", "does", "will", "would", "could", "can"})
 """Words before what is spent: what can we afford with 3 mil, what does 3 mil buy us."""
 SPENDING = frozenset({"buy", "get", "go", "cover"})
@@ -118,6 +121,16 @@ def with_afforded(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
     piece = pieces[sums[0]]
     found = [*pieces[: sums[0]], _in_dollars(piece), *pieces[sums[0] + 1 :]]
     return found, [Doubt(sentence.part(piece.first, piece.last), (), READ_AS_DOLLARS, blocking=False)]
+
+
+def with_hours_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """How many GPU-hours does $1.5M buy: what a sum is enough for, and no purchase."""
+    texts = [token.text for token in sentence.tokens]
+    asked = any(pair == ("how", "many") and HOURS.intersection(texts[at : at + MOST_WORDS]) for at, pair in enumerate(pairwise(texts)))
+    if not asked or not any(piece.kind == "m" or piece.value == "budget" for piece in pieces):
+        return list(pieces), []
+    bought = [piece for piece in pieces if piece.kind == "I" and sentence.part(piece.first, piece.last).lower() in BUYING]
+    return [replace(piece, value=ENOUGH_FOR) if piece in bought else piece for piece in pieces], []
 
 
 def _is_price(piece: Piece) -> bool:
