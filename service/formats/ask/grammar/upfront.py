@@ -27,7 +27,8 @@ def with_upfront(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     """The pieces with such a part as a percentage before its noun."""
     texts = [token.text for token in sentence.tokens]
     at = next((at for at, piece in enumerate(pieces) if piece.value == UPFRONT and piece.kind in (UNKNOWN, "K")), len(pieces))
-    if at == len(pieces) or any(piece.kind in "np" for piece in pieces[max(at - 1, 0) : at + 2]):
+    priced = any(piece.kind == "m" or (piece.kind == "I" and str(piece.value).startswith("buy_or_rent")) for piece in pieces)
+    if at == len(pieces) or not priced or any(piece.kind in "np" for piece in pieces[max(at - 1, 0) : at + 2]):
         return list(pieces), []
     noun = pieces[at]
     word = next((here for here in range(noun.first - 1, max(noun.first - MOST_BETWEEN, 0) - 1, -1) if texts[here] not in PAYING), -1)
