@@ -7,35 +7,37 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.formats.ask.grammar import audio, batches, cards, data_said, images, storage
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
-from service.formats.ask.grammar.arrivals import with_arrivals
 from service.formats.ask.grammar.attributes import without_loose
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
-from service.formats.ask.grammar.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.context import settle_context
-from service.formats.ask.grammar.distillation import split_teacher
+from service.formats.ask.grammar.days.arrivals import with_arrivals
+from service.formats.ask.grammar.days.past import changed_prices, past_days, without_papers, words_of_status
+from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
-from service.formats.ask.grammar.machines import of_machines, of_types
-from service.formats.ask.grammar.nodes import NODES, RACKS
-from service.formats.ask.grammar.past import changed_prices, past_days, without_papers, words_of_status
+from service.formats.ask.grammar.machines import cards
+from service.formats.ask.grammar.machines.nodes import NODES, RACKS
+from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types
+from service.formats.ask.grammar.machines.regions import with_cities, with_numbered, with_stems
+from service.formats.ask.grammar.money import storage
+from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
+from service.formats.ask.grammar.money.quoted import QUOTED_BY, quoted_by
+from service.formats.ask.grammar.money.rates import network_doubts
+from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
-from service.formats.ask.grammar.quoted import QUOTED_BY, quoted_by
 from service.formats.ask.grammar.ranges import Range, both_ends, join_ranges
-from service.formats.ask.grammar.rates import network_doubts
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
-from service.formats.ask.grammar.regions import with_cities, with_numbered, with_stems
-from service.formats.ask.grammar.reinforcement import join_prompts
-from service.formats.ask.grammar.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms
-from service.formats.ask.grammar.roles import split_roles, without_named
 from service.formats.ask.grammar.rules import apply_rules
+from service.formats.ask.grammar.runs import audio, batches, data_said, images
+from service.formats.ask.grammar.runs.distillation import split_teacher
+from service.formats.ask.grammar.runs.reinforcement import join_prompts
+from service.formats.ask.grammar.runs.roles import split_roles, without_named
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.grammar.times import of_nouns, of_rests, while_had
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, Correction, correct_words, read_pieces

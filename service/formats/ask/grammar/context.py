@@ -7,28 +7,35 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from service.formats.ask.grammar.additions import with_added, with_renewals, without_remaining
-from service.formats.ask.grammar.asked_times import with_asked_times
 from service.formats.ask.grammar.attributes import MTBF
-from service.formats.ask.grammar.audio import with_audio
-from service.formats.ask.grammar.averages import with_averages
-from service.formats.ask.grammar.commitments import with_commitments
-from service.formats.ask.grammar.data_said import with_languages
-from service.formats.ask.grammar.depreciation import with_depreciation
-from service.formats.ask.grammar.families import with_families
-from service.formats.ask.grammar.fiscal import with_fiscal_years
-from service.formats.ask.grammar.fractions import with_fractions
-from service.formats.ask.grammar.kept import kept_checkpoints
-from service.formats.ask.grammar.paying_off import with_commitment_asked
-from service.formats.ask.grammar.people import with_people
+from service.formats.ask.grammar.days.asked_times import with_asked_times
+from service.formats.ask.grammar.days.fiscal import with_fiscal_years
+from service.formats.ask.grammar.days.recurring import with_recurring
+from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
+from service.formats.ask.grammar.machines.fractions import with_fractions
+from service.formats.ask.grammar.machines.kept import kept_checkpoints
+from service.formats.ask.grammar.machines.single_machines import with_single_machines
+from service.formats.ask.grammar.money.commitments import with_commitments
+from service.formats.ask.grammar.money.depreciation import with_depreciation
+from service.formats.ask.grammar.money.paying_off import with_commitment_asked
+from service.formats.ask.grammar.money.people import with_people
+from service.formats.ask.grammar.money.terse_sums import with_terse_sums
+from service.formats.ask.grammar.money.unsigned_sums import (
+    with_afforded,
+    with_bought,
+    with_costs,
+    with_hours_bought,
+    with_quotes,
+    with_rates,
+)
+from service.formats.ask.grammar.money.upfront import with_upfront
 from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
-from service.formats.ask.grammar.recurring import with_recurring
-from service.formats.ask.grammar.reinforcement import with_directions
-from service.formats.ask.grammar.single_machines import with_single_machines
+from service.formats.ask.grammar.runs.audio import with_audio
+from service.formats.ask.grammar.runs.averages import with_averages
+from service.formats.ask.grammar.runs.data_said import with_languages
+from service.formats.ask.grammar.runs.families import with_families
+from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.grammar.terse_sums import with_terse_sums
-from service.formats.ask.grammar.unsigned_sums import with_afforded, with_bought, with_costs, with_hours_bought, with_quotes, with_rates
-from service.formats.ask.grammar.upfront import with_upfront
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN

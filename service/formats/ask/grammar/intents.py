@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
-from service.formats.ask.grammar.paying_off import COMMITMENT
-from service.formats.ask.grammar.rates import EACH
-from service.formats.ask.grammar.reservations import RESERVED_FOR
+from service.formats.ask.grammar.money.paying_off import COMMITMENT
+from service.formats.ask.grammar.money.rates import EACH
+from service.formats.ask.grammar.money.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name

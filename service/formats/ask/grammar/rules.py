@@ -13,25 +13,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import (
-    attributes,
-    bare_sums,
-    batches,
-    cards,
-    data_said,
-    exclusions,
-    images,
-    keyed,
-    machines,
-    nodes,
-    preemptions,
-    quantities,
-    rates,
-    reinforcement,
-    reservations,
-    storage,
-    times,
-)
+from service.formats.ask.grammar import attributes, exclusions, keyed, quantities
+from service.formats.ask.grammar.days import times
+from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines
+from service.formats.ask.grammar.money import bare_sums, rates, reservations, storage
+from service.formats.ask.grammar.runs import batches, data_said, images, reinforcement
 from service.formats.ask.grammar.slots import HOURLY, Slot
 from service.formats.ask.lexing.names import Chosen, read_as
 from service.formats.ask.lexing.tokens import Piece
@@ -107,7 +93,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<![t=K])nE(?!H)", quantities.of_each),
     _rule("t?[mn]L", rates.colocation),
     _rule("t?mL", quantities.capex_of_all),
-    _rule("t?[mn]Lng", machines.capex_of_sized_machine),
+    _rule("t?[mn]Lng", priced_machines.capex_of_sized_machine),
     _rule("t?[mn]L", quantities.capex_of_machine),
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, HYPERPARAMETER
-from service.formats.ask.grammar.preemptions import UNSAID as PREEMPTED
+from service.formats.ask.grammar.machines.preemptions import UNSAID as PREEMPTED
 from service.formats.ask.grammar.slots import Doubt, Slot
 
 NO_COST = "no cost depends on this"

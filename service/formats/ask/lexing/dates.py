@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
-from service.formats.ask.lexing.feasts import next_feast
+from service.formats.ask.lexing.holidays import next_feast
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.days.times import SHORT
 from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY, asks_figure
-from service.formats.ask.grammar.machines import pairs_of
-from service.formats.ask.grammar.nodes import UNCLEAR
+from service.formats.ask.grammar.machines.nodes import UNCLEAR
+from service.formats.ask.grammar.machines.priced_machines import pairs_of
+from service.formats.ask.grammar.money.rates import EACH, OF_ALL, Rate
+from service.formats.ask.grammar.money.reservations import HELD_FOR, TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
-from service.formats.ask.grammar.rates import EACH, OF_ALL, Rate
-from service.formats.ask.grammar.reservations import HELD_FOR, TERMS
 from service.formats.ask.grammar.slots import HOURLY, Doubt, unique
-from service.formats.ask.grammar.times import SHORT
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.data import data_section

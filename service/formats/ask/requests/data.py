@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.formats.ask.grammar.figures_asked import asks_step
-from service.formats.ask.grammar.reinforcement import PER_STEP
+from service.formats.ask.grammar.runs.reinforcement import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import USUAL_SAMPLES, token_choices, usual_tokens

@@ -10,9 +10,9 @@ from typing import Any
 
 from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME, PRICE_FALL, PRICE_RISE
 from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.money.quoted import QUOTED_BY
+from service.formats.ask.grammar.money.rates import EACH, Rate
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
-from service.formats.ask.grammar.quoted import QUOTED_BY
-from service.formats.ask.grammar.rates import EACH, Rate
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name

@@ -10,7 +10,7 @@ from typing import Any
 
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
 from service.formats.ask.grammar.intents import MONEY
-from service.formats.ask.grammar.nodes import NODES, RACKS, size_of
+from service.formats.ask.grammar.machines.nodes import NODES, RACKS, size_of
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name

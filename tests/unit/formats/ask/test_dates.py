@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.formats.ask.lexing.clock import read_clock
 from service.formats.ask.lexing.dates import add_months, read_duration, read_period
-from service.formats.ask.lexing.feasts import next_feast
+from service.formats.ask.lexing.holidays import next_feast
 from service.formats.ask.lexing.tokens import normalise, tokenise
 
 TODAY = date(2026, 11, 23)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.distillation import SIZES
+from service.formats.ask.grammar.runs.distillation import SIZES
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.tokens import Piece, Sentence
 

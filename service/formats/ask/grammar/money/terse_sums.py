@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import COUNTS, LENGTHS
+from service.formats.ask.grammar.money.reservations import TERMS
+from service.formats.ask.grammar.money.unsigned_sums import weighs_quotes
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
-from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.grammar.unsigned_sums import weighs_quotes
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.money.reservations import TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
-from service.formats.ask.grammar.reservations import TERMS
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.days.times import TRAINED
 from service.formats.ask.grammar.slots import Slot
-from service.formats.ask.grammar.times import TRAINED
 from service.formats.ask.lexing.tokens import Sentence
 
 ARRIVING = frozenset(

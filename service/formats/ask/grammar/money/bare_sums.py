@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.nodes import NODES, RACKS
+from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD, figures
 from service.formats.ask.grammar.ranges import EITHER
 from service.formats.ask.grammar.slots import Slot, plain

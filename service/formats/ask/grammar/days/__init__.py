@@ -1,0 +1,1 @@
+"""Days and times: starts, deadlines, and those that are of no run."""

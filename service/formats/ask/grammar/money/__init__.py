@@ -1,0 +1,1 @@
+"""Sums, prices and terms: what is paid, of what, and who states it."""
