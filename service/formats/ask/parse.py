@@ -21,7 +21,7 @@ from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figu
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import cards
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
-from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types
+from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
 from service.formats.ask.grammar.machines.regions import with_cities, with_numbered, with_stems
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
@@ -100,7 +100,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
-    slots = of_machines(sentence, of_types(without_papers(sentence, slots)))
+    slots = of_machines(sentence, parts_of_fleet(sentence, of_types(without_papers(sentence, slots))))
     slots = _started(with_arrivals(sentence, sums_against_rent(sentence, _sums_of_runs(slots))), words.settled)
     slots, of_ranges = both_ends(sentence, slots, words.ranges)
     slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]

@@ -75,6 +75,7 @@ UNPLACED: Mapping[str, str] = {
     **dict.fromkeys((OF_ALL, EACH), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"),
     COLOCATION: "colocation is stated as its parts: the price of electricity (per kWh), and a share of the purchase each year (opex)",
     CONTINGENCY: "a contingency is that of a program's budget (POST /v1/estimate/program); other answers have the p80 of the cost",
+    "part_of_fleet": "a run has one number of accelerators: say how many work, and spares as a share of them (5% spare)",
     UNCLEAR: "so many nodes, or nodes of so many? say the number of accelerators",
 }
 """What to ask about slots that no request has, by their name."""
@@ -88,7 +89,7 @@ ADDING = frozenset({"and", "plus", "+", "&"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
 DEADLINE_OR_START = "is it the deadline or the start?"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"
-OF_NOW = frozenset({"this", "current"})
+OF_NOW = frozenset({"this", "current", "today"})
 """Words of a time that is now: prices this week."""
 FITTING = 82.0
 """Likeness of a program's name from which it is a candidate [%]."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
-from service.formats.ask.lexing.holidays import next_feast
+from service.formats.ask.lexing.holidays import next_holiday
 from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.tokens import Token
 
@@ -268,7 +268,7 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     end = at + begin + 2
     if year is None:
         of = end + (end < len(tokens) and tokens[end].text == "of")
-        year, end = (int(tokens[of].text), of + 1) if of < len(tokens) and _is_year(tokens[of].text) else (None, end)
+        year, end = _stated_year(tokens, of, today) or (None, end)
     first_month, unit = (int(number) - 1) * months + 1, {3: "quarter", 6: "half year"}[months]
     if year is not None:
         return end, _months(year, first_month, months, unit)
@@ -277,9 +277,30 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     return end, replace(found, repeats="year")
 
 
+def _stated_year(tokens: Sequence[Token], at: int, today: date) -> tuple[int, int] | None:
+    """A year, as a number or as `next year`, and the token after it."""
+    words = [token.text for token in tokens[at : at + 2]]
+    if words[:1] and _is_year(words[0]):
+        return int(words[0]), at + 1
+    return (today.year + 1, at + 2) if len(words) == 2 and words[0] in _NEXT and words[1] == "year" else None
+
+
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
 _NEXT, _LAST = ("next", "nxt"), ("last", "previous")
+
+
+def _read_holiday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """Christmas, Easter 2027: the next one to come where no year follows."""
+    words = [token.text for token in tokens[at : at + 2]]
+    found = next_holiday(words, today)
+    if found is None:
+        return None
+    stated = _stated_year(tokens, at + found[0], today)
+    if stated is None:
+        return None if _is_dated(tokens, at + found[0]) else (at + found[0], CalendarPeriod(found[1], found[1], repeats="year"))
+    _, day = next_holiday(words, date(stated[0], 1, 1)) or found
+    return stated[1], CalendarPeriod(day, day)
 
 
 def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
@@ -287,9 +308,8 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
     first, second = [*(token.text for token in tokens[at : at + 2]), ""][:2]
     if first in _DAYS_AHEAD:
         return at + 1, CalendarPeriod(day := today + timedelta(days=_DAYS_AHEAD[first]), day)
-    feast = next_feast([token.text for token in tokens[at : at + 2]], today)
-    if feast is not None and not _is_dated(tokens, at + feast[0]):
-        return at + feast[0], CalendarPeriod(feast[1], feast[1], repeats="year")
+    if (holiday := _read_holiday(tokens, at, today)) is not None:
+        return holiday
     if first in _END_CODES:
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
     if first in CALENDAR_UNITS and second == "end":
@@ -302,7 +322,7 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
 
 
 def _is_dated(tokens: Sequence[Token], end: int) -> bool:
-    """Whether a date follows a feast, which is then its day: Easter Monday, 29 March 2027."""
+    """Whether a date follows a holiday, which is then its day: Easter Monday, 29 March 2027."""
     following = [token.text for token in tokens[end : end + 4] if token.text not in (",", "on", "(", "-")]
     return any(text in MONTHS for text in following[:2])
 

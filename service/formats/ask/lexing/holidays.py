@@ -12,8 +12,8 @@ THANKSGIVING = ("thanksgiving",)
 NOVEMBER, THURSDAY, WEEKS_BEFORE_FOURTH, DAYS_PER_WEEK = 11, 3, 3, 7
 
 
-def next_feast(words: Sequence[str], today: date) -> tuple[int, date] | None:
-    """How many words name a feast, and its next day."""
+def next_holiday(words: Sequence[str], today: date) -> tuple[int, date] | None:
+    """How many words name a holiday, and its next day."""
     for named in (*FIXED, *OF_EASTER, THANKSGIVING):
         if tuple(words[: len(named)]) == named:
             days = (_day_of(named, year) for year in (today.year, today.year + 1))

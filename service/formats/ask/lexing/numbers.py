@@ -74,12 +74,24 @@ def read_figure(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
         end, unit = end + 1, "foreign"
     if not unit:
         end, unit = (end, "usd") if tokens[end - 1].text == "grand" else _read_unit(tokens, end)
+    if unit == "usd" and figure.spoken:
+        end, figure = _with_cents(tokens, end, figure)
     cents = end < len(tokens) and (
         tokens[end].text in _CENTS or (tokens[end].text == "c" and tokens[end].glued and _is_rate(tokens, end + 1))
     )
     if not unit and cents:
         return end + 1, replace(figure, value=figure.value / 100, unit="usd")
     return end, replace(figure, unit=unit)
+
+
+def _with_cents(tokens: Sequence[Token], end: int, figure: Figure) -> tuple[int, Figure]:
+    """Dollars with the cents that follow in words: two dollars fifty, two dollars and five cents."""
+    begin = end + (end < len(tokens) and tokens[end].text == "and")
+    after, number = _read_small([token.text for token in tokens[begin : begin + 3]])
+    named = begin + after < len(tokens) and tokens[begin + after].text in _CENTS
+    if not after or number >= 100 or figure.scale > 1 or (begin > end and not named):
+        return end, figure
+    return begin + after + named, replace(figure, value=figure.value + number / 100)
 
 
 def _is_rate(tokens: Sequence[Token], at: int) -> bool:
@@ -127,6 +139,9 @@ def _read_digits(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
         at += 2
     value = _value(text)
     end, scale = at + 1, 1
+    following = [token.text for token in tokens[end : end + 2]]
+    if following[:1] == ["hundred"] and _SCALE_OF.get(following[-1], 0) > 1 and len(following[-1]) > 2:  # 2 hundred million
+        value, end = value * 100, end + 1
     while end < len(tokens) and (more := _SCALE_OF.get(tokens[end].text)) and not _names_part(tokens, end):
         if scale > 1 and len(tokens[end].text) <= 2:
             break

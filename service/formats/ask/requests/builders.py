@@ -228,8 +228,6 @@ def price_request(draft: Draft) -> Request:
     names = accelerator_names(draft, "accelerator")
     draft.slots.taken.add("rent")
     counts = _counts_held(draft)
-    if draft.slots.peek("date") == draft.today:
-        draft.slots.taken.add("date")
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
     if not names and not providers and not regions and not draft.slots.has("max_price_per_hour"):
         draft.missing("the price of which accelerator, such as H100?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
+from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.fields import stated_fields
@@ -10,6 +11,8 @@ from service.formats.ask.requests.fields import stated_fields
 PATH = "failures.mttf_hours_per_accelerator"
 HOURS_PER_DAY = 24
 MINUTES_PER_DAY = 1440
+MOST_MINUTES = 7 * MINUTES_PER_DAY
+"""More than a restart, a detection or an interval between checkpoints takes."""
 
 
 def failures_section(draft: Draft, count: int | None) -> Request:
@@ -46,6 +49,12 @@ def _minutes(draft: Draft, name: str) -> float | None:
     if time is None:
         return None
     minutes = round(time.days * MINUTES_PER_DAY, 4)
+    if minutes > MOST_MINUTES:
+        words = name.removesuffix("_minutes").replace("_", " ")
+        draft.doubts.append(
+            Doubt(f"{float(time.value):,g} {time.unit}", (), f"longer than {words} takes in any run: of what is this the time?")
+        )
+        return None
     if time.unit == "seconds":
         draft.note(f"failures.{name}", minutes, f"{float(time.value):g} seconds")
     return minutes

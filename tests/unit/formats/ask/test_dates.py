@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.formats.ask.lexing.clock import read_clock
 from service.formats.ask.lexing.dates import add_months, read_duration, read_period
-from service.formats.ask.lexing.holidays import next_feast
+from service.formats.ask.lexing.holidays import next_holiday
 from service.formats.ask.lexing.tokens import normalise, tokenise
 
 TODAY = date(2026, 11, 23)
@@ -99,7 +99,7 @@ def test_months_later_is_the_same_day_or_the_last_of_the_month(day: date, months
     [(2019, "2019-04-21"), (2025, "2025-04-20"), (2028, "2028-04-16"), (2030, "2030-04-21"), (2035, "2035-03-25"), (2038, "2038-04-25")],
 )
 def test_easter_is_the_sunday_of_its_year(year: int, day: str) -> None:
-    assert next_feast(["easter"], date(year, 1, 1)) == (1, date.fromisoformat(day))
+    assert next_holiday(["easter"], date(year, 1, 1)) == (1, date.fromisoformat(day))
 
 
 @pytest.mark.parametrize(

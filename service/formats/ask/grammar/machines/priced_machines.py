@@ -32,6 +32,16 @@ def of_machines(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     return [replace(slot, name="nodes") if slot is counts[0] and said in PRONOUNS else slot for slot in slots]
 
 
+def parts_of_fleet(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with `two of them` as no number to weigh, where the number of all is said before it: it is asked what they are."""
+    counts = [slot for slot in slots if slot.name in ("count", "nodes", "racks")]
+    texts = [token.text for token in sentence.tokens]
+    parts = [slot for slot in counts if texts[slot.last - 2 : slot.last - 1] == ["of"] and texts[slot.last - 1] in PRONOUNS]
+    if len(parts) == len(counts):
+        return list(slots)
+    return [replace(slot, name="part_of_fleet") if slot in parts else slot for slot in slots]
+
+
 def pairs_of(slots: Sequence[Slot]) -> list[tuple[Name, int]]:
     """Accelerators with their numbers, where several are weighed and each has its own: 512 H100 or 256 B200."""
     named = {(slot.first, slot.last): slot.value for slot in slots if slot.name == "accelerator"}
