@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from service.config import Settings, to_env
 from service.container import build_context
@@ -219,7 +219,7 @@ def test_changes_worth_making_are_switched(service: str, browser: Browser) -> No
         page.locator('[name="personnel.usd_per_hour"]').first.evaluate("field => field.closest('details').open = true")
         page.locator('[name="personnel.usd_per_hour"]').first.fill("95")
         page.wait_for_url("**personnel.usd_per_hour=95**")
-        assert page.get_by_text("With 2 changes").count() == 1
+        expect(page.get_by_text("With 2 changes")).to_have_count(1)
         page.locator("#lever-1").wait_for()
         page.locator("[aria-busy=true]").wait_for(state="detached")
         assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == []
@@ -258,12 +258,17 @@ def test_options_are_sorted_filtered_and_pinned(service: str, browser: Browser, 
         page, rows = seen.page, seen.page.locator("tbody tr[id^=option-]")
         seen.open(f"{service}/compare?{COMPARISON}")
         rows.nth(1).get_by_role("link", name="pin").click()
-        page.get_by_role("columnheader", name="days").get_by_role("link").click()
+        expect(page.locator(".columns .card")).to_have_count(1)
+        days_head = page.get_by_role("columnheader", name="days")
+        days_head.get_by_role("link").click()
+        expect(days_head).to_have_attribute("aria-sort", "ascending")
+        page.wait_for_load_state()
         days = [float(text) for text in rows.locator('[data-label="days"]').all_inner_texts()]
         assert days == sorted(days)
-        assert page.locator(".columns .card").count() == 1
+        expect(page.locator(".columns .card")).to_have_count(1)
         rows.last.get_by_role("link", name="pin").click()
-        assert page.locator(".columns .card").count() == 2
+        expect(page.locator(".columns .card")).to_have_count(2)
+        page.wait_for_load_state()
         assert rows.first.get_by_role("cell").count() == 7
         assert rows.first.get_by_role("rowheader").count() == 1
         right = max(cell["x"] + cell["width"] for cell in (each.bounding_box() for each in rows.get_by_role("cell").all()) if cell)
@@ -271,6 +276,7 @@ def test_options_are_sorted_filtered_and_pinned(service: str, browser: Browser, 
         page.locator('[name="candidates.pricing"]').fill("on_demand")
         page.locator('[name="candidates.pricing"]').press("Enter")
         page.wait_for_url("**candidates.pricing=on_demand**")
+        page.wait_for_load_state()
         assert all("on demand" in text for text in rows.get_by_role("rowheader").all_inner_texts())
         assert [each for each in Axe().run(page).response["violations"] if each["impact"] in SERIOUS] == [] if scripts else True
         assert seen.said == []
@@ -334,7 +340,7 @@ def test_without_scripts_a_verdict_is_kept(service: str, browser: Browser) -> No
         assert page.locator('[name="demand.utilisation"]').input_value() == "0.3"
         page.get_by_role("button", name="Keep this verdict").click()
         assert "/r/" in page.url
-        assert page.get_by_role("link", name="xlsx").count() == 1
+        expect(page.get_by_role("link", name="xlsx")).to_have_count(1)
 
 
 def test_trials_are_followed_to_their_end(service: str, settings: Settings, browser: Browser) -> None:
