@@ -30,7 +30,6 @@ from service.usecases.comparison.break_even_warnings import explain_differences
 from service.usecases.comparison.capacity import (
     apply_capacity,
     capacity_limits,
-    resolve_quotas,
     warn_contracts,
 )
 from service.usecases.comparison.commitments import apply_commitments, discount_rows, warn_commitments
@@ -154,7 +153,7 @@ def _evaluate(context: AppContext, selection: Selection, notes: AssumptionLog, n
         configurations.append(configuration)
     table = apply_constraints(join_tables(tables, constraints), configurations, book, constraints, notes)
     table = apply_commitments(table, configurations, book, constraints, now.date())
-    limits = capacity_limits(book.columns, resolve_quotas(selection.candidates), discount_rows(book))
+    limits = capacity_limits(book.columns, selection.quotas, discount_rows(book))
     table = apply_capacity(table, configurations, limits, require_available=constraints.require_available)
     owned_offers, owned_npvs = [make_owned_offer(each) for each in owned_hardware], [each.cost.npv_usd for each in owned_hardware]
     return ComparedOptions(book, book.stale_mask(now), constraints, table, configurations, limits, now.date(), owned_offers, owned_npvs)

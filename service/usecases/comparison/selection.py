@@ -12,7 +12,7 @@ from service.domain.comparison.options import Constraints, Objective
 from service.domain.errors import InvalidRequest, UnknownName
 from service.prices.book import BUILT_IN_PROVIDER, PriceBook
 from service.prices.offer_table import Ints
-from service.usecases.comparison.capacity import resolve_quotas, warn_unmatched_quotas
+from service.usecases.comparison.capacity import Quota, resolve_quotas, warn_unmatched_quotas
 from service.usecases.comparison.constraints import resolve_constraints
 from service.usecases.comparison.empty_result import check_names_known, explain_no_offer, recent_rows
 from service.usecases.comparison.offer_selection import (
@@ -48,6 +48,7 @@ class Selection:
     candidates: Request
     accelerators: tuple[str, ...]
     constraints: Constraints
+    quotas: Sequence[Quota]
     rows: Ints
     owned_hardware: Sequence[OwnedHardware]
     workloads: Sequence[Workload]
@@ -62,7 +63,8 @@ class Selection:
 def select(context: AppContext, request: Request, notes: AssumptionLog, now: datetime) -> Selection:
     """What a request compares, with its defaults noted. Raises NoOffer where nothing is left."""
     book, candidates = _book(context, request), request.get("candidates", {})
-    warn_unmatched_quotas(book.columns, resolve_quotas(candidates), notes)
+    quotas = resolve_quotas(candidates)
+    warn_unmatched_quotas(book.columns, quotas, notes)
     accelerators = resolve_accelerators(candidates, book.columns, notes)
     candidates = {**candidates, "accelerators": accelerators} if candidates.get("machines") else candidates
     check_names_known(candidates, book, notes)
@@ -72,7 +74,9 @@ def select(context: AppContext, request: Request, notes: AssumptionLog, now: dat
     if not len(rows) and not owned_hardware:
         raise explain_no_offer(candidates, accelerators, book, now)
     offer_groups = group_offers(book.columns, rows, constraints, reserved_utilisation(owned_hardware, notes))
-    selection = Selection(book, candidates, accelerators, constraints, rows, owned_hardware, resolve_workloads(request), offer_groups)
+    selection = Selection(
+        book, candidates, accelerators, constraints, quotas, rows, owned_hardware, resolve_workloads(request), offer_groups
+    )
     note_candidates(candidates, sorted(selection.offered), notes)
     _note_stock(constraints, book, rows, notes)
     warn_unsold_pricing(candidates, book.columns, rows, notes)
