@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from service.domain.errors import StoreNotReady, StoreUnavailable
@@ -147,11 +147,8 @@ class Store(
             raise StoreNotReady(f"the database is at {found or 'no schema'}, this release needs {HEAD}; `outlay serve` migrates it")
 
     def _revision(self) -> str | None:
-        try:
-            with self._read() as connection:
-                return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
-        except (StoreUnavailable, DBAPIError):
-            # SQLite reports a missing table and a missing file alike; an answered ping tells the two apart.
-            if self.ping():
+        """The schema's revision; None where nobody has made its tables. Raises StoreUnavailable."""
+        with self._read() as connection:
+            if not inspect(connection).has_table("alembic_version"):
                 return None
-            raise
+            return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
