@@ -23,6 +23,7 @@ from service.formats.ask.grammar.machines import cards
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
 from service.formats.ask.grammar.machines.regions import with_cities, with_numbered, with_stems
+from service.formats.ask.grammar.machines.single_machines import single_machine
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.money.quoted import QUOTED_BY, quoted_by
@@ -117,7 +118,7 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     slots, left = apply_rules([piece for piece in words.settled if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
     slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(several_terms(slots))), left))
-    slots = of_rests(sentence, with_numbered(_without_implied(slots), vocabulary))
+    slots = single_machine(sentence, of_rests(sentence, with_numbered(_without_implied(slots), vocabulary)), words.settled)
     slots += _other_providers(slots, words.without, vocabulary)
     names = {slot.name for slot in slots}
     return slots, [piece for piece in left if not (piece.kind == "K" and piece.value in names)]

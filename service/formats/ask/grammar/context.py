@@ -14,7 +14,7 @@ from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
-from service.formats.ask.grammar.machines.single_machines import with_single_machines
+from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
 from service.formats.ask.grammar.money.commitments import with_commitments
 from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
@@ -336,5 +336,6 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_quotes,
     with_terse_sums,
     with_directions,
+    with_sets,
     with_single_machines,
 )

@@ -167,6 +167,7 @@ RULES: tuple[Rule, ...] = (
     _rule("ne", quantities.counted("epochs")),
     _rule("nf", quantities.flops),
     _rule("nx?NC", quantities.instances),
+    _rule("(?<!K)nn(?:x|gx?)?AN?", nodes.machines_of),
     _rule("nN,?Ex?nx?A", nodes.nodes),
     _rule("nN,?nx?g[EL],?A?", nodes.nodes),
     _rule("nx?AL", keyed.of_each_node),

@@ -252,8 +252,8 @@ def _read_small(words: Sequence[str]) -> tuple[int, Fraction]:
         end, total = 1, _SMALL[words[0]]
         if words[1:2] == ["hundred"]:
             end, total = 2, total * 100
-        if words[end : end + 1] == ["dozen"]:
-            end, total = end + 1, total * 12
+    if end and words[end : end + 1] == ["dozen"]:
+        end, total = end + 1, total * 12
     if end == 0:
         return 0, Fraction(0)
     if words[end : end + 1] == ["and"] and words[end + 1 : end + 2] and words[end + 1] in _SMALL and total % 100 == 0 and total >= 100:

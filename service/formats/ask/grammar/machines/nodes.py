@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from service.formats.ask.grammar.machines.priced_machines import MOST_PER_MACHINE
 from service.formats.ask.grammar.quantities import MOST_COUNT, Pieces, accelerator_slots, accelerators, chosen_of, figures, span_of
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.numbers import Figure
@@ -113,6 +114,19 @@ def machine_name(pieces: Pieces) -> str:
 def size_of(name: Name, machine: str) -> int:
     """Accelerators of a usual machine; 0 of a rack, where they differ."""
     return name.per_rack if machine == RACKS else name.per_node
+
+
+def machines_of(pieces: Pieces) -> Iterator[Slot]:
+    """Four 8xH100 servers, ten 8-GPU H100 servers, two 8xH100: so many machines of so many each."""
+    machines, of_each = figures(pieces)
+    numbers = [machines.value, of_each.value]
+    beside = pieces[0].last == pieces[1].first and not of_each.spoken  # 12 of our 64 H100 nodes, two fifty six
+    named = beside and (pieces[-1].kind == "N" or (machines.spoken and any(piece.kind == "x" for piece in pieces)))
+    whole = all(number.denominator == 1 and number >= 1 for number in numbers) and machines.scale == of_each.scale == 1
+    if named and whole and of_each.value <= MOST_PER_MACHINE and machines.value * of_each.value <= MOST_COUNT:
+        note = f"{int(machines.value):,} nodes of {int(of_each.value)}"
+        yield Slot("count", int(machines.value * of_each.value), *span_of(pieces), note=note)
+        yield from accelerator_slots(pieces)
 
 
 def times_machines(pieces: Pieces) -> Iterator[Slot]:

@@ -1,15 +1,20 @@
-"""One machine by its article: a node of H100, an H100 node, a DGX H100."""
+"""Machines without a figure: a node of H100, an H100 node, DGX H100; a pair of A100."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
-from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.intents import DATA, MODEL
+from service.formats.ask.grammar.slots import Doubt, Slot, Slots
+from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.vocabulary import Name
 
 ARTICLES = frozenset({"a", "an"})
 ONE_NODE = frozenset({"a node", "a server", "a box"})
@@ -20,6 +25,11 @@ ONE = Figure(Fraction(1), spoken=True)
 NODE = "node"
 MACHINE = re.compile("(?:nx?)?A")
 """What a machine has: an accelerator, or so many of them."""
+SETS = {"pair": 2, "a pair": 2, "trio": 3, "quartet": 4}
+"""Words for a number of accelerators, which are said behind `of`."""
+ONE_MACHINE = frozenset({"dgx", "hgx", "node", "server", "box", "host", "gpu system", "hgx system", "dgx system", "dgx node", "hgx node"})
+OF_EACH = frozenset({"per", "/", "each", "every", "many", "number", "which"})
+"""Words before a machine that make it no single one."""
 
 
 def with_single_machines(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -36,6 +46,42 @@ def with_single_machines(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[l
         else:
             found.append(piece)
     return found, []
+
+
+def with_sets(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a pair of A100s as two of them."""
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        number = SETS.get(sentence.part(piece.first, piece.last).lower())
+        after = [other for other in pieces[at + 1 :] if other.kind != FILLER][:1]
+        of = sentence.tokens[piece.last].text if piece.last < len(sentence.tokens) else ""
+        if number and of == "of" and after and after[0].kind == "A" and after[0].first == piece.last + 1:
+            found[at] = replace(piece, kind="n", value=Figure(Fraction(number), spoken=True))
+    return found, []
+
+
+def single_machine(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece]) -> list[Slot]:
+    """The slots with the accelerators of one machine, where a run is on DGX H100 and no number is said."""
+    said = Slots(tuple(slots))
+    trained = said.has(*MODEL) and said.has(*DATA, "method", "tuning")
+    if not trained or said.has("count", "nodes", "racks", "tensor", "pipeline", "data_ranks"):
+        return list(slots)
+    named = [piece for piece in pieces if piece.kind != FILLER]
+    for before, after in pairwise(named):
+        machine, other = (before, after) if before.kind == "N" else (after, before)
+        beside = before.last == after.first and {machine.kind, other.kind} == {"N", "A"}
+        if not beside or sentence.part(machine.first, machine.last).lower() not in ONE_MACHINE or _is_of_each(sentence, before.first):
+            continue
+        name = next((slot.value for slot in slots if slot.name == "accelerator" and slot.first <= other.first < slot.last), None)
+        plural = isinstance(other.value, Chosen) and other.value.plural
+        if isinstance(name, Name) and name.per_node and not plural:
+            note = f"one machine of {name.per_node}, as is usual for {name.value}"
+            return [*slots, Slot("count", name.per_node, before.first, after.last, note)]
+    return list(slots)
+
+
+def _is_of_each(sentence: Sentence, first: int) -> bool:
+    return bool(OF_EACH.intersection(token.text for token in sentence.tokens[max(first - 2, 0) : first]))
 
 
 def _neighbours(said: Sequence[Piece], piece: Piece) -> tuple[str, str]:
