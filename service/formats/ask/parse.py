@@ -34,7 +34,7 @@ from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.ranges import Range, both_ends, join_ranges
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
 from service.formats.ask.grammar.rules import apply_rules
-from service.formats.ask.grammar.runs import audio, batches, data_said, images
+from service.formats.ask.grammar.runs import audio, batches, data_said, images, lengths
 from service.formats.ask.grammar.runs.distillation import split_teacher
 from service.formats.ask.grammar.runs.reinforcement import join_prompts
 from service.formats.ask.grammar.runs.roles import split_roles, without_named
@@ -98,7 +98,8 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     left = without_named(sentence, left, slots)
     slots = [*data_said.settle(audio.settle(slots)), *availability(sentence, words.settled)]
     slots, of_things = _things(sentence, slots, words.settled, vocabulary)
-    slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(batches.lengths(join_prompts(slots)))))
+    slots = batches.lengths(join_prompts(lengths.of_sequences(sentence, slots)))
+    slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(slots)))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = of_machines(sentence, parts_of_fleet(sentence, of_types(without_papers(sentence, slots))))

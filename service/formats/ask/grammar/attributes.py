@@ -58,7 +58,8 @@ OWN_TIMES = frozenset({QUEUE, "restart_minutes"})
 """Those that `a day` is not the time of, but how often they are: 3 restarts a day."""
 SPEED, SPEED_OF_ALL = "tokens_per_s", "tokens_per_s_of_all"
 """Measured tokens per second, of a number of accelerators that is not said, or of all."""
-COUNTS = frozenset({SPEED, SPEED_OF_ALL, "response_tokens", "lifetime_inference_tokens", "max_unique_tokens", "batch_tokens"})
+UNIQUE_TOKENS = "max_unique_tokens"
+COUNTS = frozenset({SPEED, SPEED_OF_ALL, "response_tokens", "lifetime_inference_tokens", UNIQUE_TOKENS, "batch_tokens"})
 LENGTHS = frozenset({"batch", "batch_tokens", "seq_len"})
 BATCH_SIZE, BATCH_SEQUENCES = "batch_size", "batch_sequences"
 """A batch without a unit, and one in sequences or samples."""
@@ -108,7 +109,7 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
     for key in keys:
         places = (key - 1,) if _stands_after(pieces, key) else (_after(pieces, key), key - 1)[: 1 + (pieces[key].value != HYPERPARAMETER)]
         choices = [at for at in places if at in free and _read(str(pieces[key].value), pieces[at]) is not None]
-        if choices[1:] and pieces[key + 1].kind == "=":
+        if choices[1:] and pieces[key + 1].kind == "=" and pieces[key].value != UNIQUE_TOKENS:  # 200B unique tokens: 7B
             choices = choices[:1]
         if len(choices) == 2 and pieces[key].value == EP:  # 3ep 8 H100
             choices = choices[::-1]
@@ -180,8 +181,9 @@ def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> b
 
 
 def _counts_what_follows(key: Piece, after: Piece, before: Piece) -> bool:
-    """Whether the figure after an attribute counts something else: 2M token batch on 128 H200, 8k context on 64 H100."""
-    return key.value in LENGTHS and _scale(before) > 1 and _scale(after) == 1
+    """Whether the figure after an attribute counts something else: 2M token batch on 128 H200, 100B unique tokens for a 7B."""
+    fewer = _scale(before) > 1 and _scale(after) == 1
+    return (key.value in LENGTHS and fewer) or (key.value == UNIQUE_TOKENS and _scale(before) >= MILLION)
 
 
 def _scale(piece: Piece) -> int:
@@ -242,7 +244,7 @@ def _read_number(key: str, figure: Figure) -> tuple[str, object, str] | None:
     if key in SHARES or key == USE:
         return _share(key, figure)
     if key == "seq_len":
-        return None if figure.unit else _seq_len(figure)
+        return None if figure.unit else seq_len_of(figure)
     if (key == POWER_WORDS and figure.unit != "usd") or (key == CAPEX and figure.value < LEAST_CAPEX_USD):
         return None
     if key in ("usd_per_kwh", POWER_WORDS):
@@ -286,7 +288,7 @@ def _share(key: str, figure: Figure) -> tuple[str, object, str] | None:
     return (key, float(figure.value / 100), "read as a percentage") if likely else None
 
 
-def _seq_len(figure: Figure) -> tuple[str, object, str] | None:
+def seq_len_of(figure: Figure) -> tuple[str, object, str] | None:
     """A plain number of tokens; 8k is 8192 of them, as models' contexts are."""
     value, note = figure.value, ""
     if figure.scale == 1000:
@@ -303,7 +305,7 @@ def sequences_of(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """Sequences of 16k: their length."""
     figure = pieces[-1].value
     assert isinstance(figure, Figure)
-    found = _seq_len(figure) if pieces[0].value == "sequences" and not figure.unit else None
+    found = seq_len_of(figure) if pieces[0].value == "sequences" and not figure.unit else None
     if found is not None:
         yield Slot(*found[:2], pieces[0].first, pieces[-1].last, found[2])
 

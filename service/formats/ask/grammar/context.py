@@ -32,9 +32,10 @@ from service.formats.ask.grammar.money.upfront import with_upfront
 from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
 from service.formats.ask.grammar.runs.audio import with_audio
 from service.formats.ask.grammar.runs.averages import with_averages
-from service.formats.ask.grammar.runs.data_said import with_languages
+from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.reinforcement import with_directions
+from service.formats.ask.grammar.runs.rollouts import with_groups
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -319,6 +320,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_averages,
     with_audio,
     with_languages,
+    with_repetitions,
     with_fractions,
     _lost_nodes,
     kept_checkpoints,
@@ -335,6 +337,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_commitment_asked,
     with_quotes,
     with_terse_sums,
+    with_groups,
     with_directions,
     with_sets,
     with_single_machines,

@@ -176,7 +176,7 @@ def answers(pieces: Pieces) -> Iterator[Slot]:
     """20k prompts, 16 samples each: prompts, and the answers to each of them."""
     first, second = (at for at, piece in enumerate(pieces) if isinstance(piece.value, Figure))
     names = ("answers_to_each", "prompts") if pieces[-1].value == "prompts" else ("prompts", "answers_to_each")
-    if any(piece.value == "prompts" for piece in pieces):
+    if any(piece.value == "prompts" for piece in pieces) and not any(piece.value == "sequences" for piece in pieces):
         for name, part in zip(names, (pieces[first:second], pieces[second:]), strict=True):
             yield Slot(name, plain(figures(part)[0].value), *span_of(part))
 

@@ -17,7 +17,7 @@ from service.formats.ask.grammar import attributes, exclusions, keyed, quantitie
 from service.formats.ask.grammar.days import times
 from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines
 from service.formats.ask.grammar.money import bare_sums, rates, reservations, storage
-from service.formats.ask.grammar.runs import batches, data_said, images, reinforcement
+from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts
 from service.formats.ask.grammar.slots import HOURLY, Slot
 from service.formats.ask.lexing.names import Chosen, read_as
 from service.formats.ask.lexing.tokens import Piece
@@ -110,13 +110,15 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<=A)nW(?!T)|nW(?=A)", cards.of_named),
     _rule("K[=tb]?nW", storage.of_size),
     _rule("K=?nW|nWK", reinforcement.batch_of_prompts),
-    _rule("K=?n(?:sx?|x)n(?:TE?|(?![TQVsefhHEKNxALgWnp]))", batches.sequences_of),
+    _rule("K=?n(?:s[xt]?|x)n(?:TE?|(?![TQVsefhHEKNxALgWnp]))", batches.sequences_of),
     _rule("(?<!n)sn(?![Txs])|(?<=n)sn(?=,)", attributes.sequences_of),
     _rule("K=?ns(?![n=])", batches.sequences),
     _rule("K=?nE", batches.of_each_accelerator),
     _rule("K[tb=]?U[@U]|UK[@U]|K=?@[ot=,]?U|@UK|U@K", attributes.maintenance),
     _rule("KUE|KE[=t]?U", attributes.of_each_accelerator),
     _rule("p[Ng]K", attributes.share_of_machines),
+    _rule("nst?nT?[KW]|nx?nT?s[KW]", lengths.of_batches),
+    _rule("nKxn(?![sTWAg])", rollouts.prompts_of_step),
     _rule("nK(?=n[sW])", attributes.attributes),
     _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
@@ -144,15 +146,20 @@ RULES: tuple[Rule, ...] = (
     # counts of things
     _rule("nx?TQ|n%", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
+    _rule("nW,?x?nsE?,?t?nTE?", reinforcement.prompts_and_answers),
     _rule("n[sIW]t?x?nTE?|n[sIW],t?nTE|n[sIW],EnT", quantities.samples_of),
     _rule("n[sI],?(?:Es|δ),?nTE?|n[sI]EnT", keyed.samples_of_each),
     _rule("n[sI][x,]?nTδ", quantities.samples_of),
     _rule("n[sI],nT(?!E)", quantities.samples_of_few),
     _rule("nI", quantities.examples),
+    _rule("W=?n[o,]?s=?n(?![TsW])", rollouts.lengths_of_both),
+    _rule("nsW", rollouts.answers_of_step),
     _rule("nW,?x?nsE?|ns(?:E|,|x)*nW", quantities.answers),
+    _rule("nWxn(?=,|$)", reinforcement.prompts_times),
     _rule("nWt?x?nTE?", keyed.steps_of),
     _rule("nW,?nTE?|WnTE?|nTEW", reinforcement.prompt_length),
     _rule("[lz]nTE?s|s[ul]+nTE?|unTs", quantities.bounded(reinforcement.response_length)),
+    _rule("nTs|st?nT", lengths.of_tokens),
     _rule("nTE?s|s,?t?nTE?|δ,?t?nT|nT[tb]?δ", reinforcement.response_length),
     _rule("nls(?![=n])|ls=?n(?=$|[, ])|(?<![nE])s=?n(?=$|[, ])", reinforcement.bare_length),
     _rule("nsE", reinforcement.answers_to_each),

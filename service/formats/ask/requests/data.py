@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from service.formats.ask.grammar.attributes import UNIQUE_TOKENS
 from service.formats.ask.grammar.figures_asked import asks_step
-from service.formats.ask.grammar.runs.reinforcement import PER_STEP
+from service.formats.ask.grammar.runs.rollouts import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import USUAL_SAMPLES, token_choices, usual_tokens
@@ -19,6 +20,8 @@ UNCHANGED = "not said, and what is asked for does not depend on it"
 
 def data_section(draft: Draft) -> Request:
     """What it is trained on."""
+    if not draft.slots.has("tokens", "tokens_per_parameter"):
+        draft.rename(UNIQUE_TOKENS, "tokens", "those of one epoch")
     tokens = draft.one("tokens", "data.tokens") or _tokens_per_parameter(draft) or _tokens_of_steps(draft)
     samples = draft.one("samples", "data.samples")
     if samples is None and tokens is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, BATCH_SIZE, seq_len_of
 from service.formats.ask.grammar.quantities import MOST_SAMPLE_TOKENS, figures
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.tokens import Piece
@@ -20,9 +20,10 @@ AS_PUBLISHED = ("pretrain", "continued_pretrain")
 def sequences_of(pieces: Pieces) -> Iterator[Slot]:
     """Batch of 1536 sequences of 2048 tokens."""
     number, length = figures(pieces)
-    if pieces[0].value == BATCH and length.value <= MOST_SAMPLE_TOKENS and length.value.denominator == number.value.denominator == 1:
+    found = seq_len_of(length)
+    if pieces[0].value == BATCH and found is not None and length.value <= MOST_SAMPLE_TOKENS and number.value.denominator == 1:
         yield Slot(BATCH_SEQUENCES, int(number.value), pieces[0].first, pieces[-1].last)
-        yield Slot(SEQ_LEN, int(length.value), pieces[0].first, pieces[-1].last)
+        yield Slot(SEQ_LEN, found[1], pieces[0].first, pieces[-1].last, found[2])
 
 
 def sequences(pieces: Pieces) -> Iterator[Slot]:

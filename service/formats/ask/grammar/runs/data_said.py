@@ -25,6 +25,9 @@ LANGUAGES = frozenset(
 LISTED = 6
 """Words after a language in which others and the noun may stand: Korean and English text."""
 DATA_WORDS = frozenset({"tokens", "text", "data", "corpus", "web", "speech", "audio", "documents", "books", "news", "dataset", "language"})
+REPEATED = frozenset({"repeated", "repeat", "repeating", "seen", "looped", "epoched"})
+BEFORE_TIMES, AFTER_TIMES = 2, 3
+"""Words around a number of times in which it is said of what: repeated 4 times, 4 times over the data."""
 DONE = frozenset({"done", "finished", "completed", "complete", "trained", "through"})
 LEFT = frozenset({"left", "remaining", "to go", "still to go"})
 
@@ -53,6 +56,26 @@ def _progress(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
     return (
         replace(piece, kind="K", value=SHARE_DONE if text in DONE else "share_left") if any(near.kind == "p" for near in beside) else piece
     )
+
+
+def with_repetitions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with how often data are seen as epochs: repeated 4 times, seen 4x, 4 times over the data."""
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        times = pieces[at + 1 : at + 2]
+        if piece.kind != "n" or not times or times[0].kind != "x":
+            continue
+        before = [token.text for token in sentence.tokens[max(0, piece.first - BEFORE_TIMES) : piece.first]]
+        after = [token.text for token in sentence.tokens[times[0].last : times[0].last + AFTER_TIMES]]
+        if REPEATED.intersection(before) or (after[:1] == ["over"] and "data" in after):
+            found[at + 1] = replace(times[0], kind="e", value="epochs")
+    repeated = {at for at, piece in enumerate(found) if piece.kind == UNKNOWN and _text(sentence, piece) in REPEATED}
+    followed = {at for at in repeated if any(piece.kind == "e" for piece in found[at : at + BEFORE_TIMES + 2])}
+    return [replace(piece, kind=FILLER) if at in followed else piece for at, piece in enumerate(found)], []
+
+
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower()
 
 
 def with_languages(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES
 from service.formats.ask.grammar.quantities import ANSWERS, TO_EACH
+from service.formats.ask.grammar.runs.rollouts import ANSWERS_OF_STEP, EACH, PER_PROMPT, PER_STEP, PROMPT_TOKENS, of_prompts, of_steps
 from service.formats.ask.grammar.slots import Doubt, Slot, plain
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -17,8 +19,7 @@ MOST_RESPONSE_TOKENS = 2**20
 """No answer is longer [tokens]."""
 LEAST_LENGTH = 200
 """Fewer answers to a prompt are sampled than this [tokens]."""
-PROMPTS, EACH, SAMPLE_TOKENS = "prompts", "answers_to_each", "sample_tokens"
-PER_STEP, PER_PROMPT, PROMPT_TOKENS = (f"training.rl.{name}" for name in ("prompts_per_step", "responses_per_prompt", "prompt_tokens"))
+PROMPTS, SAMPLE_TOKENS = "prompts", "sample_tokens"
 DIRECTIONS = {"in": PROMPT_TOKENS, "out": "response_tokens"}
 MOST_PROMPTS_PER_STEP = 4096
 """More are all the prompts of a run."""
@@ -65,6 +66,25 @@ def batch_of_prompts(pieces: Pieces) -> Iterator[Slot]:
         yield Slot(PER_STEP, plain(_figures(pieces)[0].value), pieces[0].first, pieces[-1].last)
 
 
+def prompts_times(pieces: Pieces) -> Iterator[Slot]:
+    """20k prompts x 8: so many answers to each."""
+    prompts, each = _figures(pieces)
+    if pieces[1].value == PROMPTS and each.scale == 1:
+        yield Slot(PROMPTS, plain(prompts.value), pieces[0].first, pieces[1].last)
+        yield Slot(EACH, plain(each.value), pieces[2].first, pieces[-1].last)
+
+
+def prompts_and_answers(pieces: Pieces) -> Iterator[Slot]:
+    """20k prompts x 8 rollouts of 4k tokens: the prompts, the answers to each, and the length of one."""
+    prompts, each, length = _figures(pieces)
+    noun, answer = (next(at for at, piece in enumerate(pieces) if piece.kind == kind) for kind in "Ws")
+    few = each.scale == 1 and each.value < LEAST_LENGTH and length.value.denominator == 1 and length.value <= MOST_RESPONSE_TOKENS
+    if pieces[noun].value == PROMPTS and few:
+        yield Slot(PROMPTS, plain(prompts.value), pieces[0].first, pieces[noun].last)
+        yield Slot(EACH, plain(each.value), pieces[noun].last, pieces[answer].last)
+        yield Slot("response_tokens", plain(length.value), pieces[answer].last, pieces[-1].last)
+
+
 def answers_to_each(pieces: Pieces) -> Iterator[Slot]:
     """16 samples each: to each of the prompts that are said elsewhere."""
     yield Slot(EACH, plain(_figures(pieces)[0].value), pieces[0].first, pieces[-1].last)
@@ -72,7 +92,7 @@ def answers_to_each(pieces: Pieces) -> Iterator[Slot]:
 
 def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
     """The slots with prompts and the answers to each as all the answers; answers to each without prompts are samples."""
-    found = _of_steps(_with_lengths(slots))
+    found = _of_steps(_with_lengths(of_prompts(slots)))
     prompts = [slot for slot in found if slot.name == PROMPTS]
     each = [slot for slot in found if slot.name == EACH or (prompts and slot.name == PER_PROMPT)]
     of_rl = any(slot.name == "method" and slot.value == "rl" for slot in found)
@@ -107,7 +127,7 @@ def _with_lengths(slots: Sequence[Slot]) -> list[Slot]:
 
 def _of_steps(slots: Sequence[Slot]) -> list[Slot]:
     """The slots of a step of RL, with all its answers as samples where its prompts, the answers to each and the steps are said."""
-    slots = _prompts_of_steps(slots)
+    slots = of_steps(_few_answers(_batch_of_answers(_prompts_of_steps(slots))))
     per_step = [slot for slot in slots if slot.name == PER_STEP]
     if not per_step:
         return list(slots)
@@ -123,10 +143,32 @@ def _of_steps(slots: Sequence[Slot]) -> list[Slot]:
     return [replace(slot, name="samples", value=math.prod(numbers), note=note) if slot is steps[0] else slot for slot in found]
 
 
+def _batch_of_answers(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with few samples of a step beside prompts as the answers to each of its prompts: 256 prompts x 8 samples per step."""
+    prompts, batches = ([slot for slot in slots if slot.name == name] for name in (PROMPTS, BATCH_SEQUENCES))
+    few = [slot for slot in batches if isinstance(slot.value, int) and slot.value < LEAST_LENGTH]
+    if not len(prompts) == len(batches) == len(few) == 1 or not isinstance(prompts[0].value, int):
+        return list(slots)
+    note = "read as those of a step, and the samples as those of each prompt"
+    named = {id(prompts[0]): replace(prompts[0], name=PER_STEP, note=note), id(few[0]): replace(few[0], name=EACH)}
+    return [named.get(id(slot), slot) for slot in slots]
+
+
+def _few_answers(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with few samples beside the prompts of a step as the answers to each: 256 prompts per step, 16 rollouts."""
+    said = {slot.name for slot in slots}
+    samples = [slot for slot in slots if slot.name == "samples" and isinstance(slot.value, int)]
+    few = [slot for slot in samples if int(str(slot.value)) < LEAST_LENGTH]
+    if PER_STEP not in said or said & {EACH, PER_PROMPT} or len(few) != 1:
+        return list(slots)
+    return [replace(slot, name=EACH) if slot is few[0] else slot for slot in slots]
+
+
 def _prompts_of_steps(slots: Sequence[Slot]) -> list[Slot]:
     """The slots with few prompts beside the steps of RL as those of a step: 64 prompts x 16 responses, 500 steps."""
     of_rl = any(slot.name == "method" and slot.value == "rl" for slot in slots)
-    if not (of_rl and {"steps", EACH} <= {slot.name for slot in slots}):
+    said = {slot.name for slot in slots}
+    if not (of_rl and "steps" in said and said & {EACH, PER_PROMPT, ANSWERS_OF_STEP}):
         return list(slots)
     few = [slot for slot in slots if slot.name == PROMPTS and isinstance(slot.value, int) and slot.value <= MOST_PROMPTS_PER_STEP]
     return [replace(slot, name=PER_STEP, note="read as those of a step") if slot in few else slot for slot in slots]
