@@ -26,7 +26,7 @@ from service.formats.ask.grammar.machines.regions import with_cities, with_numbe
 from service.formats.ask.grammar.machines.single_machines import single_machine
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
-from service.formats.ask.grammar.money.quoted import QUOTED_BY, quoted_by
+from service.formats.ask.grammar.money.quoted import OF_QUOTES, of_quotes
 from service.formats.ask.grammar.money.rates import network_doubts
 from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms
 from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
@@ -74,7 +74,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
     sentence = Sentence(written, tokens)
     words = _words(sentence, vocabulary, today)
     slots, left, doubts = _slots(sentence, words, vocabulary, today)
-    said = Slots(tuple(slots), {QUOTED_BY, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways", FIGURE})
+    said = Slots(tuple(slots), {*OF_QUOTES, HELD_FOR, "quantity", "one", "intent", "doubtful_model", "ways", FIGURE})
     kind = choose_kind(said)
     return None if kind is None else _request(sentence, words, left, Draft(said, today, doubts), kind, corrections)
 
@@ -110,7 +110,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     doubts = [*words.doubts, *of_ranges, *of_things, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
     slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
-    slots += [*quoted_by(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]
+    slots += [*of_quotes(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]
     return slots, left, [*doubts, *of_days]
 
 

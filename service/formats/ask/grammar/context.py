@@ -19,13 +19,13 @@ from service.formats.ask.grammar.money.commitments import with_commitments
 from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
+from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
 from service.formats.ask.grammar.money.unsigned_sums import (
     with_afforded,
     with_bought,
     with_costs,
     with_hours_bought,
-    with_quotes,
     with_rates,
 )
 from service.formats.ask.grammar.money.upfront import with_upfront
@@ -335,7 +335,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_afforded,
     with_hours_bought,
     with_commitment_asked,
-    with_quotes,
+    with_termed_quotes,
     with_terse_sums,
     with_groups,
     with_directions,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
+from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH
 from service.formats.ask.grammar.money.reservations import RESERVED_FOR
 from service.formats.ask.grammar.slots import Slots
@@ -123,10 +124,14 @@ def _are_quotes(slots: Slots) -> bool:
     """Whether several prices of an hour, each with its kind of pricing, are weighed for accelerators: 1.95 for a year or 1.79 for three."""
     if _is_trained(slots):
         return False
-    ends = {at for slot in slots.all if slot.name == "pricing" for at in (slot.first, slot.last)}
-    priced = [slot for slot in slots.all if slot.name == "price_per_hour" and (slot.first in ends or slot.last in ends)]
-    reserved = any(slot.name == "pricing" and str(slot.value).startswith("reserved") for slot in slots.all)
-    return len(priced) > 1 and reserved and slots.has("accelerator")
+    terms = [slot for slot in slots.all if slot.name in ("pricing", QUOTE_TERM)]
+    ends = {at for slot in terms for at in (slot.first, slot.last)}
+    prices = [slot for slot in slots.all if slot.name == "price_per_hour"]
+    beside = [slot for slot in prices if slot.first in ends or slot.last in ends]
+    starts = {at for slot in prices for at in (slot.first, slot.last)}
+    apart = [slot for slot in terms if slot.name == QUOTE_TERM and not {slot.first, slot.last} & starts]
+    reserved = slots.has(QUOTE_TERM) or any(str(slot.value).startswith("reserved") for slot in terms)
+    return len(beside) + len(apart) > 1 and reserved and slots.has("accelerator", QUOTED_BY)
 
 
 def _is_lease(slots: Slots) -> bool:

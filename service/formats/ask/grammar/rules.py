@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from service.formats.ask.grammar import attributes, exclusions, keyed, quantities
 from service.formats.ask.grammar.days import times
 from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines
-from service.formats.ask.grammar.money import bare_sums, rates, reservations, storage
+from service.formats.ask.grammar.money import bare_sums, quoted, rates, reservations, storage
 from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts
 from service.formats.ask.grammar.slots import HOURLY, Slot
 from service.formats.ask.lexing.names import Chosen, read_as
@@ -243,6 +243,8 @@ RULES: tuple[Rule, ...] = (
     _rule("Z", _single("optimizer")),
     _rule("#", attributes.settings),
     _rule("S", _single("pricing")),
+    _rule("τ", _single(quoted.QUOTE_TERM)),
+    _rule("β", quoted.named),
     _rule("O", _objective),
     _rule("I", _intent),
     _rule("r", _single("rent")),

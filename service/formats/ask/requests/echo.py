@@ -239,7 +239,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     demand, rent = request.get("demand", {}), request.get("rent", {})
     reserved = not request.get("own") and len(rent.get("pricing", ())) > 1
     quoted = [str(quote["pricing"]) for quote in rent.get("quotes", ())]
-    leased = not request.get("own") and bool(quoted) and all(pricing.startswith("reserved") for pricing in quoted)
+    leased = not request.get("own") and any(pricing.startswith("reserved") for pricing in quoted)
     yield "whether to reserve" if reserved else "whether to lease" if leased else "whether to buy or rent"
     yield _machine(demand).removeprefix("on ")
     for own in request.get("own", ()):
@@ -256,9 +256,11 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     quotes = rent.get("quotes", ())
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
-    yield ", ".join(_quote_text(quote, with_pricing=bool(terms)) for quote in quotes)
-    yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in quotes if "upfront_share" in quote)
-    yield "" if terms else _join(dict.fromkeys(quote["pricing"] for quote in quotes), lambda pricing: PRICING_WORDS.get(pricing, pricing))
+    several = len(quotes) > 1 and not all(quote["pricing"] == quotes[0]["pricing"] != "reserved" for quote in quotes)
+    yield ", ".join(_quote_text(quote, with_pricing=bool(terms) or several) for quote in quotes)
+    alone = quotes if not terms and not several else ()
+    yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in alone if "upfront_share" in quote)
+    yield _join(dict.fromkeys(quote["pricing"] for quote in alone), lambda pricing: PRICING_WORDS.get(pricing, pricing))
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
     yield f"cost of capital {percent_text(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
@@ -268,8 +270,10 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
 
 def _quote_text(quote: Mapping[str, Any], *, with_pricing: bool) -> str:
     """Who asks how much an hour, and for what kind of pricing where that is not said of all of them."""
-    pricing = PRICING_WORDS.get(quote["pricing"], quote["pricing"]) if with_pricing else ""
-    text = f"{_seller(quote)} {pricing} at {usd_text(quote['usd_per_accelerator_hour'])} per hour"
+    term = f"reserved for {quote['term_months']} months" if "term_months" in quote else quote["pricing"]
+    pricing = PRICING_WORDS.get(quote["pricing"], term) if with_pricing else ""
+    upfront = f", {percent_text(quote['upfront_share'])} upfront" if with_pricing and "upfront_share" in quote else ""
+    text = f"{_seller(quote)} {pricing} at {usd_text(quote['usd_per_accelerator_hour'])} per hour{upfront}"
     return " ".join(text.split())
 
 

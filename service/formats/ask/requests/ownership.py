@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any
 
 from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME, PRICE_FALL, PRICE_RISE
 from service.formats.ask.grammar.intents import MONEY
-from service.formats.ask.grammar.money.quoted import QUOTED_BY
-from service.formats.ask.grammar.money.rates import EACH, Rate
-from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD, LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
+from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
+from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
-from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
-from service.formats.ask.requests.sections import HOURS_PER_DAY, hardware_section, machine_size, many_pricings
+from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.rent_quotes import BY_THE_HOUR, MONTHS_PER_YEAR, PRICING, longest_term, price_leases, quotes_of
+from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
 from service.formats.ask.requests.texts import usd_text
 
 MOST_ACCELERATOR_USD = 200_000
@@ -28,19 +26,13 @@ MOST_ACCELERATOR_KW = 4
 LIKELY_USD = (5_000, 100_000)
 """What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
 OF_MACHINE = "capex_of_machine"
-MONTHS_PER_YEAR = 12
 DAYS_PER_MONTH = 365.25 / MONTHS_PER_YEAR
-PRICING = "rent.pricing"
-BY_THE_HOUR = "on_demand"
 CAPEX = "own.0.capex_usd_per_accelerator"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 DEPRECIATED_IN = "the time of depreciation is read as that of use, and the accelerators as depreciated in it"
-LEASED = "leased as long as it is used"
-UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
 LEAST_UTILISATION = 0.5
 """A bare percentage below it may as well be growth, the cost of capital or a residual value."""
 SHARES_OF_OWNING = ("utilisation", "growth", "cost of capital", "residual value")
-PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 
 
 def buy_or_rent_request(draft: Draft) -> Request:
@@ -76,14 +68,15 @@ def buy_or_rent_request(draft: Draft) -> Request:
         depreciation_years=_years_of(draft, DEPRECIATION),
         lead_time_months=_months_of(draft, LEAD_TIME),
     )
-    leased = _price_leases(draft)
-    quotes = _quotes(draft, years)
+    leased = price_leases(draft)
+    quotes = quotes_of(draft, years)
     stating = {slot.value.value for slot in draft.slots.each(QUOTED_BY) if isinstance(slot.value, Name)}
+    weighed = len(draft.slots.each("pricing")) > 1 and not leased and not draft.slots.has(QUOTE_TERM)
     rent = stated(
         providers=[name.value for name in draft.many("provider", "rent.providers") if name.value not in stating],
         regions=[name.value for name in draft.many("region", "rent.regions")],
         quotes=quotes,
-        pricing=_rented_how(draft) if not quotes or (len(draft.slots.each("pricing")) > 1 and not leased) else None,
+        pricing=_rented_how(draft) if not quotes or weighed else None,
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
     return stated(
@@ -144,10 +137,13 @@ def _years_until(draft: Draft, start: date | None) -> Duration | None:
 def _reserved_years(draft: Draft) -> Duration | None:
     """The term that is to be reserved, where no other time is said; of several, the longest."""
     terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
-    if not terms or (len(terms) > 1 and _is_owned(draft)):
+    quoted = longest_term(draft)
+    if (not terms and quoted is None) or ((len(terms) > 1 or quoted is not None) and _is_owned(draft)):
         return None
-    years = Duration(Fraction(max(YEARS_OF_TERM[str(term)] for term in terms)), "years")
-    draft.note("demand.years", years, "as long as is reserved" if len(terms) == 1 else "as long as the longest term that is weighed")
+    reserved = [Duration(Fraction(YEARS_OF_TERM[str(term)]), "years") for term in terms]
+    years = max([*reserved, *([quoted] if quoted else [])], key=lambda term: term.years)
+    alone = len(terms) == 1 and quoted is None
+    draft.note("demand.years", years, "as long as is reserved" if alone else "as long as the longest term that is weighed")
     return years
 
 
@@ -243,81 +239,3 @@ def _shared_among(slot: Slot, usd: float, count: int, machine: int) -> tuple[int
         return machine, f"for a node of {machine}"
     of_all = count and not machine and slot.name in ("capex", *MONEY) and LIKELY_USD[0] * count <= usd <= LIKELY_USD[1] * count
     return (count, f"read as for all {count:,}") if of_all else (1, "")
-
-
-def _quotes(draft: Draft, years: Duration | None) -> list[Request]:
-    """Stated prices of an hour as quotes, for the term beside them, else for the one where there is one of that length."""
-    pricings = [slot for slot in draft.slots.all if slot.name == "pricing" and slot.value != "reserved"]
-    several = len({slot.value for slot in pricings}) > 1
-    quotes = []
-    for at, slot in enumerate(draft.slots.each("price_per_hour"), 1):
-        beside = [other for other in pricings if slot.first == other.last or slot.last == other.first]
-        own = beside or ([] if slot.implied else pricings)
-        if several and len(beside) != 1 and not slot.implied:
-            draft.doubts.append(
-                Doubt(
-                    f"${slot.value:,}",
-                    tuple(WORDS.get(str(other.value), str(other.value)) for other in pricings),
-                    "of which pricing is this the price?",
-                )
-            )
-            continue
-        if slot.note:
-            draft.note("rent.quotes", slot.value, slot.note)
-        pricing = str(own[0].value) if own else PRICING_OF_YEARS.get(years.years if years else 0.0, BY_THE_HOUR)
-        months = None
-        if not own and years and any(other.value == "reserved" for other in draft.slots.all if other.name == "pricing"):
-            pricing, months = "reserved", round(years.years * MONTHS_PER_YEAR)
-            draft.note(f"rent.quotes.{at - 1}.term_months", months, "reserved as long as it is used")
-        elif not own and slot.implied and years and pricing == BY_THE_HOUR:
-            pricing, months = "reserved", round(years.years * MONTHS_PER_YEAR)
-            draft.note(f"rent.quotes.{at - 1}.term_months", months, LEASED)
-        elif not own:
-            draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
-        quotes.append(
-            {
-                "name": _seller_of(draft, slot) or f"quote {at}",
-                "pricing": pricing,
-                "usd_per_accelerator_hour": slot.value,
-                **stated(term_months=months),
-            }
-        )
-    termed = [quote for quote in quotes if len(quotes) == 1 or str(quote["pricing"]).startswith("reserved")]
-    if len(termed) == 1 and draft.slots.has("upfront_share"):
-        return [_paid_upfront(draft, quote, years) if quote is termed[0] else quote for quote in quotes]
-    return quotes
-
-
-def _price_leases(draft: Draft) -> bool:
-    """A sum of money for each accelerator in each of a time as the price of its hour ($1,150 per GPU a month); whether one is said."""
-    slots: list[Slot] = []
-    leased = False
-    for slot in draft.slots.all:
-        rate = slot.value
-        usd = round(rate.usd / (rate.every.days * HOURS_PER_DAY), 4) if slot.name == EACH and isinstance(rate, Rate) else 0.0
-        if slot.implied or not LEAST_PER_HOUR_USD <= usd < MOST_PER_HOUR_USD or not isinstance(rate, Rate):
-            slots.append(slot)
-            continue
-        note = f"${rate.usd:,} a {rate.every.unit.removesuffix('s')} each"
-        slots.append(replace(slot, name="price_per_hour", value=usd, note=note, implied=True))
-        leased = True
-    draft.slots.all = tuple(slots)
-    for slot in draft.slots.each("pricing") if leased else ():
-        draft.note(PRICING, slot.value, "offers of every kind of pricing are weighed")
-    return leased
-
-
-def _seller_of(draft: Draft, price: Slot) -> str:
-    """Who states a price; empty where that is not said."""
-    sellers = [slot.value for slot in draft.slots.each(QUOTED_BY) if (slot.first, slot.last) == (price.first, price.last)]
-    return sellers[0].value if sellers and isinstance(sellers[0], Name) else ""
-
-
-def _paid_upfront(draft: Draft, quote: Request, years: Duration | None) -> Request:
-    """The quote with the part of its term's price that is paid at once; what has one is reserved, for the time that is said."""
-    share = draft.one("upfront_share", "rent.quotes.0.upfront_share")
-    if share and quote["pricing"] == "on_demand" and years is not None:
-        months = round(years.years * MONTHS_PER_YEAR)
-        draft.note("rent.quotes.0.term_months", months, "what is paid in part at its start is reserved, for the time that is said")
-        quote = quote | {"pricing": "reserved", "term_months": months}
-    return quote | stated(upfront_share=share)

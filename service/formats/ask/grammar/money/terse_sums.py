@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import COUNTS, LENGTHS
 from service.formats.ask.grammar.money.reservations import TERMS
-from service.formats.ask.grammar.money.unsigned_sums import weighs_quotes
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
@@ -32,11 +31,6 @@ def with_terse_sums(_sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
     """The pieces of a question about buying with bare prices in dollars, and with the terms that stand beside prices as reservations."""
     if any(piece.kind == "I" and str(piece.value).startswith("buy_or_rent") for piece in pieces):
         return _with_terms([*_with_dollars(pieces)]), []
-    if not weighs_quotes(pieces):
-        return list(pieces), []
-    for joints in (JOINTS, JOINTS | {"o", "H"}):
-        if len(_termed(pieces, joints)) >= LEAST_TIMES:
-            return _with_terms(list(pieces), joints), []
     return list(pieces), []
 
 
@@ -76,16 +70,16 @@ def _is_capex(piece: Piece, before: Sequence[Piece], after: Sequence[Piece]) -> 
     return counted and fits and not any(other.kind in COUNTED or (other.kind == "K" and other.value in LENGTHS | COUNTS) for other in after)
 
 
-def _termed(pieces: Sequence[Piece], joints: Set[str]) -> list[tuple[Piece, Piece]]:
+def _termed(pieces: Sequence[Piece]) -> list[tuple[Piece, Piece]]:
     """Prices and the terms beside them."""
-    said = [piece for piece in pieces if piece.kind != FILLER and piece.kind not in joints]
+    said = [piece for piece in pieces if piece.kind != FILLER and piece.kind not in JOINTS]
     return [(one, other) for one, other in pairwise(said) if _is_termed(one, other)]
 
 
-def _with_terms(pieces: list[Piece], joints: Set[str] = JOINTS) -> list[Piece]:
+def _with_terms(pieces: list[Piece]) -> list[Piece]:
     """$1.95 1-yr, 36 months; 1y: 2.10, 3y: 1.75: the terms beside prices as reservations, where another time is said, or several are."""
     times = [piece for piece in pieces if isinstance(piece.value, Duration)]
-    pairs = _termed(pieces, joints)
+    pairs = _termed(pieces)
     if not pairs or len(times) < LEAST_TIMES:
         return pieces
     time_first = isinstance(pairs[0][0].value, Duration)

@@ -1,18 +1,16 @@
-"""Sums without a sign that the words around them make dollars: costs more than 900k, approve 1.2 million, Nebius 1.95 for three years."""
+"""Sums without a sign that the words around them make dollars: costs more than 900k, approve 1.2 million."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from service.formats.ask.grammar.money.reservations import TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 COSTING = frozenset({"cost", "costs", "costing", "spend", "spends", "spending", "pay", "paying"})
@@ -22,7 +20,7 @@ SUMS = (10**3, 10**6)
 """Scales of sums."""
 COUNTED = frozenset("TQVAgNsefhHWIx")
 """Kinds of nouns of which a figure before them is a number."""
-SELLER, LEAST_QUOTES = "¤", 2
+SELLER = "¤"
 TRAINED = frozenset("MTQBY")
 """Kinds of pieces of what is trained."""
 BUYING = frozenset({"buy", "buys", "get", "gets"})
@@ -38,7 +36,6 @@ LEFT = (["left"], ["remaining"], ["unspent"])
 READ_AS_DOLLARS = "read as dollars"
 MOST_AFFORDED_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
-QUOTED = "read as the seller of a quote; offers of others are weighed too"
 
 
 def _is_sum(piece: Piece) -> bool:
@@ -156,52 +153,12 @@ def _is_left(texts: Sequence[str], pieces: Sequence[Piece], sum_of: Piece) -> bo
     return asked and (after[:1] in LEFT or after[:2] == ["to", "spend"] or ("in" in after[:1] and "budget" in after))
 
 
-def with_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """Nebius 1.95 for three years, Together 2.40 for one: prices of an hour with their terms, each of its seller."""
-    said = [at for at, piece in enumerate(pieces) if piece.kind not in (FILLER, "t", "=")]
-    quotes = list(_quotes_in(sentence, pieces, said))
-    bought = any(piece.kind == "I" and piece.value == "buy_or_rent" for piece in _with_weak(pieces))
-    if len(quotes) < LEAST_QUOTES or not (bought or weighs_quotes(pieces)):
-        return list(pieces), []
-    found = list(pieces)
-    doubts = []
-    for seller, price, term in quotes:
-        years = pieces[term].value
-        assert isinstance(years, Duration)
-        found[price] = _in_dollars(pieces[price])
-        for between in range(price + 1, term):
-            found[between] = Piece(FILLER, "", pieces[term].first, pieces[term].first)
-        found[term] = Piece("S", TERMS[years.years], pieces[price].last, pieces[term].last)
-        if pieces[seller].kind != "P":
-            found[seller] = replace(pieces[seller], kind=FILLER)
-            doubts.append(Doubt(sentence.part(pieces[seller].first, pieces[seller].last), (), QUOTED, blocking=False))
-    return found, doubts
-
-
-def _with_weak(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces with words that may ask for a kind as words that do."""
-    return [replace(piece, value=str(piece.value).removesuffix(" weakly")) if piece.kind == "I" else piece for piece in pieces]
+def is_bought(pieces: Sequence[Piece]) -> bool:
+    """Whether words of buying or renting are said."""
+    return any(piece.kind == "I" and str(piece.value).startswith("buy_or_rent") for piece in pieces)
 
 
 def weighs_quotes(pieces: Sequence[Piece]) -> bool:
     """Whether several prices with terms are of accelerators that nothing is trained on."""
     kinds = {piece.kind for piece in pieces}
     return "A" in kinds and not kinds & TRAINED
-
-
-def _quotes_in(sentence: Sentence, pieces: Sequence[Piece], said: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Where a seller, a price of an hour and a term follow one another, a word of pricing by the hour and a `for` between them or not."""
-    for here, at in enumerate(said[:-2]):
-        rest = [each for each in said[here + 1 : here + 5] if pieces[each].kind not in ("H", "o")]
-        if len(rest) > 1 and _is_quote(sentence, pieces[at], pieces[rest[0]], pieces[rest[1]]):
-            yield at, rest[0], rest[1]
-
-
-def _is_quote(sentence: Sentence, seller: Piece, price: Piece, term: Piece) -> bool:
-    """Whether these are a seller, a price of an hour and a term of one year or three."""
-    figure, years = price.value, term.value
-    named = seller.kind in ("P", SELLER) or (seller.kind == UNKNOWN and sentence.tokens[seller.first].written[0].isupper())
-    if not named or price.kind not in "nm" or not isinstance(figure, Figure) or not isinstance(years, Duration):
-        return False
-    priced = figure.scale == 1 and figure.value.denominator > 1 and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
-    return priced and years.years in TERMS

@@ -26,17 +26,31 @@ MOST_BETWEEN = 5
 def with_upfront(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with such a part as a percentage before its noun."""
     texts = [token.text for token in sentence.tokens]
-    at = next((at for at, piece in enumerate(pieces) if piece.value == UPFRONT and piece.kind in (UNKNOWN, "K")), len(pieces))
-    priced = any(piece.kind == "m" or (piece.kind == "I" and str(piece.value).startswith("buy_or_rent")) for piece in pieces)
-    if at == len(pieces) or not priced or any(piece.kind in "np" for piece in pieces[max(at - 1, 0) : at + 2]):
-        return list(pieces), []
-    noun = pieces[at]
+    nouns = [piece for piece in pieces if piece.value == UPFRONT and piece.kind in (UNKNOWN, "K")]
+    found = list(pieces)
+    for noun in nouns if any(_is_price(piece) for piece in pieces) else ():
+        found = _with_share(texts, found, noun)
+    return found, []
+
+
+def _is_price(piece: Piece) -> bool:
+    """Whether a piece states a price, or asks whether to buy."""
+    figure = piece.value
+    cents = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and figure.value.denominator > 1
+    return piece.kind == "m" or cents or (piece.kind == "I" and str(piece.value).startswith("buy_or_rent"))
+
+
+def _with_share(texts: Sequence[str], pieces: list[Piece], noun: Piece) -> list[Piece]:
+    """The pieces with the word of a part before its noun as a percentage; those of a figure as they are."""
+    at = pieces.index(noun)
+    if any(piece.kind in "np" for piece in pieces[max(at - 1, 0) : at + 2]):
+        return pieces
     word = next((here for here in range(noun.first - 1, max(noun.first - MOST_BETWEEN, 0) - 1, -1) if texts[here] not in PAYING), -1)
     if word >= 0 and texts[word] in SHARES:
-        return _replaced(pieces, noun, word, SHARES[texts[word]]), []
+        return _replaced(pieces, noun, word, SHARES[texts[word]])
     if texts[noun.last : noun.last + 2] == ["in", "full"]:
-        return _replaced(pieces, replace(noun, last=noun.last + 2), noun.first, SHARES["full"]), []
-    return list(pieces), []
+        return _replaced(pieces, replace(noun, last=noun.last + 2), noun.first, SHARES["full"])
+    return pieces
 
 
 def _replaced(pieces: Sequence[Piece], noun: Piece, word: int, percent: int) -> list[Piece]:

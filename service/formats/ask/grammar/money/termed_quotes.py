@@ -1,0 +1,195 @@
+"""Several prices of an hour, each with its own term: Crusoe 1.95 for 2 years, Lambda 1.79 for 3; bid A 1.60 for 18 months, 25% upfront."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from service.formats.ask.grammar.money.reservations import TERMS
+from service.formats.ask.grammar.money.unsigned_sums import SELLER, TRAINED, is_bought, weighs_quotes
+from service.formats.ask.grammar.money.upfront import UPFRONT
+from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+TERM, NAMED = "τ", "β"
+"""Kinds of pieces: the term of the price beside it, and who states a price."""
+JOINTS = frozenset({FILLER, "t", "=", "o", "v", "H"})
+"""Kinds of pieces that may stand between a price and its term."""
+ENDS = frozenset({".", "?", ";", "!"})
+RESERVED, PER_HOUR = "reserved", frozenset({"on_demand", "spot"})
+CONTRACT = "§"
+LEAST_QUOTES = 2
+LEAST_DAYS, MOST_YEARS = 27, 20
+"""A shorter time is no term of a price, and none is longer."""
+COUNTED = frozenset("TQVAgNsefhHWIx%p@")
+"""Kinds of nouns of which a figure before them is a number."""
+LABELS = frozenset({"bid", "quote", "offer", "vendor", "supplier", "option", "proposal", "provider", "seller", "contract"})
+"""Words of a quote or its seller that a letter or a figure names: bid A, vendor 2."""
+LABEL = re.compile(r"[a-h]|[1-9]")
+QUOTING = frozenset({"wants", "offers", "quotes", "charges", "asks", "says", "at", "is", ":", "=", "for", "quoted", "offered", "a", "-"})
+"""Words between a seller and its price."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """A price by its place among the pieces, its term or kind of pricing, and the places that say it."""
+
+    price: int
+    term: Duration | str
+    places: tuple[int, ...]
+
+
+def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with such prices in dollars, their terms beside them, and the names of bids and sellers."""
+    quotes = _quotes_of(sentence, pieces)
+    timed = any(isinstance(quote.term, Duration) or quote.term in TERMS.values() for quote in quotes)
+    sellers = len([piece for piece in pieces if piece.kind in ("P", SELLER)]) or len(list(_labels(sentence, pieces)))
+    trained = any(piece.kind in TRAINED for piece in pieces)
+    weighed = is_bought(pieces) or weighs_quotes(pieces) or (sellers >= LEAST_QUOTES and not trained)
+    if len(quotes) < LEAST_QUOTES or not timed or not weighed:
+        return list(pieces), []
+    named = [name for quote in quotes for name in _sellers(sentence, pieces, quotes, quote)]
+    left_out = {at for quote in quotes for at in quote.places} | {at for first, last in named for at in range(first, last)}
+    found = [piece for at, piece in enumerate(pieces) if at not in left_out]
+    for quote in quotes:
+        price = pieces[quote.price]
+        assert isinstance(price.value, Figure)
+        found += [replace(price, kind="m", value=replace(price.value, unit="usd")), _term(pieces, quote)]
+    for first, last in named:
+        text = sentence.part(pieces[first].first, pieces[last - 1].last)
+        found.append(Piece(NAMED, text[0].upper() + text[1:], pieces[first].first, pieces[last - 1].last))
+    return sorted(found, key=lambda piece: piece.first), []
+
+
+def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
+    """The prices with a term beside them, all of them behind their prices or before them."""
+    said = [at for at, piece in enumerate(pieces) if piece.kind not in JOINTS or _text(sentence, piece) in ENDS]
+    prices = [here for here, at in enumerate(said) if _costs_an_hour(pieces, at)]
+    behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
+    before = [quote for here in prices if (quote := _term_before(pieces, said, here)) is not None]
+    found = before if len(before) > len(behind) else behind
+    return [] if any(isinstance(quote.term, Figure) for quote in found) else found
+
+
+def _term_behind(sentence: Sentence, pieces: Sequence[Piece], said: Sequence[int], here: int) -> _Quote | None:
+    """1.95 for 2 years, 1.95 on a 2-year contract, 1.95 with 25% upfront for 2 years, 1.79 for 3 behind another in years."""
+    price, begin = said[here], here + 1
+    rest = said[begin:]
+    while len(rest) > 1 and {pieces[at].kind for at in rest[:2]} == {"p", "K"} and UPFRONT in (pieces[at].value for at in rest[:2]):
+        rest = rest[2:]
+    direct = len(rest) == len(said) - begin
+    read = _term_at(pieces, rest)
+    if read is None:
+        read = _bare_years(sentence, pieces, rest)
+    if read is None:
+        return None
+    term, number = read
+    last = rest[number - 1]
+    places = tuple(range(price, last + 1)) if direct else (price, *rest[:number])
+    return _Quote(price, term, places)
+
+
+def _term_before(pieces: Sequence[Piece], said: Sequence[int], here: int) -> _Quote | None:
+    """1y: 2.10, a 2-year term at 1.95, reserved for 18 months at 1.95."""
+    price = said[here]
+    for length in (2, 1):
+        beside = said[max(here - length, 0) : here]
+        read = _term_at(pieces, beside)
+        if read is not None and read[1] == len(beside) == length:
+            return _Quote(price, read[0], tuple(range(beside[0], price + 1)))
+    return None
+
+
+def _term_at(pieces: Sequence[Piece], rest: Sequence[int]) -> tuple[Duration | str, int] | None:
+    """A term or a kind of pricing that pieces begin with, and how many of them say it."""
+    parts = [pieces[at] for at in rest[:2]]
+    if not parts:
+        return None
+    one, other = parts[0], parts[1] if len(parts) > 1 else None
+    if one.kind == "S" and one.value in (*TERMS.values(), *PER_HOUR):
+        return str(one.value), 1
+    if _is_length(one):
+        assert isinstance(one.value, Duration)
+        termed = other is not None and (other.kind == CONTRACT or (other.kind == "S" and other.value == RESERVED))
+        return one.value, 1 + termed
+    if other is not None and _is_length(other) and (one.kind == CONTRACT or (one.kind == "S" and one.value == RESERVED)):
+        assert isinstance(other.value, Duration)
+        return other.value, 2
+    return None
+
+
+def _bare_years(sentence: Sentence, pieces: Sequence[Piece], rest: Sequence[int]) -> tuple[Duration, int] | None:
+    """A bare number behind `for` as years, where other terms are said in years: 1.95 for 2 years, 1.79 for 3."""
+    if not rest:
+        return None
+    piece, after = pieces[rest[0]], pieces[rest[0] + 1 : rest[0] + 2]
+    figure = piece.value
+    if piece.kind != "n" or not isinstance(figure, Figure) or figure.scale > 1 or not 1 <= figure.value <= MOST_YEARS:
+        return None
+    if figure.value.denominator > 1 or sentence.tokens[piece.first - 1].text != "for" or any(each.kind in COUNTED for each in after):
+        return None
+    in_years = any(_is_length(each) and isinstance(each.value, Duration) and each.value.unit == "years" for each in pieces)
+    return (Duration(figure.value, "years"), 1) if in_years else None
+
+
+def _is_length(piece: Piece) -> bool:
+    time = piece.value
+    return piece.kind == "U" and isinstance(time, Duration) and time.days >= LEAST_DAYS and time.years <= MOST_YEARS
+
+
+def _costs_an_hour(pieces: Sequence[Piece], at: int) -> bool:
+    piece, figure = pieces[at], pieces[at].value
+    if piece.kind not in "nm" or not isinstance(figure, Figure) or figure.scale > 1 or figure.unit not in ("", "usd"):
+        return False
+    hourly = any(each.kind == "H" for each in pieces[at + 1 : at + 2])
+    priced = figure.unit == "usd" or figure.value.denominator > 1 or hourly
+    return priced and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+
+
+def _term(pieces: Sequence[Piece], quote: _Quote) -> Piece:
+    """The term as a piece that touches its price, where nothing is said between them."""
+    first, last, price = pieces[min(quote.places)].first, pieces[max(quote.places)].last, pieces[quote.price]
+    behind = max(quote.places) > quote.price
+    apart = len(quote.places) <= max(quote.places) - min(quote.places)
+    begin, end = (price.last, last) if behind else (first, price.first)
+    if apart:
+        begin = pieces[max(quote.places)].first
+    pricing = TERMS.get(quote.term.years, "") if isinstance(quote.term, Duration) else quote.term
+    return Piece("S", pricing, begin, end) if pricing and not apart else Piece(TERM, quote.term, begin, end)
+
+
+def _sellers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quote], quote: _Quote) -> list[tuple[int, int]]:
+    """The places of a bid's or unknown seller's name before a price; nothing where there is none, or a provider that is known."""
+    begin = max((max(each.places) + 1 for each in quotes if each.price < quote.price), default=0)
+    end = min(quote.places)
+    labels = [label for label in _labels(sentence, pieces) if begin <= label[0] and label[1] <= end]
+    if labels:
+        return labels[-1:]
+    at = end - 1
+    while at >= begin and (pieces[at].kind in ("t", "=", "o") or _text(sentence, pieces[at]) in QUOTING):
+        at -= 1
+    if at < begin:
+        return []
+    capital = pieces[at].kind == UNKNOWN and sentence.tokens[pieces[at].first].written[0].isupper()
+    return [(at, at + 1)] if capital or pieces[at].kind == SELLER else []
+
+
+def _labels(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """Places of words that a letter or a figure names: bid A, vendor 2."""
+    for at, piece in enumerate(pieces):
+        words = _text(sentence, piece).split()
+        if len(words) == LEAST_QUOTES and words[0] in LABELS and LABEL.fullmatch(words[1]):
+            yield at, at + 1
+        elif words[-1:] != [] and words == words[-1:] and words[0] in LABELS and at + 1 < len(pieces):
+            after = pieces[at + 1]
+            if after.last == after.first + 1 and LABEL.fullmatch(_text(sentence, after)):
+                yield at, at + 2
+
+
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower() if piece.last > piece.first else ""
