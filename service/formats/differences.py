@@ -44,9 +44,10 @@ def compare_answers(before: Body, after: Body, requests: tuple[Body, Body] | Non
     lines = tuple(_line_rows(_cost_lines(before), _cost_lines(after)))
     fields = tuple(_field_rows(dict(_leaves(requests[0])), dict(_leaves(requests[1])))) if requests else ()
     names = (("prices", "price_snapshot"), ("engine", "engine_version"))
-    known = [(title, before.get(name), after.get(name)) for title, name in names]
-    notes = [f"{title}: {was}, then {now}" for title, was, now in known if was and now and was != now]
-    new = [warning for warning in after.get("warnings", ()) if warning not in before.get("warnings", ())]
+    versions = [(title, before.get(name), after.get(name)) for title, name in names]
+    notes = [f"{title}: {was}, then {now}" for title, was, now in versions if was and now and was != now]
+    warned = before.get("warnings")
+    new = [] if warned is None else [warning for warning in after.get("warnings", ()) if warning not in warned]
     return Difference(_headline(before, after), fields, figures, lines, (*notes, *(f"new warning: {warning}" for warning in new)))
 
 

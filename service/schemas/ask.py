@@ -92,6 +92,11 @@ AskAnswerSchema = derive(
         "problem": Part(
             AskProblemSchema, required=True, allow_none=True, description="Why the endpoint refuses the request; null where not"
         ),
+        "figures_only": Flag(
+            required=True,
+            description="Whether `summary` says figures of a run alone, as how much it trains on was not said and changes none: "
+            "cost and time in `answer` are those of a usual run",
+        ),
         "price_snapshot": Text(required=True, description="Name of the price snapshot the answer is made with"),
         "engine_version": Text(required=True, description="Version of the engine and its data"),
     },
@@ -108,20 +113,19 @@ def ask_body(context: AppContext, who: Principal, text: str, *, with_answer: boo
     if with_answer and reading.answerable:
         answer, problem = _attempt(context, who, reading.understood)
     body: Body = to_builtins(reading)
-    summary = None if answer is None else _with_figures(reading, answer, answer.get("summary"))
+    figures = "" if answer is None else _asked_figures(reading, answer)
+    figures_only = bool(figures) and any(note.source.startswith(UNCHANGED) for note in reading.assumptions)
+    summary = None if answer is None else answer.get("summary")
+    if figures and summary is not None:
+        summary = {**summary, "text": figures if figures_only else f"{figures} {summary['text']}"}
     snapshot = (answer or {}).get("price_snapshot") or context.book().name
     ends = {"price_snapshot": snapshot, "engine_version": engine_version()}
-    return {**body, "answer": answer, "summary": summary, "problem": problem, **ends}
+    return {**body, "answer": answer, "summary": summary, "problem": problem, "figures_only": figures_only, **ends}
 
 
-def _with_figures(reading: Reading, answer: Body, summary: Body | None) -> Body | None:
-    """The summary with the figures of a run first that are asked for, and alone where the number of tokens was not said."""
-    if summary is None or reading.understood.kind != "estimate":
-        return summary
-    figures = asked_text((note.field for note in reading.assumptions), answer)
-    unstated = any(note.source.startswith(UNCHANGED) for note in reading.assumptions)
-    text = figures if figures and unstated else f"{figures} {summary['text']}".strip()
-    return {**summary, "text": text}
+def _asked_figures(reading: Reading, answer: Body) -> str:
+    """The figures of a run that are asked for, which lead its answer."""
+    return asked_text((note.field for note in reading.assumptions), answer) if reading.understood.kind == "estimate" else ""
 
 
 def _attempt(context: AppContext, who: Principal, understood: Understanding) -> tuple[Body | None, Body | None]:

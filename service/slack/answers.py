@@ -32,12 +32,13 @@ CHEAPER, COMPARE, OPEN, ASK, TRIALS = "cheaper", "compare", "open", "ask", "tria
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question's kind, its request, its answer, and the reference with which it is found again."""
+    """A question's kind, its request, its answer, the reference with which it is found again, and whether figures alone are said."""
 
     kind: str
     request: Body
     answer: Body
     reference: Reference
+    figures_only: bool = False
 
 
 def answer_question(chat: Conversation, text: str) -> Message:
@@ -49,8 +50,16 @@ def answer_question(chat: Conversation, text: str) -> Message:
         return text_message(f"{body['understood']['echo']}\n{body['problem']['detail']}")
     if body["answer"] is None:
         return doubt(body["understood"]["echo"], body["unclear"], text)
-    found = kept(chat, body["understood"]["kind"], body["understood"]["request"], body["answer"], text)
+    found = _asked(body, text)
+    if not found.figures_only:
+        found = kept(chat, found.kind, found.request, found.answer, text)
     return show(chat, found, reading=_reading(body["understood"]["echo"], body["unclear"]))
+
+
+def _asked(body: Body, text: str) -> Answered:
+    """What a question is answered with, its sentence with the figures that are asked for, found again by the question."""
+    understood, answer = body["understood"], {**body["answer"], "summary": body["summary"]}
+    return Answered(understood["kind"], understood["request"], answer, Reference(question=text), body["figures_only"])
 
 
 def kept(chat: Conversation, kind: str, request: Body, answer: Body, question: str) -> Answered:
@@ -77,12 +86,14 @@ def find_answer(chat: Conversation, reference: Reference) -> Answered:
     body = ask_body(chat.context, chat.who, reference.question or "", with_answer=True)
     if body["answer"] is None:
         raise InvalidRequest("This cannot be answered any more; ask again.")
-    return Answered(body["understood"]["kind"], body["understood"]["request"], body["answer"], reference)
+    return _asked(body, reference.question or "")
 
 
 def show(chat: Conversation, found: Answered, *, reading: str | None = None, shared: bool = False) -> Message:
     """The card of an answer; `reading`: what the question was read as."""
     card = make_card(found.kind, found.request, found.answer, reading)
+    if found.figures_only:
+        card = Card(card.sentence, reading=reading)
     return card_message(card, picture(chat, card), _buttons(chat, found, shared=shared), shared_by=chat.user if shared else None)
 
 
@@ -111,7 +122,7 @@ def _buttons(chat: Conversation, found: Answered, *, shared: bool) -> list[Butto
     if value is None:
         return []
     buttons = []
-    if found.kind == "estimate":
+    if found.kind == "estimate" and not found.figures_only:
         buttons = [button("Cheaper ways", CHEAPER, value), button("Compare", COMPARE, value)]
     if found.kind == "chance" and "base" in found.request and found.reference.question is not None and chat.who.may("write"):
         buttons = [button("More trials", TRIALS, value)]

@@ -60,20 +60,13 @@ def _text(body: Body, *, verbose: bool) -> str:
     """What was read, the answer, and what is asked back or could be read otherwise."""
     lines = [body["understood"]["echo"], *map(_unclear_line, body["unclear"])]
     if body["summary"] is not None:
-        lines += ["", body["summary"]["text"], *warning_lines({"warnings": _warnings(body)})]
+        lines += ["", body["summary"]["text"], *([] if body["figures_only"] else warning_lines(body["answer"]))]
     if body["problem"] is not None:
         lines += ["", body["problem"]["detail"]]
     if verbose:
         request = shlex.quote(json.dumps(body["understood"]["request"]))
         lines += ["", f"{body['understood']['endpoint']} {request}", *assumptions(body, verbose=True)]
     return "\n".join(lines)
-
-
-def _warnings(body: Body) -> list[str]:
-    """Warnings of the answer, which are of its cost and time: none where a figure alone is said."""
-    answer = body["answer"] or {}
-    whole = (answer.get("summary") or {}).get("text", "")
-    return list(answer.get("warnings", ())) if body["summary"]["text"].endswith(whole) else []
 
 
 def _unclear_line(entry: Body) -> str:

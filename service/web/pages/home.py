@@ -55,7 +55,8 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
         return None, error.message
     understood = body["understood"]
     opens = OPENS.get(understood["kind"], "") if body["answer"] else "Open it as a form"
-    chance = _chance(body["answer"])
+    of_run = None if body["figures_only"] else body["answer"]
+    chance = _chance(of_run)
     sentence, said = _said(understood["kind"], body)
     more = {
         "sentence": sentence,
@@ -63,7 +64,7 @@ def _ask(text: str) -> tuple[dict[str, Any] | None, str]:
         "opens": opens,
         "doubts": [(entry["question"], _choices(text, entry)) for entry in body["unclear"]],
         "address": _address(understood["kind"], understood["request"]),
-        "usd": _usd(body["answer"]),
+        "usd": _usd(of_run),
         "chance": chance,
         "deadline": None if chance is None else chance_verdict(chance),
         "assumed": [(entry.label or entry.section, entry.value, entry.source) for entry in assumptions_of(body["assumptions"])],

@@ -65,6 +65,25 @@ def test_the_conversation_from_an_estimate_to_what_the_channel_sees(slack: Slack
     assert "Share" not in labels(shared)
 
 
+def test_a_figure_that_is_asked_for_leads_the_card_and_what_is_shared(slack: Slack) -> None:
+    answered = slack.command("what mfu for llama 3 8b on 1T tokens with 512 h100")
+    assert answered["blocks"][0]["text"]["text"].startswith("*MFU ")
+    assert labels(answered) == ["Cheaper ways", "Compare", "Open", "Why", "Share"]
+    assert slack.press(answered, "Share")["blocks"][0] == answered["blocks"][0]
+
+
+def test_a_figure_alone_has_no_cost_beside_it(slack: Slack) -> None:
+    """The number of tokens is not said, and the figure does not depend on it: a cost and its warnings would be of another run."""
+    kept = slack.client.get("/v1/results").get_json()["items"]
+    answered = slack.command("what mfu for llama 3 8b on 512 h100")
+    assert answered["blocks"][0]["text"]["text"].startswith("*MFU ")
+    assert "fields" not in answered["blocks"][0]
+    assert ":warning:" not in texts(answered)
+    assert labels(answered) == ["Why", "Share"]
+    assert slack.press(answered, "Share")["blocks"][0] == answered["blocks"][0]
+    assert slack.client.get("/v1/results").get_json()["items"] == kept
+
+
 def test_open_leads_to_the_page_of_the_answer_without_a_key(slack: Slack) -> None:
     answered = slack.command(QUESTION)
     opened = urlsplit(next(button["url"] for button in buttons(answered) if button["text"]["text"] == "Open"))
