@@ -50,7 +50,7 @@ CLIENTS = ("python examples/tutorials/ask_service.py", "node build/")
 """Commands that need a client to be installed: `make clients` runs them."""
 ANSWERED = (0, 2)
 """Exit codes of commands whose output is written into pages: answered, and asked back."""
-LONGEST_S = 60
+LONGEST_S = 300
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,9 @@ def _service(environment: dict[str, str]) -> Iterator[tuple[str, AppContext]]:
 
     from service import create_app
     from service.config import load_settings
+    from service.runtime import metrics
 
+    metrics.begin_anew()
     app = create_app(load_settings(environment))
     context = app.extensions["context"]
     silent = patch.object(WSGIRequestHandler, "log_request", lambda *_: None)

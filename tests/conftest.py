@@ -28,7 +28,7 @@ from service.config import Settings, load_settings
 from service.prices.catalog import REFRESH_THREAD
 from service.store import Store, database, migration
 from service.store.database import make_engine
-from tests.support.patience import STORE_WAITS, patient
+from tests.support.patience import ANSWER_WAITS, STORE_WAITS, patient
 from tests.support.servers import (
     DEADLINE_S,
     REDIS_DATABASES,
@@ -138,9 +138,9 @@ def connections_closed(engines: weakref.WeakSet[Engine]) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patient_store() -> Iterator[None]:
-    """A database, a Redis or a price that is answered late is no outage."""
-    with patient(STORE_WAITS):
+def patient_service() -> Iterator[None]:
+    """A database, a Redis, a price or a receiver that answers late is no outage; readiness, metrics and batches wait for what is late."""
+    with patient((*STORE_WAITS, *ANSWER_WAITS)):
         yield
 
 

@@ -16,7 +16,6 @@ from service import create_app
 from service.config import load_settings
 from service.store import Store
 from service.store.secret_box import SecretKeys
-from tests.support.patience import HTTP_WAITS, patient
 from tests.support.servers import new_database
 from tests.support.service import served
 
@@ -25,13 +24,6 @@ if TYPE_CHECKING:
 
 KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
 """Of stored secrets."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def patient_answers() -> Iterator[None]:
-    """Readiness, metrics and batches wait for what is late."""
-    with patient(HTTP_WAITS):
-        yield
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

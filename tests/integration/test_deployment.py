@@ -116,7 +116,8 @@ def test_web_worker_and_clock_serve_together(environment: dict[str, str], start:
     wait_for(lambda: alive(environment), "the worker to be alive")
     status, begun = ask(environment, "/v1/scenarios", SCENARIO, token)
     assert status == 202, begun
-    wait_for(lambda: ask(environment, f"/v1/scenarios/{begun['id']}", token=token)[1]["state"] == "succeeded", "the scenario's end")
+    at = f"/v1/scenarios/{begun['id']}"
+    wait_for(lambda: ask(environment, at, token=token)[1].get("state") == "succeeded", "the scenario's end")
     (entry,) = ask(environment, f"/v1/audit?object={begun['id']}", token=token)[1]["items"]
     assert (entry["operation"], entry["address"]) == ("scenario.create", "127.0.0.1")
     for component in ("beat", "worker", "web"):

@@ -17,15 +17,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.api.http.web_worker.gunicorn_worker import QUEUED_PER_THREAD
-from tests.support.servers import POLL_S
+from tests.support.probe_app import WAITS
+from tests.support.servers import POLL_S, find_free_port
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120
 """Far longer than a busy machine takes [s]."""
+CLIENT_WAITS = ("service.api.http.request_body.STALL_S", "service.api.http.web_worker.arriving_requests.HEAD_S")
+PART_WAITS = (
+    "service.api.http.request_body.MAX_BODY_S",
+    "service.api.http.request_body.DRAIN_S",
+    "service.api.http.metrics.DEADLINE_S",
+    "service.api.resources.operations.health.DEADLINE_S",
+)
 ECHO = "/v1/probe/echo"
 Start = Callable[..., "Server"]
 
@@ -33,12 +42,15 @@ Start = Callable[..., "Server"]
 class Server:
     """A gunicorn process on a loopback port of its own."""
 
-    def __init__(self, folder: Path, workers: int, threads: int, drain_s: float, wait_s: float, own_thread: str = "") -> None:
-        self.port = free_port()
+    def __init__(
+        self, folder: Path, workers: int, threads: int, drain_s: float, wait_s: float, own_thread: str = "", stall_s: float = PATIENCE_S
+    ) -> None:
+        self.port = find_free_port()
         self.folder = folder
         metrics = folder / "metrics"
         metrics.mkdir(exist_ok=True)
-        self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), "PROBE_STALL_S": "0.3", "PROBE_PIPES": str(folder)}
+        waits = dict.fromkeys(CLIENT_WAITS, stall_s) | dict.fromkeys(PART_WAITS, PATIENCE_S)
+        self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), WAITS: json.dumps(waits), "PROBE_PIPES": str(folder)}
         self.command = [sys.executable, "-m", "gunicorn", "tests.support.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
         self.command += [
             f"--workers={workers}",
@@ -46,7 +58,7 @@ class Server:
             "--worker-class=service.api.http.web_worker.gunicorn_worker.ProblemWorker",
         ]
         self.command += ["--limit-request-field_size=16380", "--no-control-socket"]
-        self.command += ["--graceful-timeout=20", f"--error-logfile={folder / 'errors.log'}", f"--config={folder / 'hooks.py'}"]
+        self.command += [f"--graceful-timeout={PATIENCE_S}", f"--error-logfile={folder / 'errors.log'}", f"--config={folder / 'hooks.py'}"]
         (folder / "hooks.py").write_text(
             f"def post_fork(server, worker):\n    worker.drain_s, worker.wait_s = {drain_s}, {wait_s}\n"
             "from service.api.http.web_worker import gunicorn_worker\n"
@@ -91,14 +103,6 @@ def answer_on(connection: socket.socket) -> tuple[int, dict[str, str], dict[str,
     return answer.status, dict(answer.getheaders()), json.loads(answer.read())
 
 
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def eventually(happened: Callable[[], bool]) -> None:
     """Ask until it has happened; fail when it does not within a time no healthy machine needs."""
     deadline_s = time.monotonic() + PATIENCE_S
@@ -115,8 +119,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers and stops them at the end."""
     servers: list[Server] = []
 
-    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0, wait_s: float = PATIENCE_S, own_thread: str = "") -> Server:
-        servers.append(Server(tmp_path, workers, threads, drain_s, wait_s, own_thread))
+    def begin(workers: int = 1, threads: int = 2, drain_s: float = 0.0, wait_s: float = PATIENCE_S, **options: Any) -> Server:
+        servers.append(Server(tmp_path, workers, threads, drain_s, wait_s, **options))
         return servers[-1]
 
     yield begin
@@ -137,6 +141,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def head(method: str, path: str, *lines: str) -> bytes:
     """The head of a request."""
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode("latin-1")
+
+
+SILENT_BODY = head("POST", ECHO, "Content-Type: application/json", "Content-Length: 100") + b"{"
+SILENT_HEAD = b"GET /healthz HTTP/1.1\r\n"
 
 
 def is_problem(answer: tuple[int, dict[str, str], dict[str, object]], status: int) -> None:
@@ -160,17 +168,16 @@ def test_refusals_on_the_wire_are_problems(running: Server) -> None:
     is_problem(server.send(head("POST", ECHO, content, "Content-Length: 4", "Content-Length: 5"), b"{}"), 400)
 
 
-def test_slow_clients_hold_no_thread(running: Server) -> None:
+def test_slow_clients_hold_no_thread(start: Start) -> None:
     """Far more silent bodies and heads than there are threads, and a good request is still answered; each slow one gets its 408."""
-    server = running
+    server = start(stall_s=3.0)
     with ExitStack() as open_connections:
-        bodies, heads = ([open_connections.enter_context(server.connect()) for _ in range(20)] for _ in range(2))
-        for connection in bodies:
-            connection.sendall(head("POST", ECHO, "Content-Type: application/json", "Content-Length: 100") + b"{")
-        for connection in heads:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        slow = []
+        for begun in 20 * (SILENT_BODY, SILENT_HEAD):
+            slow.append(open_connections.enter_context(server.connect()))
+            slow[-1].sendall(begun)
         assert server.get("/v1/probe/items")[0] == 200
-        for connection in (*bodies, *heads):
+        for connection in slow:
             is_problem(answer_on(connection), 408)
 
 
@@ -320,7 +327,7 @@ def workers_of(parent: int) -> list[int]:
 
 def test_sigterm_lets_a_request_in_flight_finish(start: Start) -> None:
     """The answer arrives whole although it was still being worked on when the order to stop came, and the exit is clean."""
-    server = start()
+    server = start(drain_s=0.5)
     entered, release = server.folder / "entered", server.folder / "release"
     for pipe in (entered, release):
         os.mkfifo(pipe)
@@ -337,7 +344,7 @@ def test_sigterm_lets_a_request_in_flight_finish(start: Start) -> None:
 
 def test_readiness_goes_before_connections_do(start: Start) -> None:
     """After SIGTERM new connections are still taken: they learn that this process is not ready, and get no kept-alive connection."""
-    server = start(workers=2, drain_s=6.0)
+    server = start(workers=2, drain_s=PATIENCE_S)
     with server.connect() as before, server.connect() as during:
         before.sendall(head("GET", "/v1/probe/items"))
         assert answer_on(before)[1]["Connection"] == "keep-alive"
@@ -347,7 +354,8 @@ def test_readiness_goes_before_connections_do(start: Start) -> None:
             connection.sendall(head("GET", "/v1/probe/items"))
             status, headers, _ = answer_on(connection)
             assert (status, headers["Connection"]) == (200, "close")
-    assert server.process.wait(PATIENCE_S) == 0
+    for worker in workers_of(server.process.pid):  # its drain takes longer than any test
+        os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.soak

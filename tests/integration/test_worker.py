@@ -67,9 +67,24 @@ class Killer(Ours):
         os._exit(9)
 '''
 WORKER = '''
-"""The worker without the refreshes of its clock: on a slow machine those would ask the providers above before a test does."""
+"""The worker without the refreshes of its clock: on a slow machine those would ask the providers above before a test does.
+
+Imports store no second part as long as the file `hold-imports` is there.
+"""
+import time
+from pathlib import Path
+from service.usecases.tracking import import_jobs
 from workers.app import app
 del app.conf.beat_schedule["refresh"]
+
+store_part, held = import_jobs.store_part, Path(__file__).with_name("hold-imports")
+
+def store_when_let(context, matched, part):
+    while part and held.exists():
+        time.sleep(0.02)
+    return store_part(context, matched, part)
+
+import_jobs.store_part = store_when_let
 '''
 GATED = ("handed", "killed", "swept", "cancelled", "stuck", "leased")
 """Providers that wait, one for each test that needs one: workers and databases are shared."""
@@ -113,6 +128,16 @@ class Site:
     def let_go(self, provider: str) -> None:
         """End the provider's waiting."""
         (self.folder / f"{provider}-go").touch()
+
+    @contextmanager
+    def imports_held(self) -> Iterator[None]:
+        """Imports stop after their first part in the block: they are not over before a test has interrupted them."""
+        hold = self.folder / "hold-imports"
+        hold.touch()
+        try:
+            yield
+        finally:
+            hold.unlink()
 
 
 @contextmanager
@@ -301,20 +326,26 @@ def test_a_job_that_kills_its_process_fails(shared: Site) -> None:
 def test_a_running_job_is_cancelled(shared: Site) -> None:
     """The process that runs a job learns that it is not wanted any more and stops at its next step."""
     context, job = shared.context, shared.begin("cancelled")
-    for _ in range(2):  # the second renewal begins after the first has told the job
-        asked = context.store.request_cancel(job.id, utc_now())
-        assert asked is not None
-        wait_for(lambda since=asked.updated_at: job_now(context, job).updated_at > since, "the lease to be renewed")
+    ask_to_cancel(context, job)
     shared.let_go("cancelled")
     wait_for_state(context, job, "cancelled")
     assert stored_snapshots(context.store, "cancelled") == []
 
 
+def ask_to_cancel(context: AppContext, job: Job) -> None:
+    """Cancel a running job, and return when its process knows."""
+    for _ in range(2):  # the second renewal begins after the first has told the job
+        asked = context.store.request_cancel(job.id, utc_now())
+        assert asked is not None
+        wait_for(lambda since=asked.updated_at: job_now(context, job).updated_at > since, "the lease to be renewed")
+
+
 def test_an_import_whose_process_is_killed_goes_on(shared: Site) -> None:
     """Each charge is stored once, and counted as accepted but for the part that was being stored; the file is deleted."""
     context, rows = shared.context, 15_000
-    run, job = begin_import(context, rows)
-    os.kill(int(str(job_now(context, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
+    with shared.imports_held():
+        run, job = begin_import(context, rows)
+        os.kill(int(str(job_now(context, job).lease_owner).rpartition("/")[2]), signal.SIGKILL)
     done = wait_for_state(context, job, "succeeded")
     assert done.result is not None
     assert done.result["accepted"] + done.result["duplicates"] == rows
@@ -326,13 +357,13 @@ def test_an_import_whose_process_is_killed_goes_on(shared: Site) -> None:
 
 def test_an_import_is_cancelled_while_it_is_stored(shared: Site) -> None:
     """What is stored stays; the file is deleted."""
-    context = shared.context
-    run, job = begin_import(context, 30_000)
-    import_jobs.cancel_import(context, EVERYBODY, job.id)
-    asked = time.monotonic()
+    context, rows = shared.context, 3 * CHUNK
+    with shared.imports_held():
+        run, job = begin_import(context, rows)
+        import_jobs.cancel_import(context, EVERYBODY, job.id)
+        ask_to_cancel(context, job)
     wait_for_state(context, job, "cancelled")
-    figure("running_import_cancelled", time.monotonic() - asked, context)
-    assert CHUNK <= event_count(context, run) < 30_000
+    assert CHUNK <= event_count(context, run) < rows
     wait_for(lambda: context.store.import_content(job.id) is None, "the file to be deleted")
 
 

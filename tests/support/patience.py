@@ -24,11 +24,16 @@ STORE_WAITS = (
     "service.store.database.POOL_TIMEOUT_S",
     "service.store.database_clock.FIRST_WAIT_S",
 )
-HTTP_WAITS = (
+ANSWER_WAITS = (
     "service.api.http.metrics.DEADLINE_S",
     "service.api.resources.operations.health.DEADLINE_S",
     "service.api.resources.training.estimate.BATCH_BUDGET_S",
     "service.slack.signatures.CACHE_WAIT_S",
+    "service.runtime.webhooks.CONNECT_S",
+    "service.runtime.webhooks.READ_S",
+    "service.runtime.webhooks.TOTAL_S",
+    "service.usecases.diagnosis.PING_S",
+    "service.usecases.openid.TURN_S",
 )
 
 

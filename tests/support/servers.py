@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,8 @@ DEADLINE_S = 300.0
 RUN_FOLDER = "TEST_RUN_FOLDER"
 """Environment variable with the folder of a test run; its path is short, because those of Unix sockets are in it and must be."""
 REDIS_DATABASES = 64
+PORTS = range(12_000, 32_000)
+"""Below those that the kernel gives to connections, and to servers that ask for any port: none of these is taken by chance."""
 POSTGRES_SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -60,10 +63,23 @@ def wait_for(ask: Callable[[], object], what: str) -> None:
 
 
 def find_free_port() -> int:
-    """A port the kernel has just given out and taken back."""
+    """A port of the loopback interface that nobody listens on, and that no other test of this run is given."""
+    last = Path(os.environ[RUN_FOLDER]) / "last_port"
+    with FileLock(last.with_suffix(".lock")):
+        begin = int(last.read_text()) if last.exists() else random.choice(PORTS)
+        port = next(port for port in (*range(begin + 1, PORTS.stop), *PORTS) if is_free(port))
+        last.write_text(str(port))
+    return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server may listen on that port of the loopback interface."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def start_redis(folder: Path) -> str:

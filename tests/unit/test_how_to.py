@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -23,6 +22,7 @@ from service.cli.tracking.pull import API
 from service.config import load_settings
 from service.container import build_context
 from service.usecases.delivery.deliver import deliver_due
+from tests.support.servers import DEADLINE_S, find_free_port
 from tests.unit.client.test_callbacks import frameworks
 from tests.unit.providers.misbehaving_server import Handler, Server, listening
 
@@ -34,7 +34,6 @@ LONGEST_LINES = 160
 """About three screens of a page."""
 MLFLOW, RECEIVER = "http://127.0.0.1:5000", "9000"
 """The address of an MLflow on pages, and the port of a receiver."""
-LONGEST_S = 60
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -72,7 +71,7 @@ def test_a_webhook_is_received_as_the_guide_says() -> None:
     _, begin, start = blocks("jobs-and-webhooks", "sh")
     (shown,) = re.findall(r"^scenario\.ended .*$", (FOLDER / "jobs-and-webhooks.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     secret, program = (shlex.split(line) for line in begin.splitlines())
-    port = free_port()
+    port = find_free_port()
     with session(None) as reader:
         reader.environment["OUTLAY_ALLOW_PRIVATE_WEBHOOKS"] = "1"
         reader.environment["OUTLAY_SERVER"] = reader.address
@@ -89,18 +88,10 @@ def test_a_webhook_is_received_as_the_guide_says() -> None:
             context = build_context(load_settings(reader.environment))
             with closing(context.store):
                 deliver_due(context)
-            assert receiver.communicate(timeout=LONGEST_S)[0] == f"{shown}\n"
+            assert receiver.communicate(timeout=DEADLINE_S)[0] == f"{shown}\n"
         finally:
             receiver.kill()
             receiver.wait()
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.socket() as open_socket:
-        open_socket.bind(("127.0.0.1", 0))
-        port: int = open_socket.getsockname()[1]
-        return port
 
 
 @pytest.mark.usefixtures("frameworks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -240,7 +241,7 @@ class TestWatching:
 
     def test_progress_is_told_as_it_is_made(self, tracking_app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
         """Once for each change, then the end."""
-        monkeypatch.setattr(resource.time, "sleep", lambda _: work(tracking_app))
+        monkeypatch.setattr(resource, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda _: work(tracking_app)))
         found = made(client)
         told = events(client.get(f"{URL}/{found['id']}/progress"))
         assert [(event, data["state"]) for event, data in told] == [("progress", "queued"), ("end", "succeeded")]

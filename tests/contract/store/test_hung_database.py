@@ -17,7 +17,7 @@ from service.store import Store, hang_guard, watched_connection
 from service.usecases import keys
 from service.usecases.keys import make_key
 from tests.support.freezing_proxy import FreezingProxy
-from tests.support.servers import wait_for
+from tests.support.servers import DEADLINE_S, wait_for
 
 
 @pytest.fixture
@@ -73,8 +73,6 @@ def test_a_key_goes_on_with_estimates_while_the_database_hangs(
     proxy: FreezingProxy, postgres_url: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was read before; what needs the database is refused."""
-    monkeypatch.setattr(watched_connection, "PATIENCE_S", 0.1)
-    monkeypatch.setattr(hang_guard, "PING_S", 0.3)
     settings.data_dir.mkdir()
     app = create_app(replace(settings, database_url=proxy.url(postgres_url)))
     context = app.extensions["context"]
@@ -84,6 +82,9 @@ def test_a_key_goes_on_with_estimates_while_the_database_hangs(
         client, bearer = app.test_client(), {"Authorization": f"Bearer {token}"}
         assert client.post("/v1/estimate", json=EXAMPLE, headers=bearer).status_code == 200
         monkeypatch.setattr(keys, "KEY_CACHE_S", 1e-6)
+        monkeypatch.setattr(keys, "OUTAGE_KEY_S", DEADLINE_S)
+        monkeypatch.setattr(watched_connection, "PATIENCE_S", 0.1)
+        monkeypatch.setattr(hang_guard, "PING_S", 0.3)
         proxy.freeze()
         answers = [client.post("/v1/estimate", json=EXAMPLE, headers=bearer).status_code for _ in range(3)]
         tracked = client.get("/v1/track/programs", headers=bearer).status_code

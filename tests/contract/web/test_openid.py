@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -11,16 +12,19 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 
+from providers.http import Http
 from service.api.http.sessions import ATTEMPTS, COOKIE
 from service.cache import MemoryCache
 from service.config import Settings, load_settings
 from service.domain.teams import Key
-from service.usecases.openid import KEYS_AGAIN_S, KEYS_AGE_S, OUTAGE_S, Issuer
+from service.usecases.openid import KEYS_AGAIN_S, KEYS_AGE_S, LIMITS, OUTAGE_S, Issuer
 from service.web.pages.openid import ID_TOKEN_COOKIE, LONGEST_ID_TOKEN
 from tests.contract.doors import House, house
 from tests.contract.web.visitor import HTTPS, Visitor, text_of, words_of
 from tests.support.openid_issuer import CLIENT, SECRET, StandIn, served
+from tests.support.servers import DEADLINE_S
 
+PATIENT = replace(LIMITS, connect_s=DEADLINE_S, read_s=DEADLINE_S, total_s=DEADLINE_S)
 BACK = "https://localhost/sign-in/callback"
 US = {"outlay_team": "ours", "outlay_role": "editor", "email": "ada@example.com"}
 
@@ -72,8 +76,7 @@ def ticks() -> Ticks:
 @pytest.fixture
 def doors(shared: House, issuer: StandIn, ticks: Ticks) -> House:
     """The service, which has not asked the issuer yet and has counted no attempts."""
-    del issuer
-    shared.app.extensions["openid"] = Issuer(shared.context.settings, ticks=ticks)
+    shared.app.extensions["openid"] = Issuer(shared.context.settings, Http(PATIENT, configured=(issuer.url,)), ticks)
     shared.app.extensions["counts"] = MemoryCache()
     return shared
 
@@ -130,7 +133,7 @@ NOW = int(time.time())
         ({"nonce": None}, "nonce"),
         ({"exp": NOW - 3600}, "expired"),
         ({"exp": None}, "exp"),
-        ({"iat": NOW + 3600}, "iat"),
+        ({"iat": NOW + 86_400}, "iat"),
         ({"aud": "another-client"}, "aud"),
         ({"aud": [CLIENT, "another"], "azp": "another"}, "azp"),
         ({"aud": [CLIENT, "another"]}, "azp"),
@@ -269,7 +272,7 @@ def test_signing_out_ends_the_session_at_the_issuer(visitor: Visitor, issuer: St
     assert wait == "0"
     assert address.startswith(f"{issuer.url}/end_session_endpoint?client_id={CLIENT}&")
     assert f'href="{escape(address)}"' in text_of(page)
-    ended = requests.get(address, allow_redirects=False, timeout=5)
+    ended = requests.get(address, allow_redirects=False, timeout=DEADLINE_S)
     assert (ended.text, ended.headers["Location"]) == ("248289761001", "https://localhost/sign-in")
 
 

@@ -31,6 +31,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "BATCH_S", 0.0)
     monkeypatch.setattr(sender, "FIRST_PAUSE_S", 0.01)
     monkeypatch.setattr(sender, "MAX_PAUSE_S", 0.02)
+    monkeypatch.setattr(sender, "CLOSING_S", PATIENCE_S)
     monkeypatch.setattr(sending, "TIMEOUT_S", 60.0)
     for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.client.conftest import PATIENCE_S
 from tests.unit.client.service import RUN, Service
 
 REPOSITORY = Path(__file__).parents[3]
@@ -40,6 +41,7 @@ def frameworks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def callback(framework: str, service: Service, folder: Path, **options: Any) -> Any:
     module = importlib.import_module(f"outlay_client.{framework}")
+    module.EXIT_S = PATIENCE_S  # type: ignore[attr-defined]
     name = {"huggingface": "HuggingFaceCallback", "lightning": "LightningCallback"}[framework]
     return getattr(module, name)(service.url, RUN, buffer_dir=folder / "buffer", **options)
 

@@ -68,8 +68,7 @@ class TestTroubles:
         run = tracker(f"http://127.0.0.1:{port}")
         tell(run)
         with caplog.at_level(logging.WARNING, "outlay_client"):
-            wait_for(lambda: run._sender._spool.in_flight, "the first try")
-            run.flush(0.1)
+            wait_for(lambda: caplog.records, "word of the first try")
         with listening(Service(port)) as there:
             assert run.flush(PATIENCE_S)
             assert isinstance(there, Service)

@@ -8,8 +8,10 @@ import math
 import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -80,7 +82,7 @@ class TestEvents:
     def test_accelerator_hours_count_from_the_launch(self, service: Service, tracker: Open, monkeypatch: pytest.MonkeyPatch) -> None:
         """Half an hour of 8 accelerators is 4 accelerator-hours, and a launch begins at none."""
         clock = iter([0.0, 100.0, 1900.0])
-        monkeypatch.setattr("outlay_client.tracker.time.monotonic", lambda: next(clock))
+        monkeypatch.setattr("outlay_client.tracker.time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))
         run = tracker(accelerators=8, launch=True)
         run.progress(10)
         monkeypatch.undo()
@@ -261,7 +263,8 @@ sys.exit(os.waitpid(child, 0)[1] or not whole)
     def test_what_is_told_last_arrives(self, service: Service, tmp_path: Path) -> None:
         """A script that ends without closing has told everything."""
         script = (
-            "from outlay_client import Tracker\n"
+            "from outlay_client import Tracker, sender\n"
+            f"Tracker.close.__defaults__, sender.CLOSING_S = ({PATIENCE_S},), {PATIENCE_S}\n"
             f"run = Tracker({service.url!r}, {RUN!r}, buffer_dir={str(tmp_path)!r}, launch=False)\n"
             "run.evaluation('helpdesk-eval', 0.7)\n"
         )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import pytest
 import requests
 
 from service.config import Settings
-from tests.support.servers import DEADLINE_S, wait_for
+from tests.support.servers import DEADLINE_S, find_free_port, listens, wait_for
 from tests.unit.cli.invoke import output_of, run
 from tests.unit.served import guarded_service
 
@@ -175,9 +174,7 @@ def test_a_server_is_asked_with_the_key_of_the_environment(settings: Settings) -
 @contextmanager
 def serving_http(settings: Settings, **environment: str) -> Iterator[str]:
     """The address of a process that serves HTTP."""
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     variables = {**os.environ, "OUTLAY_DATA_DIR": str(settings.data_dir), "OUTLAY_OFFLINE": "1", "PYTHONPATH": str(ROOT), **environment}
     process = subprocess.Popen([sys.executable, "-m", "service.cli", "mcp", "--http", str(port)], env=variables, cwd=ROOT)
     try:
@@ -186,11 +183,6 @@ def serving_http(settings: Settings, **environment: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(DEADLINE_S)
-
-
-def listens(port: int) -> bool:
-    with closing(socket.socket()) as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_it_is_served_over_http_on_this_machine(settings: Settings) -> None:

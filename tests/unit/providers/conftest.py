@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from providers.http import Http, Limits
+from tests.support.servers import DEADLINE_S
 from tests.unit.providers.misbehaving_server import Server, listening
 
-QUICK = Limits(connect_s=0.2, read_s=0.15, total_s=60, max_bytes=100_000)
-PATIENT = Limits(max_bytes=100_000)
+PATIENT = Limits(connect_s=DEADLINE_S, read_s=DEADLINE_S, total_s=DEADLINE_S, max_bytes=100_000)
 """For what must not fail by time: a test machine may be slow."""
+QUICK = replace(PATIENT, connect_s=0.2, read_s=0.15)
 
 
 @pytest.fixture

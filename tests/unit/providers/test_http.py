@@ -6,14 +6,17 @@ import gzip
 import json
 import socket
 import threading
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from requests.auth import HTTPBasicAuth
 
-from providers.http import USER_AGENT, Http, Limits
+from providers.http import USER_AGENT, Http
 from providers.offer import ProviderError
+from tests.support.servers import wait_for
+from tests.unit.providers.conftest import PATIENT
 from tests.unit.providers.misbehaving_server import Handler, Server, redirect, reset
 
 KEY = "sk-confidential-0123456789"
@@ -95,11 +98,12 @@ def test_a_resolver_that_does_not_answer_holds_nobody(quick: Http, monkeypatch: 
     over.set()
 
 
-def test_a_hung_server_is_given_up(server: Server, quick: Http) -> None:
+def test_a_hung_server_is_given_up(server: Server) -> None:
     """It accepts, and says nothing: not asked again either, since it has had its time."""
     url = server.on(lambda handler: handler.drip(b"", b""))
     with pytest.raises(ProviderError, match=rf"^{server.host}/prices: no answer within 0\.15 s$"):
-        quick.get_json(url)
+        Http(replace(PATIENT, read_s=0.15)).get_json(url)
+    wait_for(lambda: server.asked["/prices"], "the server to see the request")
     assert server.asked["/prices"] == 1
 
 
@@ -117,7 +121,7 @@ def test_a_hung_server_is_given_up(server: Server, quick: Http) -> None:
 )
 def test_a_trickling_server_ends_at_the_limit_for_the_whole_call(server: Server, head: bytes, drop: bytes) -> None:
     """Each wait is short, all of them together are not."""
-    limits = Limits(connect_s=5, read_s=5, total_s=0.2)
+    limits = replace(PATIENT, total_s=0.2)
     with pytest.raises(ProviderError, match=r"took longer than 0\.2 s in all"):
         Http(limits).get_json(server.on(lambda handler: handler.drip(head, drop)))
 

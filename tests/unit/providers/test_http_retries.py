@@ -7,8 +7,9 @@ from email.utils import formatdate
 
 import pytest
 
-from providers.http import Http, Limits
+from providers.http import Http
 from providers.offer import ProviderError
+from tests.unit.providers.conftest import PATIENT
 from tests.unit.providers.misbehaving_server import Handler, Server, in_turn, reset
 
 
@@ -17,7 +18,7 @@ def test_a_get_is_asked_again_when_the_source_is_busy(server: Server, status: in
     """Twice at most, with a pause that grows."""
     waits: list[float] = []
     url = server.on(in_turn(lambda h: h.answer(b"", status), lambda h: h.answer(b"", status), lambda h: h.answer(b"[1]")))
-    assert Http(sleep=waits.append).get_json(url) == [1]
+    assert Http(PATIENT, sleep=waits.append).get_json(url) == [1]
     assert (server.asked["/prices"], waits) == (3, [0.5, 1.0])
 
 
@@ -25,7 +26,7 @@ def test_retry_after_in_seconds_is_honoured(server: Server) -> None:
     """The source's own word counts, counted once."""
     waits: list[float] = []
     url = server.on(in_turn(lambda h: h.answer(b"", 429, Retry_After="2"), lambda h: h.answer(b"[1]")))
-    assert Http(sleep=waits.append).get_json(url) == [1]
+    assert Http(PATIENT, sleep=waits.append).get_json(url) == [1]
     assert (server.asked["/prices"], waits) == (2, [2])
 
 
@@ -34,7 +35,7 @@ def test_retry_after_as_a_date_is_honoured(server: Server) -> None:
     waits: list[float] = []
     date = formatdate(time.time() + 5, usegmt=True)
     url = server.on(in_turn(lambda h: h.answer(b"", 503, Retry_After=date), lambda h: h.answer(b"[1]")))
-    assert Http(Limits(total_s=60), sleep=waits.append).get_json(url) == [1]
+    assert Http(PATIENT, sleep=waits.append).get_json(url) == [1]
     assert len(waits) == 1
     assert 0 <= waits[0] <= 5
 
@@ -44,7 +45,7 @@ def test_a_retry_after_that_cannot_be_read_counts_as_none(server: Server, value:
     """The usual pause is made instead."""
     waits: list[float] = []
     url = server.on(in_turn(lambda h: h.answer(b"", 429, Retry_After=value), lambda h: h.answer(b"[1]")))
-    assert Http(sleep=waits.append).get_json(url) == [1]
+    assert Http(PATIENT, sleep=waits.append).get_json(url) == [1]
     assert waits == [0.5]
 
 
@@ -52,7 +53,7 @@ def test_a_retry_after_beyond_the_call_ends_it_at_once(server: Server) -> None:
     """Nobody waits an hour, nor asks sooner than was asked for."""
     url = server.serving(b"slow down", 429, Retry_After="3600")
     with pytest.raises(ProviderError, match=r"429 Too Many Requests: slow down \(to wait 3600 s is longer than the call may take\)"):
-        Http(sleep=lambda _: pytest.fail("waited")).get_json(url)
+        Http(PATIENT, sleep=lambda _: pytest.fail("waited")).get_json(url)
     assert server.asked["/prices"] == 1
 
 

@@ -85,6 +85,17 @@ def test_a_worker_of_its_own_serves_what_its_processes_count(tmp_path: Path, fre
     assert f"{THREADS.name} 4.0" in text
 
 
+def test_a_service_that_begins_anew_counts_from_nothing() -> None:
+    """What an earlier one in the same process counted is not shown."""
+    metrics.count(RATE_LIMITED)
+    assert shown(RATE_LIMITED.name) >= 1
+    metrics.begin_anew()
+    metrics.start()
+    assert shown(RATE_LIMITED.name) == 0
+    metrics.count(RATE_LIMITED)
+    assert shown(RATE_LIMITED.name) == 1
+
+
 def test_every_kind_of_file_has_its_space_before_it_is_mapped(tmp_path: Path) -> None:
     """A full disk is an error at the start and no end of the process at a request."""
     Counting(tmp_path).kill()

@@ -76,17 +76,17 @@ def test_an_issuer_that_hangs_holds_one_thread(monkeypatch: pytest.MonkeyPatch) 
 
     def hang(url: str) -> object:
         entered.set()
-        release.wait(10)
+        release.wait(60)
         return Answers.get_json(answers, url)
 
     monkeypatch.setattr(answers, "get_json", hang)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(issuer.address, new_attempt("/"))
-        entered.wait(10)
+        entered.wait(60)
         with pytest.raises(IssuerUnavailable, match="others wait"):
             issuer.address(new_attempt("/"))
         release.set()
-        assert first.result(10).startswith(ISSUER)
+        assert first.result(60).startswith(ISSUER)
 
 
 def test_all_of_an_attempt_follows_from_its_secret() -> None:

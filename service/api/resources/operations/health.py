@@ -76,7 +76,7 @@ def run_probes(probes: tuple[Probe, ...]) -> dict[str, str]:
 def make_probes(context: Any) -> tuple[Probe, ...]:
     """Probes of the service's dependencies; only the database is required."""
     return (
-        Probe("database", context.store.ping, required=True),
+        Probe("database", lambda: context.store.ping(DEADLINE_S), required=True),
         Probe("cache", context.cache.ping),
         Probe("queue", context.queue.ping),
         Probe("worker", lambda: is_worker_alive(context)),

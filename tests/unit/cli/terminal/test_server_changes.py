@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_refresh_waits_for_the_workers_there(outlay: Outlay, app: Any, monkeyp
             claimed = there.store.claim_job(job.id, "test", there.clock(), 60.0)
             there.store.finish_job(claimed, refresh_prices(there, job.payload, ignore_progress), there.clock())
 
-    monkeypatch.setattr("service.cli.prices.refresh.time.sleep", work)
+    monkeypatch.setattr("service.cli.prices.refresh.time", SimpleNamespace(monotonic=lambda: 0.0, sleep=work))
     table = said(outlay("prices", "refresh"))
     assert next(line.split()[:3] for line in table.splitlines() if line.startswith("file")) == ["file", "ok", "1"]
     refused = outlay("prices", "refresh", "aws")

@@ -13,15 +13,7 @@ import pytest
 
 from service.api.resources.operations import health
 from service.usecases.diagnosis import DISK_FULL_BYTES
-from tests.support.patience import HTTP_WAITS, patient
 from tests.support.probe_app import build
-
-
-@pytest.fixture(autouse=True)
-def patient_readiness() -> Iterator[None]:
-    """A part that answers late is not hung."""
-    with patient(HTTP_WAITS):
-        yield
 
 
 @pytest.fixture
@@ -29,7 +21,7 @@ def hung() -> Iterator[SimpleNamespace]:
     """A part that does not answer before the test is over, and counts who waits for it."""
     released, waiting = threading.Event(), list[int]()
 
-    def ping() -> bool:
+    def ping(*_: float) -> bool:
         waiting.append(1)
         return released.wait()
 
@@ -37,7 +29,7 @@ def hung() -> Iterator[SimpleNamespace]:
     released.set()
 
 
-def away() -> NoReturn:
+def away(*_: float) -> NoReturn:
     raise ConnectionError("refused")
 
 
@@ -63,7 +55,7 @@ def test_only_a_database_that_is_away_makes_it_unready() -> None:
 
 def test_what_else_is_away_is_named() -> None:
     """A cache that says no, a queue that raises and a silent worker are degraded, not unready."""
-    silent = SimpleNamespace(ping=lambda: True, last_beat=lambda: datetime.now(UTC) - timedelta(minutes=5))
+    silent = SimpleNamespace(ping=lambda _timeout_s: True, last_beat=lambda: datetime.now(UTC) - timedelta(minutes=5))
     answer = ready(store=silent, cache=SimpleNamespace(ping=lambda: False), queue=SimpleNamespace(ping=away))
     assert answer.status_code == 200
     assert answer.json["status"] == "degraded"
@@ -79,7 +71,7 @@ def test_a_disk_that_is_nearly_full_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_service_without_any_worker_yet_is_degraded() -> None:
     """No heartbeat ever is as bad as an old one."""
-    assert ready(store=SimpleNamespace(ping=lambda: True, last_beat=lambda: None)).json["degraded"] == ["worker"]
+    assert ready(store=SimpleNamespace(ping=lambda _timeout_s: True, last_beat=lambda: None)).json["degraded"] == ["worker"]
 
 
 def test_hung_parts_neither_hold_the_answer_nor_pile_up(hung: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
