@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
+from service.formats.ask.grammar import marketplaces
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
 from service.formats.ask.grammar.attributes import without_loose
@@ -120,7 +121,7 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
     slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(several_terms(slots))), left))
     slots = single_machine(sentence, of_rests(sentence, with_numbered(_without_implied(slots), vocabulary)), words.settled)
-    slots += _other_providers(slots, words.without, vocabulary)
+    slots = marketplaces.with_prices([*slots, *_other_providers(slots, words.without, vocabulary)], vocabulary)
     names = {slot.name for slot in slots}
     return slots, [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
 
@@ -133,6 +134,8 @@ def _request(
     kind, fits = fitting(sentence, said, asked)
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
+    found, of_markets = marketplaces.settle(said.all, kind)
+    said.all, draft.notes = tuple(found), [*draft.notes, *of_markets]
     draft.doubts += group_doubts(sentence, said.all, kind)
     request = BUILDERS[kind](draft)
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind), *figures_of_runs(sentence, said, kind)]
@@ -260,6 +263,8 @@ def _other_providers(slots: Sequence[Slot], without: Sequence[Slot], vocabulary:
     """What is left out: of kinds of pricing as it is, of providers all the others, where none are named."""
     excluded = [slot for slot in without if slot.name == "without_provider"]
     found = [slot for slot in without if slot.name == "without_pricing"]
+    if markets := marketplaces.left_out(excluded, vocabulary):
+        return [*found, *markets]
     named = {slot.value.value for slot in slots if slot.name == "provider" and isinstance(slot.value, Name)}
     if not excluded or named:
         return [*found, *(slot for slot in excluded if isinstance(slot.value, Name) and slot.value.value in named)]

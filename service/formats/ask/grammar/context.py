@@ -15,6 +15,7 @@ from service.formats.ask.grammar.machines.additions import with_added, with_rene
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
+from service.formats.ask.grammar.money.allowed import with_allowed
 from service.formats.ask.grammar.money.commitments import with_commitments
 from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
@@ -316,6 +317,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_asked_times,
     with_preferences,
     with_emissions_beside,
+    with_allowed,
     with_commitments,
     with_averages,
     with_audio,

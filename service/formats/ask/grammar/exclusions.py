@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
-from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name
 
-WITHOUT = {"P": "without_provider", "S": "without_pricing"}
-"""Slots of what can be left out, by the kind of its piece."""
 GROUP = "π"
+WITHOUT = {"P": "without_provider", GROUP: "without_provider", "S": "without_pricing"}
+"""Slots of what can be left out, by the kind of its piece."""
+BEHIND = frozenset({"excluded", "exempt", "barred", "excepted"})
+"""Words that leave out what stands before them."""
 SKIPPED = "_biotawu"
 BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
@@ -47,8 +49,8 @@ PERCENTILES = frozenset({"average", "p50", "p80", "p90", "worst", "best"})
 HISTORY = frozenset({"history", "historical", "trend"})
 PAST_WORDS = HISTORY | {"past", "last", "previous"}
 PAST = "an answer is of now; prices of the past are those of GET /v1/offers/history"
-NAMES = "PSARJCM"
-LISTED = "PSARJ"
+NAMES = "PSARJCMπ"
+LISTED = "PSARJπ"
 """Names of which several are left out at a time: no China or US."""
 NAMED_ALONE = "the sellers that are named are left out, and no others of their kind"
 QUESTION = "what is left out is not understood: say what is wanted instead"
@@ -56,6 +58,7 @@ QUESTION = "what is left out is not understood: say what is wanted instead"
 
 def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Slot], list[Doubt]]:
     """The pieces without what a `not` or `without` denies, what that leaves out, and what of it is not understood."""
+    pieces = _denied_behind(sentence, pieces)
     kept: list[Piece] = []
     slots: list[Slot] = []
     doubts: list[Doubt] = []
@@ -86,12 +89,33 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         end, found = (past, []) if past else _denied(sentence, pieces, at)
         if found:
             slots += found
-            within = [piece for piece in pieces[at:end] if _said(sentence, piece) in CLASSES]
+            within = [piece for piece in pieces[at:end] if _said(sentence, piece) in CLASSES and not _is_left_out(piece, found)]
             doubts += [Doubt(sentence.part(piece.first, piece.last), (), NAMED_ALONE, blocking=False) for piece in within]
         else:
             doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), PAST if past else QUESTION))
         at = end
     return kept, slots, doubts
+
+
+def _denied_behind(sentence: Sentence, pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """The pieces with a word behind names that leaves them out before them: azure excluded, marketplaces are excluded."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    for at, piece in enumerate(said):
+        if piece.kind != UNKNOWN or _said(sentence, piece) not in BEHIND or at == 0 or said[at - 1].kind not in WITHOUT:
+            continue
+        begin = at - 1
+        while begin > 1 and said[begin - 1].kind == "," and _of_kind(said[begin - 2]) == _of_kind(said[at - 1]):
+            begin -= 2
+        first = pieces.index(said[begin])
+        others = [other for other in pieces if other is not piece]
+        return [*others[:first], Piece("!", "exclude", said[begin].first, said[begin].last), *others[first:]]
+    return pieces
+
+
+def _is_left_out(group: Piece, slots: Sequence[Slot]) -> bool:
+    """Whether all providers of a group are left out, and none is named besides it."""
+    names = {slot.value.value for slot in slots if isinstance(slot.value, Name)}
+    return group.kind == GROUP and {name.value for name in providers_of(group)} <= names
 
 
 def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
@@ -192,16 +216,21 @@ def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, 
         first += 1
     plain = pieces[at].value == "exclude" and all(_said(sentence, piece) in BETWEEN for piece in pieces[at + 1 : first])
     first = _after_class(sentence, pieces, first) if plain else first
-    if plain and first < len(pieces) and pieces[first].kind == GROUP:
-        return first + 1, [Slot(WITHOUT["P"], name, pieces[at].first, pieces[first].last) for name in providers_of(pieces[first])]
     names, joints, end = _listed(sentence, pieces, first)
     runs_on = end < len(pieces) and pieces[end].kind in NAMES
     if not plain or not names or names[0].kind not in WITHOUT or runs_on or (joints and joints[-1] == ","):
         alone = bool(names) and names[0].kind not in WITHOUT and set(joints) == {","}  # not in the US, EU only
         return first + 1 if alone else min(end + runs_on, len(pieces)), []
     name = WITHOUT[names[0].kind]
-    values = [piece.value.name if isinstance(piece.value, Chosen) else piece.value for piece in names]
+    values = [value for piece in names for value in _values(piece)]
     return end, [Slot(name, value, pieces[at].first, names[-1].last) for value in values]
+
+
+def _values(piece: Piece) -> Sequence[object]:
+    """What a name stands for: itself, or the providers of a group."""
+    if piece.kind == GROUP:
+        return providers_of(piece)
+    return (piece.value.name if isinstance(piece.value, Chosen) else piece.value,)
 
 
 def _after_class(sentence: Sentence, pieces: Sequence[Piece], first: int) -> int:
@@ -228,7 +257,7 @@ def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[li
         after = at
         while after < len(pieces) and pieces[after].kind == ",":
             after += 1
-        if after == at or after >= len(pieces) or pieces[after].kind != pieces[first].kind:
+        if after == at or after >= len(pieces) or _of_kind(pieces[after]) != _of_kind(pieces[first]):
             return names, joints, at
         joint = _said(sentence, pieces[after - 1])
         if joint not in JOINING and joint != ",":
@@ -236,6 +265,10 @@ def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[li
         names.append(pieces[after])
         joints.append(joint)
         at = after + 1
+
+
+def _of_kind(piece: Piece) -> str:
+    return WITHOUT.get(piece.kind, piece.kind)
 
 
 def _said(sentence: Sentence, piece: Piece) -> str:

@@ -28,7 +28,7 @@ BEFORE_PRONOUN = frozenset(
         *("run", "runs", "take", "takes", "for", "of", "to", "with", "help", "make", "makes", "set", "save", "saves", "leave"),
         *("leaves", "find", "earn", "land", "offers", "offered", "offer", "quotes", "quoted", "quote", "charges", "charged"),
         *("charge", "sells", "sold", "sell", "asks", "asked", "promises", "promised", "sends", "sent", "bills", "billed"),
-        *("allows", "lends", "lent", "puts", "brings", "grants", "granted", "bring", "tells"),
+        *("allows", "lends", "lent", "puts", "brings", "grants", "granted", "bring", "tells", "by"),
     )
 )
 """Words after which `us` is no country."""

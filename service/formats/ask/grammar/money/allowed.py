@@ -1,0 +1,80 @@
+"""Spot as what is allowed beside on demand, and as what is not: spot ok, open to spot, spot is not an option."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+SPOT, ON_DEMAND = "spot", "on_demand"
+LINKS = frozenset({"is", "are", "be", "would", "will", "should", "also", "instances", "capacity", "nodes", "offers", "pricing", "totally"})
+"""Words between a kind of pricing and that it is allowed."""
+ALLOWED = frozenset({"ok", "okay", "fine", "allowed", "acceptable", "permitted", "welcome", "possible", "tolerable", "alright", "works"})
+"""Words behind a kind of pricing that allow it."""
+OPTION = (("an", "option"), ("no", "problem"), ("as", "an", "option"), ("if", "available"), ("if", "cheaper"), ("if", "possible"), ("too",))
+ALLOWING: tuple[tuple[str, ...], ...] = (
+    *(("ok", "with"), ("okay", "with"), ("fine", "with"), ("open", "to"), ("happy", "with"), ("open", "to", "using"), ("ok", "to", "use")),
+    *(
+        ("can", "use"),
+        ("could", "use"),
+        ("can", "we", "use"),
+        ("could", "we", "use"),
+        ("can", "i", "use"),
+        ("may", "use"),
+        ("happy", "to", "use"),
+        ("willing", "to", "use"),
+        ("can", "tolerate"),
+    ),
+    *(("can", "live", "with"), ("can", "take"), ("can", "accept"), ("allow",), ("allowing",), ("accept",), ("accepting",), ("tolerate",)),
+    *(("including",), ("incl",), ("incl", "."), ("include",), ("permit",), ("don't", "mind"), ("dont", "mind"), ("consider",)),
+)
+"""Words before a kind of pricing that allow it."""
+NOT = frozenset({"not", "isn't", "aren't", "never", "no"})
+NOTE = "allowed, and not asked for alone: on demand is read beside it"
+
+
+def with_allowed(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with on demand beside spot that is allowed, and without spot that is not."""
+    kinds = [piece for piece in pieces if piece.kind == "S"]
+    if len(kinds) != 1 or kinds[0].value != SPOT:
+        return list(pieces), []
+    spot, texts = kinds[0], [token.text for token in sentence.tokens]
+    end, denied = _allowed_behind(texts, spot.last)
+    begin = _allowing_before(texts, spot.first)
+    if end == spot.last and begin == spot.first:
+        return list(pieces), []
+    around = [piece for piece in pieces if piece.last <= begin or piece.first >= end]
+    if denied:
+        made = [Piece("!", "exclude", begin, spot.last), Piece("S", SPOT, spot.first, end)]
+    else:
+        made = [Piece("S", ON_DEMAND, begin, end), Piece(",", "list", begin, end), Piece("S", SPOT, begin, end)]
+    at = sum(piece.last <= begin for piece in around)
+    text = sentence.part(begin, end)
+    return [*around[:at], *made, *around[at:]], [] if denied else [Doubt(text, (), NOTE, blocking=False)]
+
+
+def _allowed_behind(texts: Sequence[str], at: int) -> tuple[int, bool]:
+    """The token after words that allow, and whether they deny it; the token itself where there are none."""
+    here, denied = at, False
+    while here < len(texts) and (texts[here] in LINKS or texts[here] in NOT):
+        denied |= texts[here] in NOT and texts[here : here + 2] != ["no", "problem"]
+        if texts[here : here + 2] == ["no", "problem"]:
+            return here + 2, False
+        here += 1
+    if here < len(texts) and texts[here] in ALLOWED:
+        return here + 1 + (texts[here + 1 : here + 2] in (["too"], ["with"], ["also"])), denied
+    for words in OPTION:
+        if tuple(texts[here : here + len(words)]) == words:
+            return here + len(words), denied
+    return at, False
+
+
+def _allowing_before(texts: Sequence[str], at: int) -> int:
+    """The first token of words that allow what follows; the token itself where there are none."""
+    article = at - (at > 0 and texts[at - 1] in ("using", "the", "some"))
+    for words in ALLOWING:
+        begin = article - len(words)
+        if begin >= 0 and tuple(texts[begin:article]) == words:
+            return begin
+    return at
