@@ -41,7 +41,7 @@ class OfferQuerySchema(PageQuerySchema):
     provider = Text(description="Name of the provider, or several with commas: aws,lambda")
     region = Text(description="Region as the provider names it, or several with commas")
     jurisdiction = Text(
-        max_length=50, description="ISO 3166 country code, EU or EEA, or several with commas; offers of no known country are left out"
+        max_length=200, description="ISO 3166 country code, EU or EEA, or several with commas; offers of no known country are left out"
     )
     pricing = Choices(PRICINGS, description=f"Kind of pricing, or several with commas: {', '.join(PRICINGS)}")
     max_usd_per_accelerator_hour = Number(minimum=0.0, text=True, description="Highest price [USD per accelerator-hour]")

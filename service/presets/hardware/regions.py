@@ -73,6 +73,12 @@ def country_names() -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType({code: (*names, *also.get(code, ())) for code, names in named.items()})
 
 
+@functools.cache
+def region_cities() -> Mapping[str, tuple[str, ...]]:
+    """Cities by which regions are known whose place is a country or state, with the regions' keys in lower case."""
+    return MappingProxyType({city: tuple(key.casefold() for key in keys) for city, keys in load_document("regions")["cities"].items()})
+
+
 def region_of_offer(provider: str, region: str) -> Region:
     """The region of an offer. Never fails: a zone has its region's grid, an unknown place its country's or the world's.
 

@@ -6,7 +6,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 
 from providers.offer import Offer
@@ -17,7 +17,7 @@ from service.domain.training.model import GenericNetwork
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs, compact, make_vocabulary
 from service.presets.comparison.defaults import jurisdiction_groups
 from service.presets.hardware.accelerators import find_accelerator, load_accelerators
-from service.presets.hardware.regions import country_names, load_regions
+from service.presets.hardware.regions import country_names, load_regions, region_cities
 from service.presets.procurement.ownership import published_purchases
 from service.presets.training.models import ModelPreset, load_models, unmodelled_families
 
@@ -157,13 +157,26 @@ def _cities(places: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[Name, ...
     countries = {compact(label) for names in country_names().values() for label in names}
     found: dict[str, list[Name]] = {}
     for name in _regions(places):
-        place = load_regions().get(f"{name.provider}:{name.value}".casefold())
-        if place is None or compact(place.place) in countries or "," in place.place or not PLAIN_REGION.fullmatch(name.value):
-            continue
-        plain = unicodedata.normalize("NFKD", place.place).encode("ascii", "ignore").decode()
-        for label in {compact(each) for each in (place.place, plain, plain.removeprefix(NORTHERN))}:
-            found.setdefault(label, []).append(replace(name, why=f"{place.place} is its place"))
+        key = f"{name.provider}:{name.value}".casefold()
+        for place in _places_of(key, countries) if PLAIN_REGION.fullmatch(name.value.casefold()) else ():
+            for label in {compact(each) for each in _spellings(place)}:
+                found.setdefault(label, []).append(replace(name, why=f"{place} is its place"))
     return {label: tuple(names) for label, names in found.items() if label not in countries}  # Georgia
+
+
+def _places_of(key: str, countries: Set[str]) -> Iterator[str]:
+    """The city or state of a region, and the cities that it is known by besides."""
+    region = load_regions().get(key)
+    if region is not None and compact(region.place) not in countries and "," not in region.place:
+        yield region.place
+    yield from (city for city, keys in region_cities().items() if key in keys)
+
+
+def _spellings(place: str) -> Iterator[str]:
+    """A place as it is written: with its accents and without, N. Virginia or Virginia of Northern Virginia."""
+    plain = unicodedata.normalize("NFKD", place).encode("ascii", "ignore").decode()
+    state = plain.removeprefix(NORTHERN)
+    yield from (place, plain, state, *((f"N. {state}", f"N {state}", f"North {state}") if state != plain else ()))
 
 
 def _instances(sold: tuple[tuple[str, str, str, int], ...]) -> Iterator[Name]:

@@ -50,9 +50,13 @@ OF_DEADLINES = frozenset("bwu")
 """Those of them that make it the deadline; where that is said, the word beside it is its name: before NeurIPS (15 May)."""
 LEADING = frozenset({"of", "to", "on", "in", "from", "with", "the", "a", "an", "any", "all", "our", "at", "using", "into", "onto"})
 """Words between a word that leaves a name out, and the name."""
+PLACES = "RJκ"
+"""Kinds of pieces that say where: regions, countries, several countries."""
+AND = frozenset({"and", "&"})
+CLAUSE_ENDS = frozenset({"?", ".", ";", "!", ":"})
 SIGNS = re.compile(r"\d|[+<>±]|(?<![^\W\d_])-|-(?![^\W\d_])")
 """Figures and signs that may change one; a hyphen within a word is none."""
-GOVERNED = frozenset("PRJSXA")
+GOVERNED = frozenset("PRJSXAκ")
 """Names before which an unknown word may leave them out: sans aws."""
 OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
 """What a day or quarter before it is that of, and not of the run."""
@@ -105,6 +109,7 @@ def piece_doubts(
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED and _touch(sentence, before, after)}
     governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
     governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
+    governed |= _beside_places(sentence, said)
     governed |= _behind_sums(said, slots)
     asked = {*asked_figures(sentence, pieces), *_stated_storage(pieces, slots)}
     yield from _unmet_limits(sentence, said, slots)
@@ -144,6 +149,21 @@ def _touch(sentence: Sentence, before: Piece, after: Piece) -> bool:
 def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
     """Each three pieces that follow one another."""
     return zip(pieces, pieces[1:], pieces[2:], strict=False)
+
+
+def _beside_places(sentence: Sentence, said: Sequence[Piece]) -> set[int]:
+    """Where an unknown word is joined to a place, and nothing follows it: it may be another place, as in Paris and Atlantis."""
+    ends = {at for at, piece in enumerate(said) if at + 1 == len(said) or said[at + 1].kind == "," or _ends(sentence, piece.last)}
+    places = {at for at, piece in enumerate(said) if piece.kind in PLACES}
+    joined = {at for at in ends if at > 1 and said[at - 1].kind == "," and at - 2 in places and _text(sentence, said[at - 1]) in AND}
+    before = {at - 2 for at in places if at > 1 and said[at - 1].kind == "," and _text(sentence, said[at - 1]) in AND}
+    found = {said[at].first for at in joined | before if said[at].kind == UNKNOWN}
+    return {first for first in found if sentence.tokens[first].written[0].isupper()}
+
+
+def _ends(sentence: Sentence, at: int) -> bool:
+    """Whether a clause ends before a token."""
+    return at >= len(sentence.tokens) or sentence.tokens[at].text in CLAUSE_ENDS
 
 
 def _behind_sums(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:

@@ -27,7 +27,7 @@ MODEL = ("model", "doubtful_model", "quantity", "params")
 DATA = ("tokens", "samples", "tokens_per_parameter", "other_unit", "steps")
 
 
-WEIGHED = ("accelerator", "count", "nodes", "provider", "pricing")
+WEIGHED = ("accelerator", "count", "nodes", "provider", "region", "pricing")
 """What is compared, where several of it are said."""
 
 

@@ -21,6 +21,7 @@ from service.formats.ask.grammar.runs import batches, data_said, images, lengths
 from service.formats.ask.grammar.slots import HOURLY, Slot
 from service.formats.ask.lexing.names import Chosen, read_as
 from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.vocabulary import Name
 
 Maker = Callable[[Sequence[Piece]], "Iterable[Slot] | None"]
 READ = " "
@@ -79,6 +80,15 @@ def _group(pieces: Sequence[Piece]) -> Iterator[Slot]:
     names = exclusions.providers_of(pieces[0])
     note = f"read as {', '.join(name.value for name in names)}"
     yield from (Slot("provider", name, pieces[0].first, pieces[0].last, note) for name in names)
+
+
+def _countries(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """The Nordics, Asia: the countries that they are."""
+    codes = str(pieces[0].value).split()
+    note = f"read as {', '.join(codes)}"
+    yield from (
+        Slot("jurisdiction", Name("J", code, (code,)), pieces[0].first, pieces[0].last, "" if at else note) for at, code in enumerate(codes)
+    )
 
 
 RULES: tuple[Rule, ...] = (
@@ -236,6 +246,7 @@ RULES: tuple[Rule, ...] = (
     _rule("π", _group),
     _rule("R", _named("region")),
     _rule("J", _named("jurisdiction")),
+    _rule("κ", _countries),
     _rule("G", _named("program")),
     _rule("Y", _single("method")),
     _rule("y", _single("tuning")),

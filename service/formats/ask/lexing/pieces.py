@@ -8,7 +8,7 @@ from datetime import date
 
 from service.formats.ask.lexing.clock import read_clock
 from service.formats.ask.lexing.dates import read_duration
-from service.formats.ask.lexing.names import read_name
+from service.formats.ask.lexing.names import Chosen, read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.spans import read_span
 from service.formats.ask.lexing.spelling import correct_spelling, family_like
@@ -17,7 +17,7 @@ from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 
 FIGURE_KINDS = {"": "n", "usd": "m", "percent": "p", "foreign": "€"}
 POWER_LIMIT = "hardware.power_limit_w"
-UNKNOWN, FILLER = "?", "_"
+UNKNOWN, FILLER, COUNTRIES = "?", "_", "κ"
 SIZES = frozenset({"b", "t"})
 APART = frozenset({"/", "(", ","})
 """What may stand between the size of a mixture of experts and that of a token."""
@@ -70,8 +70,8 @@ def _end_of_word(tokens: Sequence[Token], at: int) -> int:
 
 def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: date) -> Iterator[Piece]:
     """What may begin at a token; of several that are as long, the first counts."""
-    named = read_name(tokens, at, vocabulary)
-    if named is not None and not _ends_range(tokens, named, vocabulary):
+    named, phrase = read_name(tokens, at, vocabulary), _read_phrase(tokens, at)
+    if named is not None and not _ends_range(tokens, named, vocabulary) and not _is_group(named, phrase):
         yield named
     period = read_span(tokens, at, today)
     if period is not None:
@@ -82,7 +82,6 @@ def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: d
     clock = read_clock(tokens, at)
     if clock is not None:
         yield Piece("η", "own day", at, clock)
-    phrase = _read_phrase(tokens, at)
     if phrase is not None:
         yield phrase
     mixture = _read_mixture(tokens, at)
@@ -91,6 +90,12 @@ def _readings(tokens: Sequence[Token], at: int, vocabulary: Vocabulary, today: d
     figure = read_figure(tokens, at)
     if figure is not None and not _runs_on(tokens, figure[0], vocabulary):
         yield Piece(FIGURE_KINDS[figure[1].unit], figure[1], at, figure[0])
+
+
+def _is_group(named: Piece, phrase: Piece | None) -> bool:
+    """Whether the words of a region's name are those of several countries: North America, Southeast Asia."""
+    of_countries = phrase is not None and phrase.kind == COUNTRIES and phrase.last == named.last
+    return of_countries and isinstance(named.value, Chosen) and named.value.written.casefold() != named.value.name.value
 
 
 def _ends_range(tokens: Sequence[Token], named: Piece, vocabulary: Vocabulary) -> bool:

@@ -14,8 +14,11 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 
 LONGEST = 3
 """Words of the longest name of a place."""
+NORTH = "n"
+COUNTRIES = "Jκ"
 WHERE = frozenset({"in", "near", "around", "at", "from"})
-PEOPLE = frozenset({"team", "teams", "office", "lab", "group", "people", "folks", "users", "customers", "university"})
+TEAMS = frozenset({"team", "teams", "office", "offices", "lab", "group", "people", "folks", "colleagues", "university"})
+PEOPLE = TEAMS | {"users", "customers"}
 
 
 def with_stems(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
@@ -43,6 +46,7 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
     if any(piece.kind == "O" and str(piece.value).startswith("carbon") for piece in pieces):
         return list(pieces)
     providers = {piece.value.name.value for piece in pieces if piece.kind == "P" and isinstance(piece.value, Chosen)}
+    pieces = [piece if not _is_of_team(sentence, piece) else replace(piece, kind=UNKNOWN) for piece in pieces]
     found: list[Piece] = []
     at = 0
     while at < len(pieces):
@@ -59,14 +63,25 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
     return found
 
 
+def _is_of_team(sentence: Sentence, piece: Piece) -> bool:
+    """Whether countries are those of people, and say nothing of where to run: our APAC team."""
+    after = [token.text for token in sentence.tokens[piece.last : piece.last + 1]]
+    return piece.kind in COUNTRIES and bool(TEAMS.intersection(after))
+
+
 def _end_of_city(sentence: Sentence, pieces: Sequence[Piece], at: int, vocabulary: Vocabulary) -> int:
     """The piece after the longest name of a place from a piece on; the piece itself where there is none."""
     end = at
-    while end < len(pieces) and end < at + LONGEST and pieces[end].kind in (UNKNOWN, FILLER):
+    while end < len(pieces) and end < at + LONGEST and _may_name(sentence, pieces[end]):
         end += 1
     while end > at and compact(sentence.part(pieces[at].first, pieces[end - 1].last)) not in vocabulary.places:
         end -= 1
     return end
+
+
+def _may_name(sentence: Sentence, piece: Piece) -> bool:
+    """Whether a piece may be a part of a name: a word that is not known, and the N of N. Virginia."""
+    return piece.kind in (UNKNOWN, FILLER) or sentence.part(piece.first, piece.last).lower() == NORTH
 
 
 def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
@@ -74,7 +89,7 @@ def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece
     if after and sentence.part(after[0].first, after[0].last).lower() in PEOPLE:
         return False
     said = [piece for piece in before if piece.kind not in (FILLER, ",")]
-    named = bool(said) and said[-1].kind in "PR"
+    named = bool(said) and said[-1].kind in "PRJκ"
     return named or (bool(before) and sentence.part(before[-1].first, before[-1].last).lower() in WHERE)
 
 
