@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.support.servers import DEADLINE_S, missing
 
@@ -24,6 +24,7 @@ FLAGS = [
 def browser() -> Iterator[Browser]:
     """The system's Chromium."""
     program = shutil.which("chromium") or missing("Chromium")
+    expect.set_options(timeout=1000 * DEADLINE_S)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=program, args=FLAGS, timeout=1000 * DEADLINE_S)
         try:

@@ -90,6 +90,7 @@ def loaded_from_elsewhere(site: Path) -> set[tuple[str, str]]:
 def searched(browser: Browser, site: Path) -> dict[str, list[str]]:
     """The first pages that the site's own search shows for each question, opened as a file."""
     page = browser.new_page()
+    page.set_default_timeout(1000 * DEADLINE_S)
     try:
         found = {}
         for words in FOUND:

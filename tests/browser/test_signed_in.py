@@ -13,7 +13,7 @@ from service.config import Settings
 from service.container import build_context
 from service.domain.teams import SCOPES
 from service.usecases.keys import make_key
-from tests.browser.test_pages import RUN, SERIOUS, View, running_service, view
+from tests.browser.test_pages import RUN, SERIOUS, View, led, running_service, view
 from tests.integration.test_serve import spaced_in
 
 KEYED = ("/settings", "/", "/sign-in")
@@ -47,8 +47,7 @@ def service(settings: Settings, keys: dict[str, str]) -> Iterator[str]:
 def sign_in(seen: View, key: str) -> None:
     """Type the key, and go on."""
     seen.page.get_by_label("API key").fill(key)
-    seen.page.get_by_role("button", name="Sign in").click()
-    seen.page.wait_for_load_state()
+    led(seen.page, seen.page.get_by_role("button", name="Sign in"))
 
 
 def test_a_result_is_kept_shared_and_opened_by_others(service: str, keys: dict[str, str], browser: Browser) -> None:
@@ -61,11 +60,11 @@ def test_a_result_is_kept_shared_and_opened_by_others(service: str, keys: dict[s
         ours.said.clear()
         sign_in(ours, keys["ours"])
         assert "on 256 H100" in page.locator(".sentence").inner_text()
-        page.get_by_role("button", name="Keep this estimate").click()
+        led(page, page.get_by_role("button", name="Keep this estimate"))
         page.wait_for_url("**/r/*")
         kept = page.url
-        page.get_by_role("link", name="Share it by a link").click()
-        page.get_by_role("button", name="Make a link").click()
+        led(page, page.get_by_role("link", name="Share it by a link"))
+        led(page, page.get_by_role("button", name="Make a link"))
         link = page.get_by_label("The link; it is shown this once").input_value()
         for path in KEYED:
             ours.open(service + path)
@@ -78,7 +77,7 @@ def test_a_result_is_kept_shared_and_opened_by_others(service: str, keys: dict[s
         sign_in(theirs, keys["theirs"])
         assert "Kept at" not in theirs.page.locator("body").inner_text()
         ours.open(service)
-        page.get_by_role("button", name="Sign out").click()
+        led(page, page.get_by_role("button", name="Sign out"))
         ours.open(kept)
         assert "/sign-in" in page.url
         assert [address for address in ours.asked if not address.startswith(service)] == []
