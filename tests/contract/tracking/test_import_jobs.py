@@ -214,7 +214,7 @@ def test_cpu_time_ends_an_import_and_says_how_to_go_on(
     client: FlaskClient, context: AppContext, run: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As failed, at once and not three times: what is stored stays, and the same file goes on from there."""
-    limited = replace(context, settings=replace(context.settings, import_cpu_seconds=1))
+    limited = replace(context, settings=replace(context.settings, import_cpu_seconds=60))
     store_part = import_jobs.store_part
 
     def costly(*given: Any) -> usecase.ImportCounts:
@@ -224,7 +224,7 @@ def test_cpu_time_ends_an_import_and_says_how_to_go_on(
     monkeypatch.setattr(import_jobs, "store_part", costly)
     job = work(limited, begun(client, run, bill(35)))
     assert (job.state, job.attempt) == ("failed", 1)
-    assert "1 s of CPU time (OUTLAY_IMPORT_CPU_SECONDS); send it in parts" in str(job.error)
+    assert "60 s of CPU time (OUTLAY_IMPORT_CPU_SECONDS); send it in parts" in str(job.error)
     assert "10 of 35 events are stored" in str(job.error)
     assert stored(client, run) == 10
     monkeypatch.undo()

@@ -118,7 +118,7 @@ class TestAnEvaluation:
         ahead, plain = (start(context, chunks=8, checkpoints=[2], enough=2) for _ in range(2))
         single = "held"
         job, _ = context.store.create_unique_job(KIND, {"job_key": single}, context.clock(), single)
-        held = context.store.claim_job(job.id, "other/1", context.clock(), LEASE_S)
+        held = context.store.claim_job(job.id, "other/1", context.clock(), 3600.0)
         first = context.store.claim_chunk(single, context.clock())
         assert held is not None
         assert first is not None

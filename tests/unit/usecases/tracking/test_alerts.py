@@ -27,6 +27,7 @@ from service.usecases.delivery.deliver import MAX_ATTEMPTS, PAUSES_S, deliver_du
 from service.usecases.tracking import alerts
 from service.usecases.tracking.alert_messages import slack_message
 from service.usecases.tracking.alerts import create_rule, evaluate_due, evaluate_program, try_rule
+from tests.support.servers import wait_for
 from tests.unit.providers.misbehaving_server import Server, in_turn, listening, redirect, reset
 
 NOW = datetime(2027, 2, 1, tzinfo=UTC)
@@ -293,6 +294,7 @@ class TestDelivery:
         program = on_its_way(context, server.on(script))
         deliver_due(context)
         (delivery,) = deliveries(context, program)
+        wait_for(lambda: server.seen, "the request, which may be given up before the server looks at it")
         assert (delivery.state, len(server.seen)) == (state, 1)
         assert str(delivery.last_error).startswith(f"{server.host}: {error}")
 

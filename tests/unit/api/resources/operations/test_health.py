@@ -14,6 +14,7 @@ import pytest
 from service.api.resources.operations import health
 from service.usecases.diagnosis import DISK_FULL_BYTES
 from tests.support.probe_app import build
+from tests.support.servers import wait_for
 
 
 @pytest.fixture
@@ -82,6 +83,7 @@ def test_hung_parts_neither_hold_the_answer_nor_pile_up(hung: SimpleNamespace, m
         answer = client.get("/readyz")
         assert answer.status_code == 503
         assert {state for name, state in answer.json["checks"].items() if name != "disk"} == {"hung"}
+    wait_for(lambda: len(hung.waiting) >= 4, "every part to be asked")
     assert len(hung.waiting) == 4
 
 
