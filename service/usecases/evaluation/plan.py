@@ -112,9 +112,7 @@ def elapsed_hours(plan: EvaluationPlan | None) -> Range:
 
 def suites_usd(plan: EvaluationPlan) -> Range:
     """Cost of all suites whose price is known, spread as their hours are [USD]."""
-    return comonotone_sum(
-        cost.accelerator_hours.scaled(float(cost.usd) / cost.accelerator_hours.p50) for cost in plan.suites if cost.usd is not None
-    )
+    return comonotone_sum(cost.accelerator_hours.scaled(float(cost.usd) / cost.accelerator_hours.p50) for cost in plan.suites if cost.usd)
 
 
 def _loads(

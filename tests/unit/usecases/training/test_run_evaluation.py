@@ -97,6 +97,12 @@ def test_a_suite_takes_what_it_takes_in_a_program(context: AppContext) -> None:
         assert mine.tier is None
 
 
+def test_a_run_that_ends_before_its_first_evaluation_pays_for_none(context: AppContext) -> None:
+    """5B tokens, evaluated each 10B."""
+    short = {"data": {"tokens": "5B"}}
+    assert usd(estimated(context, SCORED, **short)) == pytest.approx(usd(estimated(context, **short)), rel=0.01)
+
+
 def test_lines_add_up_to_the_total(context: AppContext) -> None:
     """Suites, checks, sign-offs and weights are lines of their own, and the total is their sum to the cent."""
     plain = estimated(context)
