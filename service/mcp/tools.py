@@ -56,7 +56,8 @@ TOOLS: Mapping[str, ToolSpec] = {
         "buy_or_rent",
     ),
     "optimal": ToolSpec(
-        "The best model size and number of tokens for a budget of FLOPs, dollars, accelerator-hours or days, by a scaling law.",
+        "The best model size and number of tokens for a budget of FLOPs, dollars, accelerator-hours or days, by a scaling law. With model"
+        " the size is given: how many tokens the budget affords it, and how far they are from compute-optimal.",
         "/v1/optimal",
         "optimal",
     ),

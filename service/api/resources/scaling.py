@@ -39,6 +39,7 @@ def find_optimum(request: dict[str, Any]) -> Response:
 
     With `lifetime_inference_tokens` the answer is the cheapest model of training and serving together that is as good as the best one for
     the training budget: smaller, and trained for longer than the budget; `lifetime` has the savings.
+    With `model` the size is given: `tokens` are what the budget affords it, `given_model` says how far they are from compute-optimal.
     The step model is evaluated for some thirty sizes: the costliest request takes some 1 s of CPU.
     """
     return json_response(to_builtins(usecase.optimal(team_context(), request)))

@@ -29,6 +29,9 @@ HOURS_PER_DAY = 24
 @field("--accelerator-hours", "budget.accelerator_hours", "Budget in accelerator-hours.", type=float)
 @field("--days", "budget.days", "Budget in days on the wall clock.", type=float)
 @field("--deadline", "budget.deadline", "Last day, such as 2027-06-30; counted from today, or schedule.start.")
+@field("--model", "model.preset", "Preset to train, such as llama-3-8b: how many tokens the budget affords it, in place of the best size.")
+@field("--params", "model.params", "Parameters to train, such as 7B, in place of a preset.", read=parse_value)
+@field("--active-params", "model.active_params", "Active parameters of a mixture of experts.", read=parse_value)
 @field("--law", "law", "Scaling law, such as hoffmann-3; default: besiroglu.")
 @options.MACHINE_FIELDS
 @options.SELLER_FIELDS
@@ -39,8 +42,8 @@ HOURS_PER_DAY = 24
     read=parse_value,
 )
 @field("--unique-tokens", "max_unique_tokens", "Unique training tokens there are, such as 500B; more are repeats.", read=parse_value)
-@field("--params", "plan.params", "Parameters of your own plan, for comparison.", read=parse_value)
-@field("--tokens", "plan.tokens", "Your own plan's training tokens.", read=parse_value)
+@field("--plan-params", "plan.params", "Parameters of your own plan, for comparison.", read=parse_value)
+@field("--plan-tokens", "plan.tokens", "Your own plan's training tokens.", read=parse_value)
 @options.settings_option("training.precision=fp8")
 @options.plot_option("Draw the curves of equal cost and equal loss")
 @options.VERBOSE
@@ -64,7 +67,8 @@ def _embedded() -> tuple[Schema, UseCase]:
 
 
 def table(answer: Entry, *, verbose: bool) -> str:
-    """The optimum, its costs, and what lies around it."""
+    """The optimum, its costs, and what lies around it; of a stated model its tokens, and the optimum beside it."""
+    given = answer["given_model"]
     rows = [
         ("parameters", tables.spread(answer["params"], tables.scaled)),
         ("tokens", tables.spread(answer["tokens"], tables.scaled)),
@@ -72,9 +76,9 @@ def table(answer: Entry, *, verbose: bool) -> str:
         ("training FLOPs", f"{answer['flops']:.3g}"),
         ("law", f"{answer['law']}: {answer['law_details']['title']}"),
         *_training(answer),
-        *_layout(answer),
+        *(_layout(answer) if given is None else _given_model(answer, given)),
         *_lifetime(answer["lifetime"]),
-        *_smaller(answer["smaller"]),
+        *(_smaller(answer["smaller"]) if given is None else []),
         *_plan(answer["plan"]),
         ("prices, engine", f"{answer['price_snapshot']}, {answer['engine_version']}"),
     ]
@@ -87,26 +91,46 @@ def table(answer: Entry, *, verbose: bool) -> str:
 def _training(answer: Entry) -> list[tuple[str, str]]:
     if answer["training"] is None:
         return []
-    training = answer["training"]
+    training, source = answer["training"], "the law's uncertainty" if answer["given_model"] is None else "the estimate"
     days = {name: hours / HOURS_PER_DAY for name, hours in training["wall_clock_hours"].items()}
     return [
-        ("training", f"{tables.usd_text(training['usd'])} by the law's uncertainty"),
+        ("training", f"{tables.usd_text(training['usd'])} by {source}"),
         ("", f"{tables.spread(training['accelerator_hours'], tables.figure)} accelerator-hours, {tables.spread(days, tables.figure)} days"),
     ]
 
 
 def _layout(answer: Entry) -> list[tuple[str, str]]:
-    layout, estimate = answer["suggestion"], answer["estimate"]
+    layout = answer["suggestion"]
     if layout is None:
         return []
     fields = ", ".join(f"{name} {value}" for name, value in layout["model"].items())
     tokens = layout["data"]["tokens"] * layout["data"].get("epochs", 1)
     rows = [("a layout", f"{fields}: {tables.scaled(layout['params'])} on {tables.scaled(tokens)} tokens")]
+    return [*rows, *_estimate(answer["estimate"])]
+
+
+def _given_model(answer: Entry, given: Entry) -> list[tuple[str, str]]:
+    """How far the stated model is from the optimum for its size and for the budget."""
+    size = tables.scaled(given["params"])
+    if given["active_params"] != given["params"]:
+        size += f", {tables.scaled(given['active_params'])} active"
+    rows = [("the model", f"{size}, {tables.figure(given['tokens_per_param'])} tokens a parameter")]
+    if given["optimal_tokens"] is not None:
+        times = f"{tables.figure(given['tokens_over_optimal'])} times"
+        rows.append(("of this size", f"{tables.scaled(given['optimal_tokens'])} tokens are compute-optimal: it has {times} as many"))
+    best = given["optimum"]
+    if best is not None:
+        loss = "" if best["loss"] is None else f", loss {_loss(best['loss'])}"
+        rows.append(("of the budget", f"{_size(best)} tokens are compute-optimal{loss}"))
+    return [*rows, *_estimate(answer["estimate"])]
+
+
+def _estimate(estimate: Entry | None) -> list[tuple[str, str]]:
     if estimate is None:
-        return rows
+        return []
     days = estimate["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
     cost = tables.usd_text(estimate["cost"]["total_usd"])
-    return [*rows, ("its estimate", f"{cost}, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
+    return [("its estimate", f"{cost}, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
 
 
 def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:

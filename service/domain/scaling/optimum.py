@@ -86,6 +86,30 @@ class PlanComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenModel:
+    """The model of the request, trained on what the budget affords, against the law's optimum for its size and for the budget."""
+
+    text: Annotated[str, Doc("Distance from the optimum in words", max_length=2000)]
+    params: Annotated[float, Doc("All parameters of the model", "parameters", maximum=1e100)]
+    active_params: Annotated[float, Doc("Parameters that a token meets: all but for mixtures of experts", "parameters", maximum=1e100)]
+    tokens_per_param: Annotated[float, Doc("Tokens for each of the parameters in `params` of the answer", "1", maximum=1e100)]
+    optimal_tokens: Annotated[
+        float | None,
+        Doc("Tokens that this size is compute-optimal with, all unique; null where the law does not apply", "tokens", maximum=1e100),
+    ]
+    tokens_over_optimal: Annotated[
+        float | None, Doc("Tokens over `optimal_tokens`; above 1 the model is trained for longer", "1", maximum=1e100)
+    ]
+    optimum: Annotated[
+        CostedModel | None,
+        Doc("Compute-optimal model of the budget: the answer to the request without a model; null where the law does not apply"),
+    ]
+    loss_excess: Annotated[
+        float | None, Doc("Loss above that of `optimum`; null where the law knows none", "nats per token", maximum=1e100)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class LifetimeOptimum:
     """Training and serving together: within the training budget, and as good as the best model for training alone (`joint`).
 

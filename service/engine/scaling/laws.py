@@ -167,6 +167,24 @@ def optimal_params_for_tokens(law: ParametricLaw, tokens: Amount) -> Floats:
     return np.asarray(ratio * (ratio * tokens) ** (law.beta / law.alpha))
 
 
+def optimal_tokens_for_params(law: ScalingLaw, params: Amount) -> Floats:
+    """Tokens that a size is compute-optimal with: N = K C^a and C = 6 N D solved for D.
+
+    Parameters
+    ----------
+    law : ScalingLaw
+    params : float or float array
+
+    Returns
+    -------
+    float array
+        Tokens, all unique.
+    """
+    size = np.asarray(params, dtype=np.float64)
+    flops = (size / optimal_params(law, 1.0)) ** (1 / size_exponent(law))
+    return np.asarray(flops / (FLOPS_PER_PARAM_AND_TOKEN * size))
+
+
 def optimal_flops(law: ParametricLaw, target: Amount) -> Floats:
     """Fewest training FLOPs that reach a loss; on the frontier both terms fall with C^(-alpha a).
 

@@ -210,7 +210,8 @@ def optimal_chart(answer: Mapping[str, Any]) -> alt.TopLevelMixin:
     ]
     subtitle = f"{chosen / 1e9:.4g}B parameters on {answer['tokens']['p50'] / 1e12:.4g}T tokens by law {answer['law']}"
     joined = alt.hconcat(*panels, spacing=30).resolve_scale(color="independent")
-    return titled(joined, title=alt.Title("Optimum", subtitle=subtitle, offset=14))
+    title = "Optimum" if answer.get("given_model") is None else "The stated model among sizes around the optimum"
+    return titled(joined, title=alt.Title(title, subtitle=subtitle, offset=14))
 
 
 def _costs(answer: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from service.schemas.compound_fields import Items, Part
 from service.schemas.fields import Count, Day, Number, OwnField, Schema, Share, Text
 from service.schemas.serving import LatencySchema
 from service.schemas.training.machine import EfficiencySchema, PriceFilterSchema
-from service.schemas.training.request import MAX_PARAMS, RunSectionsSchema
+from service.schemas.training.request import MAX_PARAMS, ModelSchema, RunSectionsSchema
 
 # From a model of a few parameters to a thousand times the largest run there was.
 LEAST_FLOPS, MOST_FLOPS = 1e12, 1e30
@@ -112,6 +112,9 @@ class OptimalRequestSchema(RunSectionsSchema):
     """A budget, a scaling law, and optionally the machine: then dollars and hours are those of an estimate with the same sections."""
 
     budget = Part(OptimalBudgetSchema, required=True, description="What may be spent on training")
+    model = Part(
+        ModelSchema, description="Model that is trained: its size is given, and tokens are what the budget affords; left out: the best size"
+    )
     law = LawField(
         description="besiroglu (the default), hoffmann-1, hoffmann-2, hoffmann-3, kaplan, muennighoff, llama-3, krajewski-moe, …, or an own"
     )
@@ -126,4 +129,4 @@ class OptimalRequestSchema(RunSectionsSchema):
     class Meta(Schema.Meta):
         """What marshmallow reads."""
 
-        exclude = ("model", "data")
+        exclude = ("data",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ from service.domain.scaling.optimum import (
 from service.engine.scaling import neighbourhood
 from service.engine.scaling.optimum import cheapest_for_loss, optimum_for_flops
 from service.presets.scaling.laws import PublishedLaw, load_laws
-from service.presets.scaling.optimum import published_plans
+from service.presets.scaling.optimum import published_plans, warning_threshold
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.price import Price
 from service.usecases.scaling.optimum_request import OptimumRequest, finite_or_none
@@ -115,6 +115,24 @@ def law_details(law: PublishedLaw, optimum: Optimum) -> LawDetails:
         for amount, largest in ((optimum.params, law.largest_params), (optimum.tokens, law.largest_tokens))
     )
     return LawDetails(law.title, law.source, law.counts, *beyond)
+
+
+def warnings_of_law(resolved: OptimumRequest, trained: Optimum, what: str) -> Iterator[str]:
+    """Warnings of a law that knows no loss, of one beyond the runs it was fitted to, and of repeated data."""
+    law, details = resolved.law.name, law_details(resolved.law, trained)
+    if trained.loss is None:
+        yield f"law {law} gives no loss: curves and costs of other sizes need a law with E, A, B, alpha and beta"
+    beyond = [(times, noun) for times, noun in ((details.params_beyond, "parameters"), (details.tokens_beyond, "tokens")) if times]
+    if any(times > 1 for times, _ in beyond):
+        factors = " and ".join(f"{times:.2g} times the {noun}" for times, noun in beyond)
+        yield (
+            f"extrapolated: {what} has {factors} of the largest run that law {law} was fitted to. Laws disagree"
+            " most there (see other_laws): before a large run, fit a law to small runs on your own data, as labs do (Llama 3, arXiv"
+            " 2407.21783, section 3.2.1)"
+        )
+    free_epochs = warning_threshold("free_epochs")
+    if resolved.limit is not None and (epochs := float(trained.tokens) / resolved.limit.unique_tokens) > free_epochs:
+        yield f"the unique tokens are repeated {epochs:.1f} times: beyond {free_epochs:g} repeats are worth less and less"
 
 
 def lifetime_optimum(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, within_budget: Optimum) -> LifetimeOptimum | None:

@@ -7,35 +7,20 @@ the budget: smaller, and trained for longer. Beside it stands the one that is as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Any
 
 from service.context import AppContext
-from service.domain.answer_fields import Doc
 from service.domain.errors import InvalidRequest
 from service.domain.quantities import Assumption, Range
 from service.domain.scaling.laws import AllocationLaw, Optimum
-from service.domain.scaling.optimum import (
-    Budget,
-    CostedModel,
-    LawDetails,
-    LayoutSuggestion,
-    LifetimeOptimum,
-    OptimumTraining,
-    OtherLawOptimum,
-    PlanComparison,
-    PublishedPlan,
-    SmallerModel,
-)
-from service.domain.summary import Summary
-from service.domain.tracking.feedback import LessonsReference
 from service.engine.scaling.laws import loss as predict_loss
-from service.presets.scaling.optimum import warning_threshold
 from service.presets.version import engine_version
 from service.usecases.resolution.assumption_log import AssumptionLog
 from service.usecases.resolution.feedback import note_lessons
 from service.usecases.scaling import neighbourhood
-from service.usecases.scaling.neighbourhood import OptimumServing
+from service.usecases.scaling.given_model import plan_given_model, resolve_given_model
+from service.usecases.scaling.optimum_answer import OptimalAnswer
 from service.usecases.scaling.optimum_layout import PlannedLayout, estimate_suggestion, plan_layout, suggest_layout
 from service.usecases.scaling.optimum_request import OptimumRequest, resolve_optimum_request, stated_limits
 from service.usecases.scaling.optimum_search import (
@@ -49,44 +34,11 @@ from service.usecases.scaling.optimum_search import (
     serving_through,
 )
 from service.usecases.scaling.summary import summarise_optimum
-from service.usecases.training.estimate import EstimateAnswer, short_run_warnings
+from service.usecases.training.estimate import short_run_warnings
 
 Request = Mapping[str, Any]
 
 MOST_PARAMS, MOST_TOKENS = 1e15, 1e18
-
-
-@dataclass(frozen=True, slots=True)
-class OptimalAnswer:
-    """The optimum, the models around it, and its costs; `estimate` has its own assumptions and warnings."""
-
-    summary: Annotated[Summary, Doc("The answer in a sentence, and what it rests on")]
-    params: Annotated[Range, Doc("Size of the optimum", "parameters")]
-    tokens: Annotated[Range, Doc("Training tokens of the optimum", "tokens")]
-    loss: Annotated[float | None, Doc("Predicted loss; null where the law knows none", "nats per token", maximum=1e100)]
-    loss_range: Annotated[Range | None, Doc("Loss with the law's own uncertainty; null where the law knows none", "nats per token")]
-    flops: Annotated[
-        float, Doc("Training arithmetic of the optimum, 6 N D as laws count it; `estimate` adds attention", "FLOP", maximum=1e100)
-    ]
-    law: Annotated[str, Doc("Name of the law")]
-    law_details: Annotated[LawDetails, Doc("Where the law is from, and how far it is extrapolated")]
-    budget: Annotated[Budget, Doc("The budget as it was counted")]
-    training: Annotated[OptimumTraining | None, Doc("What training takes; null without a machine")]
-    curve: Annotated[tuple[CostedModel, ...], Doc("Sizes of equal cost", max_items=100)]
-    iso_loss_curve: Annotated[tuple[CostedModel, ...], Doc("Sizes of equal loss", max_items=100)]
-    smaller: Annotated[tuple[SmallerModel, ...], Doc("Smallest models of the same loss at an extra cost", max_items=10)]
-    lifetime: Annotated[LifetimeOptimum | None, Doc("Training and serving together; null without a lifetime")]
-    serving: Annotated[OptimumServing | None, Doc("What serves the lifetime's tokens; null without a machine or a lifetime")]
-    plan: Annotated[PlanComparison | None, Doc("The caller's plan against the optimum; null without a plan")]
-    suggestion: Annotated[LayoutSuggestion | None, Doc("A real layout of about this size; null where none is known")]
-    estimate: Annotated[EstimateAnswer | None, Doc("Estimate of the suggestion on the stated hardware; null without hardware")]
-    other_laws: Annotated[tuple[OtherLawOptimum, ...], Doc("What other laws make of the same FLOPs", max_items=100)]
-    published: Annotated[tuple[PublishedPlan, ...], Doc("Published plans of about as many FLOPs", max_items=100)]
-    price_snapshot: Annotated[str, Doc("Name of the price snapshot the answer is made with")]
-    lessons: Annotated[LessonsReference | None, Doc("Lessons of the team's finished runs; null: it has none")]
-    engine_version: Annotated[str, Doc("Version of the engine and its data")]
-    assumptions: Annotated[tuple[Assumption, ...], Doc("Values the caller did not state, with the reason for each", max_items=1000)]
-    warnings: Annotated[tuple[str, ...], Doc("What to check before relying on the answer", max_items=100, max_length=5000)]
 
 
 def optimal(context: AppContext, request: Request) -> OptimalAnswer:
@@ -105,7 +57,16 @@ def optimal(context: AppContext, request: Request) -> OptimalAnswer:
 
 
 def _optimal_within(context: AppContext, request: Request) -> OptimalAnswer:
-    """The answer for one limit."""
+    """The answer for one limit: the optimum, or the stated model beside it."""
+    if "model" not in request:
+        return _best_within(context, request)
+    given = resolve_given_model(request)
+    best = _best_within(context, {name: value for name, value in request.items() if name != "model"})
+    return plan_given_model(context, request, given, best)
+
+
+def _best_within(context: AppContext, request: Request) -> OptimalAnswer:
+    """The optimum for one limit."""
     notes = AssumptionLog()
     book = context.book(request.get("price", {}).get("snapshot"))
     resolved = resolve_optimum_request(context, request, book, notes)
@@ -145,6 +106,7 @@ def _optimal_within(context: AppContext, request: Request) -> OptimalAnswer:
         lifetime=neighbourhood.lifetime_optimum(resolved, costs, result, chosen),
         serving=serving,
         plan=neighbourhood.compare_plan(resolved, costs, request.get("plan")),
+        given_model=None,
         suggestion=layout,
         estimate=run,
         other_laws=neighbourhood.other_laws(resolved, float(result.bought.flops)),
@@ -187,20 +149,7 @@ def _around(chosen: Optimum, optimum: Optimum, draws: Optimum | None) -> Optimum
 
 def _warn(resolved: OptimumRequest, costs: ModelCosts, result: OptimumResult, chosen: Optimum, notes: AssumptionLog) -> None:
     """Warnings about the optimum."""
-    block = neighbourhood.law_details(resolved.law, chosen)
-    if chosen.loss is None:
-        notes.warn(f"law {resolved.law.name} gives no loss: curves and costs of other sizes need a law with E, A, B, alpha and beta")
-    beyond = [(times, what) for times, what in ((block.params_beyond, "parameters"), (block.tokens_beyond, "tokens")) if times]
-    if any(times > 1 for times, _ in beyond):
-        factors = " and ".join(f"{times:.2g} times the {what}" for times, what in beyond)
-        notes.warn(
-            f"extrapolated: the optimum has {factors} of the largest run that law {resolved.law.name} was fitted to. Laws disagree"
-            " most there (see other_laws): before a large run, fit a law to small runs on your own data, as labs do (Llama 3, arXiv"
-            " 2407.21783, section 3.2.1)"
-        )
-    free_epochs = warning_threshold("free_epochs")
-    if resolved.limit is not None and (epochs := float(chosen.tokens) / resolved.limit.unique_tokens) > free_epochs:
-        notes.warn(f"the unique tokens are repeated {epochs:.1f} times: beyond {free_epochs:g} repeats are worth less and less")
+    notes.warn(*neighbourhood.warnings_of_law(resolved, chosen, "the optimum"))
     if costs.table is not None and resolved.budget.kind != "flops" and float(result.bought.params) > 0.98 * costs.table.largest:
         notes.warn(_why_no_larger(resolved, costs.table.largest))
     if result.joint is not None:

@@ -38,6 +38,8 @@ DEPTH_FACTORS = tuple(0.8 + 0.05 * step for step in range(9))
 LAYER_MULTIPLES = ((96, 8), (48, 4), (0, 1))
 # Budgets from a fifth of the stated one to twice it, of a fixed series too, show which tokens a size is best trained on.
 BUDGET_STEP, STEPS_BELOW, STEPS_ABOVE = 1.12, 14, 6
+# A budget must exceed the cost of the smallest model by this factor to be one of them: people and storage cost the same at any size.
+LEAST_OVER_FIXED = 1.01
 # A layout dearer than the budget by this factor of the smooth cost is not timed: none is so much faster than its neighbours.
 MOST_OFF_SMOOTH_COST = 1.2
 # An estimate rounds each line of its cost to cents.
@@ -76,7 +78,7 @@ def suggest_layout(resolved: OptimumRequest, planned: PlannedLayout | None) -> L
     """The layout as sections of an estimate's request."""
     if planned is None:
         return None
-    return LayoutSuggestion(_fields(planned.shape), count_parameters(planned.shape).total, _data(resolved, planned.tokens))
+    return LayoutSuggestion(_fields(planned.shape), count_parameters(planned.shape).total, data_section(resolved, planned.tokens))
 
 
 def estimate_suggestion(
@@ -85,16 +87,21 @@ def estimate_suggestion(
     """Estimate of the suggested layout; None where the hardware cannot run it, with a warning."""
     if suggestion is None or "hardware" not in request:
         return None
-    estimate_request = {name: request[name] for name in SECTIONS if name in request}
-    if "deadline" in request["budget"]:
-        schedule = {"start": context.clock().date(), **request.get("schedule", {})}
-        estimate_request["schedule"] = {**schedule, "deadline": request["budget"]["deadline"]}
-    estimate_request |= {"model": suggestion.model, "data": suggestion.data, "price": {**request.get("price", {}), "snapshot": snapshot}}
+    run_sections = sections_of_run(context, request, snapshot)
     try:
-        return estimate(context, estimate_request)
+        return estimate(context, run_sections | {"model": suggestion.model, "data": suggestion.data})
     except DoesNotFit as problem:
         notes.warn(f"the optimum cannot be trained on this hardware: {problem.message}")
         return None
+
+
+def sections_of_run(context: AppContext, request: Request, snapshot: str) -> dict[str, Any]:
+    """What an estimate takes of the request, but for model and data; a deadline of the budget is that of the schedule."""
+    sections = {name: request[name] for name in SECTIONS if name in request}
+    if "deadline" in request["budget"]:
+        schedule = {"start": context.clock().date(), **request.get("schedule", {})}
+        sections["schedule"] = {**schedule, "deadline": request["budget"]["deadline"]}
+    return sections | {"price": {**request.get("price", {}), "snapshot": snapshot}}
 
 
 def _layouts(resolved: OptimumRequest, smallest: float, largest: float) -> list[tuple[float, Transformer]]:
@@ -147,7 +154,8 @@ def _best_tokens(resolved: OptimumRequest, costs: ModelCosts, result: OptimumRes
     """Sizes and the tokens they are best trained on, both rising with the budget."""
     nearest = round(float(np.log(resolved.budget.amount) / np.log(BUDGET_STEP)))
     budgets = BUDGET_STEP ** np.arange(nearest - STEPS_BELOW, nearest + STEPS_ABOVE, dtype=np.float64)
-    path = expansion_path(resolved, costs, result, budgets)
+    least = float(cost_of(costs.budget, Optimum(1.0, 1.0, None)))
+    path = expansion_path(resolved, costs, result, budgets[budgets > LEAST_OVER_FIXED * least])
     sizes, rows = np.unique(np.maximum.accumulate(path.params), return_index=True)
     return sizes, np.maximum.accumulate(path.tokens)[rows]
 
@@ -186,7 +194,7 @@ def _fields(shape: Transformer) -> dict[str, Any]:
     return fields | routed | {"expert_ffn_hidden_size": experts.ffn_hidden_size}
 
 
-def _data(resolved: OptimumRequest, tokens: float) -> dict[str, Any]:
+def data_section(resolved: OptimumRequest, tokens: float) -> dict[str, Any]:
     """Tokens as an estimate takes them, with epochs where unique tokens are fewer."""
     if resolved.limit is None or tokens <= resolved.limit.unique_tokens:
         return {"tokens": max(1, int(tokens))}

@@ -58,11 +58,7 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
     _check_serving(request, inference)
     setup = resolve_setup(context, request, book, notes, of_mixtures=law.name == MIXTURE)
     if budget.kind == "usd" and setup is not None and setup.price is None:
-        raise UnpricedAccelerator(
-            f"no price of {setup.cluster.accelerator.name} is known, so a budget in dollars cannot be used: state"
-            " price.usd_per_accelerator_hour, or a budget of accelerator_hours, days, a deadline or flops",
-            "/price",
-        )
+        raise unpriced(setup)
     return OptimumRequest(
         law=law,
         law_draws=law_draws,
@@ -73,6 +69,16 @@ def resolve_optimum_request(context: AppContext, request: Request, book: PriceBo
         if setup is None or not inference
         else resolve_lifetime_serving(setup, request.get("serving", {}), inference, book, notes),
         inference_tokens=inference,
+    )
+
+
+def unpriced(setup: TrainingSetup | None) -> UnpricedAccelerator:
+    """The error of a budget in dollars where no price is known."""
+    name = "the accelerator" if setup is None else setup.cluster.accelerator.name
+    return UnpricedAccelerator(
+        f"no price of {name} is known, so a budget in dollars cannot be used: state"
+        " price.usd_per_accelerator_hour, or a budget of accelerator_hours, days, a deadline or flops",
+        "/price",
     )
 
 

@@ -88,6 +88,23 @@ def test_a_budget_is_spent_by_the_estimate_of_the_suggestion(client: FlaskClient
     assert body["tokens"]["p50"] == pytest.approx(body["suggestion"]["data"]["tokens"])
 
 
+@pytest.mark.parametrize("budget", [{"usd": 1e6}, {"accelerator_hours": 4e5}, {"days": 60}])
+def test_a_stated_model_spends_the_budget_on_tokens(client: FlaskClient, budget: dict[str, Any]) -> None:
+    """The estimate of the model with these tokens, asked for by itself, costs the budget at its p50."""
+    body = answered(client, {**MACHINE, "budget": budget, "model": {"preset": "llama-3-8b"}})
+    assert body["suggestion"]["model"] == {"preset": "llama-3-8b"}
+    run = {**MACHINE, "model": {"preset": "llama-3-8b"}, "data": {"tokens": int(body["tokens"]["p50"])}}
+    alone = client.post("/v1/estimate", json=run).get_json()
+    spent = {
+        "usd": alone["cost"]["total_usd"]["p50"],
+        "accelerator_hours": alone["time"]["accelerator_hours"]["p50"],
+        "wall_clock_hours": alone["time"]["wall_clock_hours"]["p50"],
+    }
+    assert spent[body["budget"]["kind"]] == pytest.approx(body["budget"]["amount"], rel=1e-4)
+    assert body["estimate"]["cost"] == alone["cost"]
+    assert body["given_model"]["tokens_over_optimal"] == pytest.approx(body["tokens"]["p50"] / body["given_model"]["optimal_tokens"])
+
+
 def test_a_deadline_shows_how_likely_it_is(client: FlaskClient) -> None:
     """The budget is the median, so about half of the runs are in time."""
     body = answered(client, {**MACHINE, "budget": {"deadline": "2027-06-30"}, "schedule": {"start": "2027-01-04", "queue_hours": 48}})
@@ -274,6 +291,10 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
         section, _, name = path.partition(".")
         kept = {} if section == "budget" else request.get(section, {})
         request[section] = {**kept, name: draw(values(FIELDS[path]) | values(FIELDS[path]) | RUBBISH)}
+    if draw(st.booleans()):
+        request["model"] = {"params": "1B", **request.get("model", {})}
+        request.pop("lifetime_inference_tokens")
+        request.pop("serving", None)
     for section in draw(st.lists(st.sampled_from(["hardware", "serving", "lifetime_inference_tokens", "price"]), max_size=2)):
         request.pop(section, None)
     return request
@@ -340,6 +361,13 @@ MISTAKES: list[tuple[dict[str, Any], list[str]]] = [
     ({"budget": {"flops": 1e22}, "plan": {"params": -1}}, ["/plan/params", "/plan/tokens"]),
     ({"budget": {"flops": 1e22}, "max_unique_tokens": 0}, ["/max_unique_tokens"]),
     ({"budget": {"flops": 1e22}, "price": {"snapshot": "nope"}}, ["/price/snapshot"]),
+    ({"budget": {"flops": 1e22}, "model": {"preset": "lama-9"}}, ["/model/preset"]),
+    ({"budget": {"flops": 1e22}, "model": {"params": -1}}, ["/model/params"]),
+    ({"budget": {"flops": 1e22}, "model": {"params": "7B"}, "law": "krajewski-moe"}, ["/law"]),
+    ({"budget": {"flops": 1e22}, "model": {"params": "7B"}, "lifetime_inference_tokens": "1T"}, ["/lifetime_inference_tokens"]),
+    ({"budget": {"flops": 1e22}, "model": {"params": "7B"}, "data": {"tokens": "1T"}}, ["/data"]),
+    ({"budget": {"days": 30}, "model": {"params": "7B"}}, ["/hardware"]),
+    ({"budget": {"usd": 1e6}, "model": {"preset": "resnet-50"}, **MACHINE}, ["/model"]),
 ]
 
 
@@ -364,6 +392,12 @@ def test_mistakes_are_told_where_they_are(client: FlaskClient, request_: dict[st
         {"budget": {"flops": 1e22}, "plan": {"params": 10**15, "tokens": 1000}},
         {"budget": {"flops": 1e22}, "law": {"E": 0, "A": 1e18, "B": 1e-6, "alpha": 5, "beta": 0.01}},
         {"budget": {"flops": 1e22}, "law": {"E": 0, "A": 1e-6, "B": 1e18, "alpha": 0.01, "beta": 5}},
+        {"budget": {"flops": 1e22}, "law": {"E": 0, "A": 1e-6, "B": 1e18, "alpha": 0.01, "beta": 5}, "model": {"params": "7B"}},
+        {"budget": {"flops": 1e30}, "model": {"params": 1}},
+        {"budget": {"flops": 1e12}, "model": {"params": 10**15}},
+        {"budget": {"usd": 1.0}, **MACHINE, "model": {"params": "7B"}},
+        {"budget": {"usd": 1e13}, **MACHINE, "model": {"params": "7B"}},
+        {"budget": {"days": 36500}, **MACHINE, "model": {"params": 1000}},
     ],
 )
 def test_figures_at_the_ends_of_what_is_taken_are_answered(client: FlaskClient, request_: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from tests.unit.cli.invoke import output_of, run
 
 FLAGS = [
     *("--usd", "1e6", "--law", "besiroglu", "--accelerator", "H100", "--count", "256", "--usd-per-hour", "2.5"),
-    *("--inference-tokens", "10T", "--params", "7B", "--tokens", "2T"),
+    *("--inference-tokens", "10T", "--plan-params", "7B", "--plan-tokens", "2T"),
 ]
 pytestmark = pytest.mark.usefixtures("at_noon")
 
@@ -51,6 +51,19 @@ def test_the_table_tells_the_optimum_and_what_stands_beside(settings: Settings) 
     for word in ("parameters", "USD by the law", "layers", "saves", "1% more", "your plan", "hoffmann-1", "warning:", "assumed"):
         assert word in text
     assert "values were assumed" in printed(settings, *FLAGS)
+
+
+def test_a_stated_model_has_its_tokens_and_the_optimum_beside(settings: Settings, client: FlaskClient, tmp_path: Path) -> None:
+    """By preset or by parameters; the same answer as over HTTP."""
+    machine = ("--usd", "1e6", "--accelerator", "H100", "--count", "256", "--usd-per-hour", "2.5")
+    text = printed(settings, "--model", "mixtral-8x7b", *machine)
+    for word in ("the model       46.7B, 12.9B active", "of this size", "of the budget", "USD by the estimate"):
+        assert word in text
+    assert "smaller models" not in text
+    request = {**{name: EXAMPLE[name] for name in ("budget", "hardware", "price")}, "model": {"params": "7B"}}
+    found = printed(settings, "--params", "7B", *machine, "--json", "--plot", str(tmp_path / "curves.svg"))
+    assert json.loads(found) == client.post("/v1/optimal", json=request).get_json()
+    assert "The stated model" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
 
 
 def test_flops_alone_need_no_machine(settings: Settings) -> None:

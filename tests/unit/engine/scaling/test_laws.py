@@ -19,6 +19,7 @@ from service.engine.scaling.laws import (
     loss,
     optimal_params,
     optimal_params_for_tokens,
+    optimal_tokens_for_params,
     range_around,
     tokens_for_loss,
 )
@@ -179,3 +180,16 @@ def test_a_range_has_the_laws_own_figure_in_its_middle() -> None:
     draws = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, np.inf, np.inf])
     assert range_around(4.5, draws) == Range(1.0, 4.5, np.inf)
     assert range_around(0.5, np.ones(10)) == Range(0.5, 0.5, 1.0)
+
+
+@given(laws, sizes)
+def test_the_best_tokens_of_a_size_are_those_whose_flops_it_is_best_for(law: ParametricLaw, params: float) -> None:
+    """6 N D is the budget with that size, and the size is the best for those tokens."""
+    tokens = float(optimal_tokens_for_params(law, params))
+    assert optimal_params(law, 6 * params * tokens) == pytest.approx(params, rel=1e-9)
+    assert optimal_params_for_tokens(law, tokens) == pytest.approx(params, rel=1e-6)
+
+
+def test_a_law_of_optima_has_the_best_tokens_of_a_size_too() -> None:
+    """At the anchor C / 6 N."""
+    assert optimal_tokens_for_params(ALLOCATION, 1e9) == pytest.approx(1e20 / 6e9)

@@ -26,7 +26,8 @@ from service.presets.scaling.optimum import published_plans
 from service.prices.book import make_price_book
 from service.serialization import to_builtins
 from service.usecases.resolution.assumption_log import AssumptionLog
-from service.usecases.scaling.optimum import OptimalAnswer, optimal
+from service.usecases.scaling.optimum import optimal
+from service.usecases.scaling.optimum_answer import OptimalAnswer
 from service.usecases.scaling.size_costs import (
     cost_size,
     default_model,
