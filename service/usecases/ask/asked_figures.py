@@ -89,6 +89,28 @@ def _p80(estimate: Body) -> str:
     return f"With a probability of 80% under {money(summary['p80_usd'])}{within}."
 
 
+def _tflops(estimate: Body) -> str:
+    return f"{estimate['throughput']['tflops_per_accelerator']:.3g} TFLOP/s on each accelerator, {_mfu(estimate)}"
+
+
+def _hours(estimate: Body) -> str:
+    hours = Range(**estimate["time"]["accelerator_hours"])
+    return f"{short_count(hours.p50)} accelerator-hours ({short_count(hours.p10)}–{short_count(hours.p90)})."
+
+
+def _steps(estimate: Body) -> str:
+    return f"{short_count(estimate['time']['steps'])} steps."
+
+
+def _per_token(estimate: Body) -> str:
+    return f"{money(estimate['cost']['usd_per_million_tokens'])} for a million tokens."
+
+
+def _per_day(estimate: Body) -> str:
+    days = estimate["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
+    return f"{money(estimate['cost']['total_usd']['p50'] / days)} a day, while it runs."
+
+
 def _share_range(share: Mapping[str, float]) -> str:
     return f"{share['p50']:.0%} ({share['p10']:.0%}–{share['p90']:.0%})"
 
@@ -96,6 +118,7 @@ def _share_range(share: Mapping[str, float]) -> str:
 SENTENCES: Mapping[str, Callable[[Body], str]] = {
     "throughput.mfu": _mfu,
     "throughput": _speed,
+    "throughput.tflops_per_accelerator": _tflops,
     "memory": _memory,
     "throughput.split": _bubble,
     "throughput.bound_by": _bound,
@@ -107,5 +130,9 @@ SENTENCES: Mapping[str, Callable[[Body], str]] = {
     "energy": _energy,
     "energy.tco2e": _carbon,
     "summary.p80_usd": _p80,
+    "time.accelerator_hours": _hours,
+    "time.steps": _steps,
+    "cost.usd_per_million_tokens": _per_token,
+    "cost.total_usd": _per_day,
 }
 """Sentences by field."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.asked_words import with_asked_words
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
@@ -305,6 +306,7 @@ def _losses(sentence: Sentence, rest: Sequence[Piece], *, every: bool) -> tuple[
 
 SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _asked_numbers,
+    with_asked_words,
     _described_machines,
     _scaling_questions,
     _waived,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from service.domain.ask import Kind, ReadingNote
+from service.formats.ask.grammar.asked_words import ENERGY, FLOPS, HOURS, PER_DAY, PER_TOKEN, STEPS
 from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.numbers import Figure
@@ -28,6 +29,12 @@ FIELDS: Mapping[str, str] = {
     "goodput": "reliability",
     "interval": "reliability.checkpoint_interval_minutes",
     "p80": "summary.p80_usd",
+    HOURS: "time.accelerator_hours",
+    FLOPS: "flops",
+    STEPS: "time.steps",
+    ENERGY: "energy",
+    PER_TOKEN: "cost.usd_per_million_tokens",
+    PER_DAY: "cost.total_usd",
 }
 """Words that ask for a figure of a run, with its field of an estimate."""
 OF_PRICES: Mapping[str, str] = {
@@ -42,6 +49,9 @@ SPECIFICATIONS = frozenset({"memory", "speed", "peak"})
 ASKED: Mapping[str, str] = {
     "mfu": "throughput.mfu",
     "tokens_per_s": "throughput",
+    "tokens_per_s_of_all": "throughput",
+    "efficiency.tokens_per_s_per_accelerator": "throughput",
+    "efficiency.tflops_per_accelerator": "throughput.tflops_per_accelerator",
     "mtbf_hours": "reliability.mttf_hours",
     "mttf_hours_per_accelerator": "reliability.mttf_hours",
     "checkpoint_interval_minutes": "reliability.checkpoint_interval_minutes",
@@ -56,10 +66,13 @@ LEAST_SIZE_SCALE = 10**6
 THE_ANSWER_HAS = "the answer has it"
 OF_A_STEP = ("memory", "throughput", "reliability", "energy.watts_per_accelerator")
 """Fields of figures that do not depend on how much is trained, or what they begin with."""
+IN_EVERY_ANSWER = frozenset({"memory", "time.accelerator_hours"})
+"""Fields that the options of a comparison have too, or that are what is asked of a budget."""
 FIGURE = "figure"
 """The slot of a figure that is asked for; its value is the field that has it."""
 WANTED = frozenset({"need", "needed", "require", "required", "must", "to"})
 """Words that ask how large a figure has to be, which no answer has."""
+OF_HOURS = frozenset({"hour", "hours", "hr", "hrs", "h", "gpuh"})
 FIGURES = frozenset("nmp€U")
 NOTES: Mapping[Kind, Mapping[str, str]] = {
     "estimate": OF_RUNS,
@@ -71,9 +84,16 @@ NOTES: Mapping[Kind, Mapping[str, str]] = {
 def figure_slots(sentence: Sentence, pieces: Sequence[Piece]) -> list[Slot]:
     """The figures of a run that are asked for, by words for them or by settings without a figure."""
     words = {piece.first: FIELDS[str(piece.value)] for piece in pieces if piece.kind == FILLER and piece.value in FIELDS}
-    found = words | asked_figures(sentence, pieces)
+    hours = {piece.first: FIELDS[HOURS] for piece in pieces if piece.kind == "I" and _asks_hours(sentence, piece)}
+    found = words | hours | asked_figures(sentence, pieces)
     lasts = {piece.first: piece.last for piece in pieces}
     return [Slot(FIGURE, field, first, lasts[first]) for first, field in sorted(found.items())]
+
+
+def _asks_hours(sentence: Sentence, piece: Piece) -> bool:
+    """Whether words of asking are those of accelerator-hours: how many GPU hours."""
+    texts = [token.text for token in sentence.tokens[piece.first : piece.last]]
+    return texts[-1] in OF_HOURS and "gpu" in "".join(texts)
 
 
 def asks_step(slots: Slots) -> bool:
@@ -96,7 +116,7 @@ def figure_notes(sentence: Sentence, pieces: Sequence[Piece], slots: Slots, kind
 def figures_of_runs(sentence: Sentence, slots: Slots, kind: Kind) -> Iterator[Doubt]:
     """Figures that an estimate of one run has, where runs are weighed otherwise; what does not fit is no option of theirs."""
     for slot in slots.all:
-        if slot.name == FIGURE and kind in ("compare", "chance", "optimal", "buy_or_rent") and slot.value != "memory":
+        if slot.name == FIGURE and kind in ("compare", "chance", "optimal", "buy_or_rent") and slot.value not in IN_EVERY_ANSWER:
             yield Doubt(sentence.part(slot.first, slot.last), (), "an estimate of one run has this figure", blocking=False)
 
 

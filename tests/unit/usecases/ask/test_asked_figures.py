@@ -39,6 +39,11 @@ def parts_of(answer: Body) -> dict[str, str]:
         "energy": f"{energy['mwh']:,.0f} MWh, cooling included. {energy['watts_per_accelerator']:,.0f} W on each",
         "energy.tco2e": f"About {energy['tco2e']:,.3g} tCO2e.",
         "summary.p80_usd": f"under {money(answer['summary']['p80_usd'])} and",
+        "throughput.tflops_per_accelerator": f"{speed['tflops_per_accelerator']:.3g} TFLOP/s on each accelerator",
+        "time.accelerator_hours": f"{answer['time']['accelerator_hours']['p50'] / 1e3:.0f},000 accelerator-hours",
+        "time.steps": f"{answer['time']['steps'] / 1e6:.2f}M steps",
+        "cost.usd_per_million_tokens": f"{money(answer['cost']['usd_per_million_tokens'])} for a million tokens",
+        "cost.total_usd": f"{money(24 * answer['cost']['total_usd']['p50'] / answer['time']['wall_clock_hours']['p50'])} a day",
     }
 
 
@@ -56,6 +61,11 @@ QUESTIONS = {
     "energy": "energy use of llama 3 8b, 15T tokens on 512 h100",
     "energy.tco2e": "carbon of llama 3 8b, 15T tokens on 512 h100",
     "summary.p80_usd": "p80 of llama 3 8b, 15T tokens on 512 h100",
+    "throughput.tflops_per_accelerator": "tflops per gpu of llama 3 8b, 15T tokens on 512 h100",
+    "time.accelerator_hours": "gpu hours of llama 3 8b, 15T tokens on 512 h100",
+    "time.steps": "number of steps of llama 3 8b, 15T tokens on 512 h100",
+    "cost.usd_per_million_tokens": "cost per million tokens of llama 3 8b, 15T tokens on 512 h100",
+    "cost.total_usd": "cost per day of llama 3 8b, 15T tokens on 512 h100",
 }
 
 
@@ -71,6 +81,22 @@ def test_the_answer_begins_with_the_figure_that_is_asked_for(shipped: AppContext
     assert said.endswith(f" {whole}")
     assert parts_of(body["answer"])[field] in said.removesuffix(whole)
     assert field in [note["field"] for note in body["assumptions"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("what is the total flops of llama 3 8b, 15T tokens on 512 h100", ("FLOPs",)),
+        ("how many kWh and gpu-hours for llama 3 8b, 15T tokens on 512 h100", ("MWh", "accelerator-hours")),
+        ("tok/s/gpu, mfu and daily cost of llama 3 8b, 15T tokens on 512 h100", ("tokens/s", "MFU", "a day")),
+        ("$/token, how much electricity and how many steps: llama 3 8b, 15T tokens on 512 h100", ("a million tokens", "MWh", "steps")),
+    ],
+)
+def test_several_figures_are_said_in_the_order_of_the_question(shipped: AppContext, text: str, begins: tuple[str, ...]) -> None:
+    said = asked(shipped, text)["summary"]["text"]
+    places = [said.find(part) for part in begins]
+    assert places == sorted(places)
+    assert -1 < places[-1] < said.index("About $")
 
 
 def test_no_figure_is_said_that_nobody_asks_for(shipped: AppContext) -> None:
