@@ -16,6 +16,7 @@ from service.formats.ask.grammar.context import settle_context
 from service.formats.ask.grammar.days.arrivals import with_arrivals
 from service.formats.ask.grammar.days.past import changed_prices, past_days, without_papers, words_of_status
 from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
+from service.formats.ask.grammar.days.told import without_told
 from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
@@ -51,6 +52,8 @@ from service.formats.ask.requests.echo import echo
 
 MOST_OF_PERIOD = timedelta(days=184)
 """The longest period that has a name and no year: half a year."""
+OF_RUNS = frozenset({"estimate", "compare", "chance", "optimal", "buy_or_rent"})
+OVER = frozenset({"last", "previous", "yesterday"})
 MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
 
 
@@ -83,13 +86,16 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
 def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     """The pieces of a sentence, with programs, ranges and names that are left out."""
     read = _read(sentence, vocabulary, today)
-    settled, of_context = settle_context(sentence, with_cities(sentence, with_stems(sentence, without_loose(read), vocabulary), vocabulary))
+    asked, of_past = without_told(sentence, read, today)
+    settled, of_context = settle_context(
+        sentence, with_cities(sentence, with_stems(sentence, without_loose(asked), vocabulary), vocabulary)
+    )
     pieces, ranges = join_ranges(sentence, settled)
     pieces, of_program = read_program(sentence, pieces, vocabulary)
     pieces = with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
     pieces, without, denied = split_denied(sentence, pieces)
     pieces = data_said.with_progress(sentence, pieces)
-    return _Words(read, pieces, ranges, without, (*of_program, *of_context, *denied), bool(of_program))
+    return _Words(read, pieces, ranges, without, (*of_past, *of_program, *of_context, *denied), bool(of_program))
 
 
 def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: date) -> tuple[list[Slot], list[Piece], list[Doubt]]:
@@ -134,6 +140,8 @@ def _request(
     kind, fits = fitting(sentence, said, asked)
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
+    elif kind in OF_RUNS:
+        said.all = tuple(_of_past(sentence, slot, draft.today) for slot in said.all)
     found, of_markets = marketplaces.settle(said.all, kind)
     said.all, draft.notes = tuple(found), [*draft.notes, *of_markets]
     draft.doubts += group_doubts(sentence, said.all, kind)
@@ -319,6 +327,12 @@ def _dated(slot: Slot, today: date) -> Slot:
     if isinstance(day, date) and day < today <= day + MOST_OF_PERIOD:
         return replace(slot, value=today, note="from today: it has begun")
     return slot
+
+
+def _of_past(sentence: Sentence, slot: Slot, today: date) -> Slot:
+    """A time that is over as no time of the run: quoted last week; a day of a year that is over may be a slip."""
+    over = slot.name == "date" and isinstance(slot.value, date) and slot.value < today and sentence.tokens[slot.first].text in OVER
+    return replace(slot, name="passed") if over else slot
 
 
 def _without_year(sentence: Sentence, slot: Slot) -> Slot:
