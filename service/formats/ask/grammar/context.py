@@ -19,8 +19,10 @@ from service.formats.ask.grammar.machines.single_machines import with_sets, with
 from service.formats.ask.grammar.money.allowed import with_allowed
 from service.formats.ask.grammar.money.commitments import with_commitments
 from service.formats.ask.grammar.money.depreciation import with_depreciation
+from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
+from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
 from service.formats.ask.grammar.money.unsigned_sums import (
@@ -316,6 +318,9 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_fiscal_years,
     with_depreciation,
     with_upfront,
+    without_purchase,
+    with_held_times,
+    with_used_parts,
     with_asked_times,
     with_preferences,
     with_emissions_beside,
@@ -334,6 +339,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_added,
     without_remaining,
     with_costs,
+    with_overruns,
     with_rates,
     with_bought,
     with_afforded,

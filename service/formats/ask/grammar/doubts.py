@@ -92,6 +92,7 @@ ADDING = frozenset({"and", "plus", "+", "&"})
 """Words between machines that are used at the same time."""
 """Words between accelerators of which one is taken; `and` may mean both together."""
 DEADLINE_OR_START = "is it the deadline or the start?"
+OF_PRICES = "prices are those of now"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"
 OF_NOW = frozenset({"this", "current", "today"})
 """Words of a time that is now: prices this week."""
@@ -293,9 +294,12 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         elif kind == "status" and slot.name in ("method", "tuning"):
             yield Doubt(text, (), "a status is of the program, whatever it trains", blocking=False)
         elif slot.name == "year" or (kind == "price" and slot.name == "start"):
-            yield Doubt(text, (), "prices are those of now", blocking=slot.name == "year")
+            yield Doubt(text, (), OF_PRICES, blocking=slot.name == "year")
         else:
             dated, ends = said.has("start", "deadline"), said.has("deadline")
+            if kind == "price" and slot.begins and said.has("accelerator_hours"):
+                yield Doubt(text, (), OF_PRICES, blocking=False)
+                continue
             yield (
                 _unused_time(sentence, text, slot, kind, dated=dated, ends=ends)
                 or unused_setting(text, slot, of_model=said.has("doubtful_model"))
@@ -336,7 +340,7 @@ def _date_note(sentence: Sentence, slot: Slot, kind: Kind, *, dated: bool, ends:
         return "read as no time of the run"
     if kind == "optimal" and slot.begins:
         return OF_BUDGET
-    return "prices are those of now" if kind == "price" and texts[slot.first] in OF_NOW else ""
+    return OF_PRICES if kind == "price" and texts[slot.first] in OF_NOW else ""
 
 
 def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:

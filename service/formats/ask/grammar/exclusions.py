@@ -74,7 +74,7 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             continue
         plainly = _is_instead(sentence, kept, pieces, at)
         if plainly or _replaces_figure(sentence, kept, pieces, at):
-            weighed = (plainly or _is_machine(pieces, at)) and _is_weighed(sentence, pieces)
+            weighed = ((plainly or _is_machine(pieces, at)) and _is_weighed(sentence, pieces)) or _are_priced(kept, pieces, at)
             at = _with_joint(kept, pieces, at) if weighed else _after_instead(kept, pieces, at, sentence, doubts)
             continue
         if pieces[at].kind != "!":
@@ -154,6 +154,13 @@ def _replaces_figure(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence
 def _is_machine(pieces: Sequence[Piece], at: int) -> bool:
     """Whether a number of one accelerator follows: instead of 256 H100."""
     return [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED][:2] == ["n", ACCELERATOR]
+
+
+def _are_priced(kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
+    """Whether each of two accelerators has its own price: $3.10 for B200 instead of $2.20 for H100."""
+    before = [piece.kind for piece in kept if piece.kind not in SKIPPED + "tH"][-2:]
+    after = [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED + "tH"][:2]
+    return sorted(before) == sorted(after) == [ACCELERATOR, "m"]
 
 
 def _is_weighed(sentence: Sentence, pieces: Sequence[Piece]) -> bool:

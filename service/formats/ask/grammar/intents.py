@@ -11,6 +11,7 @@ from service.formats.ask.grammar.money.paying_off import COMMITMENT
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH
 from service.formats.ask.grammar.money.reservations import RESERVED_FOR
+from service.formats.ask.grammar.money.upfront import UPFRONT
 from service.formats.ask.grammar.slots import Slots
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
@@ -134,6 +135,12 @@ def _are_quotes(slots: Slots) -> bool:
     return len(beside) + len(apart) > 1 and reserved and slots.has("accelerator", QUOTED_BY)
 
 
+def _is_prepaid(slots: Slots) -> bool:
+    """Whether a price of an hour is said with what is paid of its term at the start: a reservation that is weighed against others."""
+    timed = slots.has("span") or any(slot.name == "pricing" and str(slot.value).startswith("reserved") for slot in slots.all)
+    return slots.has("price_per_hour") and slots.has(UPFRONT) and timed and not _is_trained(slots)
+
+
 def _is_lease(slots: Slots) -> bool:
     """Whether a sum for each accelerator in each of a time stands against renting them otherwise: lease at $1,150 a month, or cloud."""
     rents = [slot for slot in slots.all if slot.name == "rent"]
@@ -183,7 +190,9 @@ def _are_offers(slots: Slots) -> bool:
 
 def _are_hours_at_price(slots: Slots) -> bool:
     """Whether accelerator-hours are priced and no size is asked for: what would 500k H100 hours cost, at $1.75."""
-    priced = slots.has("price_per_hour") or any(slot.name == "intent" and slot.value in ("estimate", "price") for slot in slots.all)
+    priced = slots.has("price_per_hour", "pricing") or any(
+        slot.name == "intent" and slot.value in ("estimate", "price") for slot in slots.all
+    )
     hours = slots.has("accelerator_hours") and slots.has("accelerator")
     return hours and priced and not slots.has("count", "nodes", "racks", *MODEL, *DATA)
 
@@ -206,6 +215,7 @@ CUES: tuple[Cue, ...] = (
     Cue("buy_or_rent", 6, _is_owning),
     Cue("buy_or_rent", 4, _is_commitment),
     Cue("buy_or_rent", 8, _are_quotes),
+    Cue("buy_or_rent", 8, _is_prepaid),
     Cue("buy_or_rent", 8, _is_lease),
     Cue("buy_or_rent", 8, _is_reservation_asked),
     Cue("optimal", 5, lambda slots: _asks("optimal")(slots) and _may_be_optimal(slots)),

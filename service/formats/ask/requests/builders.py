@@ -12,11 +12,13 @@ from service.formats.ask.grammar.days.times import SHORT
 from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY, asks_figure
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
+from service.formats.ask.grammar.money.quoted import QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.money.reservations import HELD_FOR, TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import HOURLY, Doubt, unique
 from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.data import data_section
 from service.formats.ask.requests.draft import Draft, Request, stated
@@ -228,7 +230,9 @@ def price_request(draft: Draft) -> Request:
     names = accelerator_names(draft, "accelerator")
     draft.slots.taken.add("rent")
     counts = _counts_held(draft)
+    stating = _stating(draft)
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
+    providers = [name for name in providers if name not in stating]
     if not names and not providers and not regions and not draft.slots.has("max_price_per_hour"):
         draft.missing("the price of which accelerator, such as H100?")
     hours = _hours_held(draft, counted=bool(counts))
@@ -243,6 +247,15 @@ def price_request(draft: Draft) -> Request:
         hours=hours,
         usd_per_accelerator_hour=_price_held(draft, counts),
     )
+
+
+def _stating(draft: Draft) -> list[str]:
+    """Sellers that state the price which is asked about: it is held against the offers of all, or of those that are named besides."""
+    found = [(slot.value.value, slot) for slot in draft.slots.each(QUOTED_BY) if isinstance(slot.value, Name)]
+    for name, slot in found:
+        price = next(other.value for other in draft.slots.all if (other.first, other.last) == (slot.first, slot.last) and other is not slot)
+        draft.note("usd_per_accelerator_hour", price, f"the price of {name}, held against those of all")
+    return [name for name, _ in found]
 
 
 def _most_per_hour(draft: Draft, counts: Sequence[int], hours: float | None) -> float | None:

@@ -207,8 +207,8 @@ def _capex(draft: Draft, count: int | None) -> Any:
         each = (f"${usd / divisor:,.0f} each",) if divisor else ()
         draft.doubts.append(Doubt(f"${usd:,}", (*each, f"${usd:,} each"), "what does one accelerator cost, not a machine or all of them?"))
         return None
-    if slot.name != "capex":
-        draft.note(CAPEX, usd, "read as the price of one accelerator")
+    if slot.name != "capex" or slot.note:
+        draft.note(CAPEX, usd, "read as the price of one accelerator" if slot.name != "capex" else slot.note)
     return usd
 
 

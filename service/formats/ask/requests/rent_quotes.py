@@ -133,7 +133,8 @@ def _seller_of(draft: Draft, price: Slot) -> str:
 def _paid_upfront(draft: Draft, quote: Request, years: Duration | None) -> Request:
     """The quote with the part of its term's price that is paid at once; what has one is reserved, for the time that is said."""
     share = draft.one(UPFRONT, "rent.quotes.0.upfront_share")
-    if share and quote["pricing"] == BY_THE_HOUR and years is not None:
+    hourly = any(slot.name == "pricing" and slot.value == BY_THE_HOUR for slot in draft.slots.all)
+    if (share or (share is not None and not hourly)) and quote["pricing"] == BY_THE_HOUR and years is not None:
         months = round(years.years * MONTHS_PER_YEAR)
         draft.note("rent.quotes.0.term_months", months, PAID_AT_START)
         quote = quote | {"pricing": "reserved", "term_months": months}

@@ -37,7 +37,7 @@ STATING = frozenset(
             "wants",
         ),
         *("gave", "gives", "sent", "us", "me", "of", "at", "is", "was", "for", "from", "by", "a", "the", "our", "price", "rate", "s", "'"),
-        *("has", ":", "=", "cloud", "just"),
+        *("has", ":", "=", "cloud", "just", "says", "say", "asking", "offering", "proposes", "proposed"),
     )
 )
 """Words between a seller and its price."""

@@ -18,6 +18,8 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 SELLER = "¤"
 ASKING = frozenset({"P", "S", "r", SELLER})
 """Kinds of pieces that a price of an hour stands beside: a seller, a kind of pricing, renting."""
+ASKED = frozenset({"price", "price weakly"})
+"""What a word of a price is, by which a sum is said: our own price is 19k."""
 JOINTS = frozenset({"t", "="})
 LEAST_TIMES = 2
 """A single time beside a price is that of the demand."""
@@ -65,9 +67,14 @@ def _costs_an_hour(piece: Piece) -> bool:
 def _is_capex(piece: Piece, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
     """Whether a figure of thousands stands behind a number of accelerators, and counts nothing itself."""
     figure = _figure(piece)
-    counted = [other.kind for other in before] == ["n", "A"]
-    fits = figure.scale == 10**3 and LIKELY_CAPEX_USD[0] <= figure.value <= LIKELY_CAPEX_USD[1]
-    return counted and fits and not any(other.kind in COUNTED or (other.kind == "K" and other.value in LENGTHS | COUNTS) for other in after)
+    counted = [other.kind for other in before] == ["n", "A"] or any(str(other.value) in ASKED for other in before[-1:])
+    bought_for = [other.kind for other in before[-1:]] == ["o"] and figure.scale == 1 and figure.value.denominator == 1
+    fits = (figure.scale == 10**3 or bought_for) and LIKELY_CAPEX_USD[0] <= figure.value <= LIKELY_CAPEX_USD[1]
+    return (
+        (counted or bought_for)
+        and fits
+        and not any(other.kind in COUNTED or (other.kind == "K" and other.value in LENGTHS | COUNTS) for other in after)
+    )
 
 
 def _termed(pieces: Sequence[Piece]) -> list[tuple[Piece, Piece]]:

@@ -29,7 +29,7 @@ ENOUGH_FOR = "optimal weakly"
 PAYING = frozenset({"with", "for", "on", "does", "will", "would", "could", "can"})
 """Words before what is spent: what can we afford with 3 mil, what does 3 mil buy us."""
 SPENDING = frozenset({"buy", "get", "go", "cover"})
-CHARGING = frozenset({"pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
+CHARGING = frozenset({"says", "asking", "pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
 ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
 """Words that may stand between a word of paying and the price."""
 LEFT = (["left"], ["remaining"], ["unspent"])
@@ -38,7 +38,7 @@ MOST_AFFORDED_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
 
 
-def _is_sum(piece: Piece) -> bool:
+def is_sum(piece: Piece) -> bool:
     figure = piece.value
     return piece.kind == "n" and isinstance(figure, Figure) and figure.scale in SUMS
 
@@ -48,7 +48,7 @@ def _value(piece: Piece) -> Fraction:
     return piece.value.value
 
 
-def _in_dollars(piece: Piece) -> Piece:
+def in_dollars(piece: Piece) -> Piece:
     assert isinstance(piece.value, Figure)
     return replace(piece, kind="m", value=replace(piece.value, unit="usd"))
 
@@ -59,35 +59,53 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
     asks_chance = any(piece.kind == "I" and piece.value == "chance" for piece in pieces)
     for at, piece in enumerate(pieces[1:-1], 1):
         after = pieces[at + 2].kind if at + 2 < len(pieces) else ""
-        if not _is_sum(pieces[at + 1]) or after in COUNTED:
+        if not is_sum(pieces[at + 1]) or after in COUNTED:
             continue
         before, text = sentence.tokens[piece.first - 1].text, sentence.part(piece.first, piece.last).lower()
         if before in COSTING and text in EXCESS:
-            found[at : at + 2] = [replace(piece, kind="v", value="over"), _in_dollars(pieces[at + 1])]
+            found[at : at + 2] = [replace(piece, kind="v", value="over"), in_dollars(pieces[at + 1])]
     for at, piece in enumerate(pieces[:-1]):
         if piece.kind == "d" and sentence.part(piece.first, piece.last).lower() in APPROVING and asks_chance:
             figure = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind != FILLER), at)
             after = pieces[figure + 1].kind if figure + 1 < len(pieces) else ""
-            if pieces[figure].kind == "m" or (_is_sum(pieces[figure]) and after not in COUNTED):
+            if pieces[figure].kind == "m" or (is_sum(pieces[figure]) and after not in COUNTED):
                 found[at] = replace(piece, kind=FILLER)
-                found[figure] = _in_dollars(pieces[figure])
+                found[figure] = in_dollars(pieces[figure])
     return found, []
 
 
 def with_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """We pay 1.99 now, Lambda charges 2.35: dollars and cents after a word of paying, in dollars."""
-    return [_in_dollars(piece) if _is_rate(sentence, pieces, at) else piece for at, piece in enumerate(pieces)], []
+    """We pay 1.99 now, Lambda charges 2.35, is 3.05 a fair price for B200: dollars and cents in dollars."""
+    only = _price_in_question(pieces)
+    return [in_dollars(piece) if at == only or _is_rate(sentence, pieces, at) else piece for at, piece in enumerate(pieces)], []
+
+
+def _price_in_question(pieces: Sequence[Piece]) -> int:
+    """The one figure of dollars and cents in a question about the price of an accelerator; -1 where there is none, or several sums."""
+    asked = any(piece.kind == "I" and str(piece.value).startswith("price") for piece in pieces)
+    kinds = {piece.kind for piece in pieces}
+    figures = [at for at, piece in enumerate(pieces) if _has_cents(piece)]
+    if not asked or "A" not in kinds or kinds & (TRAINED | {"m"}) or len(figures) != 1:
+        return -1
+    beside = [piece.kind for piece in pieces[figures[0] + 1 : figures[0] + 2]]
+    return figures[0] if not set(beside) & (COUNTED | {"K"}) else -1
+
+
+def _has_cents(piece: Piece) -> bool:
+    figure = piece.value
+    cents = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and figure.value.denominator > 1
+    return cents and LEAST_PER_HOUR_USD <= _value(piece) < MOST_PER_HOUR_USD
 
 
 def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
-    piece, figure = pieces[at], pieces[at].value
-    if piece.kind != "n" or not isinstance(figure, Figure) or figure.scale > 1 or figure.value.denominator == 1:
+    piece = pieces[at]
+    if not _has_cents(piece):
         return False
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind == "K")
     before = [token.text for token in sentence.tokens[: piece.first]]
     while before and before[-1] in ROUGHLY:
         before.pop()
-    return not counted and before[-1:] != [] and before[-1] in CHARGING and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+    return not counted and before[-1:] != [] and before[-1] in CHARGING
 
 
 def with_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -96,9 +114,9 @@ def with_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
     for at, piece in enumerate(pieces[:-1]):
         first, verb = piece.first, pieces[at + 1]
         asked = texts[max(first - 2, 0) : first - 1] in (["what"], ["far"]) and texts[first - 1] in PAYING
-        if not asked or texts[verb.first] not in SPENDING or not (_is_sum(piece) or (piece.kind == "m" and not _is_price(piece))):
+        if not asked or texts[verb.first] not in SPENDING or not (is_sum(piece) or (piece.kind == "m" and not _is_price(piece))):
             continue
-        found = [*pieces[:at], _in_dollars(piece), Piece("I", "optimal", verb.first, verb.first + 1), *_after_verb(verb), *pieces[at + 2 :]]
+        found = [*pieces[:at], in_dollars(piece), Piece("I", "optimal", verb.first, verb.first + 1), *_after_verb(verb), *pieces[at + 2 :]]
         note = [] if piece.kind == "m" else [Doubt(sentence.part(first, piece.last), (), READ_AS_DOLLARS, blocking=False)]
         return found, note
     return list(pieces), []
@@ -116,7 +134,7 @@ def with_afforded(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
     if len(sums) != 1 or said:
         return list(pieces), []
     piece = pieces[sums[0]]
-    found = [*pieces[: sums[0]], _in_dollars(piece), *pieces[sums[0] + 1 :]]
+    found = [*pieces[: sums[0]], in_dollars(piece), *pieces[sums[0] + 1 :]]
     return found, [Doubt(sentence.part(piece.first, piece.last), (), READ_AS_DOLLARS, blocking=False)]
 
 
@@ -138,7 +156,7 @@ def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a figure is a sum after a word of affording, or before a word of buying for us."""
     piece = pieces[at]
     following = [other for other in pieces[at + 1 : at + 2] if other.first == piece.last]
-    if not _is_sum(piece) or _value(piece) >= MOST_AFFORDED_USD or any(other.kind in COUNTED and other.kind != "I" for other in following):
+    if not is_sum(piece) or _value(piece) >= MOST_AFFORDED_USD or any(other.kind in COUNTED and other.kind != "I" for other in following):
         return False
     texts = [token.text for token in sentence.tokens]
     paid = piece.first > 0 and texts[piece.first - 1] in PAYING

@@ -1,0 +1,112 @@
+"""Renting alone (no purchase), for how long (a month of 64 H100), and how much of it is used (only use half of them)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from service.formats.ask.grammar.money.unsigned_sums import TRAINED, is_bought
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+UTILISATION = "utilisation"
+RENTING = "read as renting alone"
+REFUSING = frozenset({"can't", "cannot", "won't"})
+"""Words of a piece that denies, beside those that leave something out."""
+WANTING = frozenset(
+    {"want", "wants", "plan", "planning", "going", "looking", "to", "be", "a", "any", "the", "need", "like", "interested", "in"}
+)
+"""Words between that and the purchase."""
+MACHINES = frozenset("AgN")
+HOLDING = frozenset({"of", "on", "with"})
+USING = frozenset({"use", "using", "used", "need", "run", "running", "keep", "utilise", "utilize", "load"})
+OF_USE = frozenset({FILLER, UNKNOWN, "K", "!", "n", "g", "i"})
+SHARES: tuple[tuple[tuple[str, ...], Fraction], ...] = (
+    (("half",), Fraction(50)),
+    (("a", "third"), Fraction("33.33")),
+    (("one", "third"), Fraction("33.33")),
+    (("two", "thirds"), Fraction("66.67")),
+    (("a", "quarter"), Fraction(25)),
+    (("three", "quarters"), Fraction(75)),
+)
+"""Words of a part, in percent."""
+FLEET: tuple[tuple[str, ...], ...] = (
+    *(
+        ("of", "them"),
+        ("of", "it"),
+        ("of", "these"),
+        ("of", "those"),
+        ("of", "the", "fleet"),
+        ("of", "the", "cluster"),
+        ("of", "the", "gpus"),
+    ),
+    *(("of", "the", "capacity"), ("the", "fleet"), ("the", "cluster"), ("the", "capacity"), ("of", "the", "cards")),
+)
+"""Words of all accelerators that are asked about."""
+
+
+def without_purchase(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """No purchase, we don't want to buy, not buying: the pieces without what is denied, where a price to buy is not said."""
+    for at, piece in enumerate(pieces):
+        if piece.kind != "!" or not (piece.value == "exclude" or _text(sentence, piece) in REFUSING):
+            continue
+        bought = next((here for here in range(at + 1, len(pieces)) if _text(sentence, pieces[here]) not in WANTING), len(pieces))
+        if bought == len(pieces) or pieces[bought].kind != "I" or not str(pieces[bought].value).startswith("buy_or_rent"):
+            continue
+        rest = [*pieces[:at], *pieces[bought + 1 :]]
+        if not is_bought(rest):
+            text = sentence.part(piece.first, pieces[bought].last)
+            return rest, [Doubt(text, (), RENTING, blocking=False)]
+    return list(pieces), []
+
+
+def with_held_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """A month of 64 H100: as long as they are held, and no rate."""
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        time = piece.value
+        if piece.kind != "U" or not isinstance(time, Duration) or not time.article:
+            continue
+        texts = [token.text for token in sentence.tokens[piece.last : piece.last + 1]]
+        after = [each.kind for each in pieces[at + 1 :] if each.kind not in (FILLER, "x", "i")][:2]
+        if texts and texts[0] in HOLDING and after[:1] == ["n"] and after[1:] and after[1] in MACHINES:
+            found[at] = replace(piece, value=replace(time, article=False))
+    return found, []
+
+
+def with_used_parts(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """Only use half of them: the share of the fleet that is used, where it is bought or rented and nothing is trained on it."""
+    if not (is_bought(pieces) or any(piece.kind in "rS" for piece in pieces)) or any(piece.kind in TRAINED for piece in pieces):
+        return list(pieces), []
+    for first, middle, last, percent in _used(sentence):
+        within = [piece for piece in pieces if first <= piece.first and piece.last <= last]
+        if (
+            any(piece.kind not in (FILLER, UNKNOWN, "K", "!", "n", "g", "i") for piece in within)
+            or sum(p.last - p.first for p in within) < last - first
+        ):
+            continue
+        made = [Piece("p", Figure(percent, unit="percent"), first, middle), Piece("K", UTILISATION, middle, last)]
+        text = sentence.part(first, last)
+        note = Doubt(text, (), f"read as a utilisation of {float(percent):.3g}%", blocking=False)
+        others = [piece for piece in pieces if piece not in within]
+        return sorted([*others, *made], key=lambda piece: piece.first), [note]
+    return list(pieces), []
+
+
+def _used(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:
+    """Where a word of use, a part and the fleet follow one another: the first token, that of the fleet, the one after it, and the part."""
+    texts = [token.text for token in sentence.tokens]
+    for at, text in enumerate(texts):
+        begin = at + 1 + (texts[at + 1 : at + 2] in (["only"], ["just"], ["about"]))
+        for words, percent in SHARES if text in USING else ():
+            end = begin + len(words)
+            if tuple(texts[begin:end]) == words:
+                yield from ((at, end, end + len(fleet), percent) for fleet in FLEET if tuple(texts[end : end + len(fleet)]) == fleet)
+
+
+def _text(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last).lower() if piece.last > piece.first else ""
