@@ -21,6 +21,8 @@ from service.formats.ask.grammar.slots import Slot, plain
 PER_NODE = "hardware.accelerators_per_node"
 LEAST_SAMPLES = 1000
 """Fewer, of so many tokens each, are answers to a prompt."""
+LEAST_HOURS = 1000
+"""Fewer may be how long a run takes."""
 LEAST_COUNT_AT = 16
 """No accelerator-hour costs so much: at 64 is a number of them."""
 
@@ -86,3 +88,11 @@ def samples_of_each(pieces: Pieces) -> Iterator[Slot]:
     of_few = [piece.kind for piece in said[1:]] == ["E"] and figures(pieces)[0].value < LEAST_SAMPLES
     if len(said) > 1 and not of_few and not any(piece.value == ANSWERS for piece in said):
         yield from samples_of(pieces)
+
+
+def accelerator_hours(pieces: Pieces) -> Iterator[Slot]:
+    """H100 hours: 300k."""
+    hours = figures(pieces)[0]
+    if hours.value >= LEAST_HOURS and not hours.unit:
+        yield Slot("accelerator_hours", plain(hours.value), *span_of(pieces))
+        yield from accelerator_slots(pieces)

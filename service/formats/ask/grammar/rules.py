@@ -98,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     _rule("l?t?[mn]E?[@U]E?l?", rates.money_per_time),
     _rule("(?:K|(?<!K))U[U@](?!K)", rates.used_hours),
     _rule("nA?h", quantities.accelerator_hours),
+    _rule("A?h=n(?:A|(?!A))(?![TQVsefhHEKNxLgWp])", keyed.accelerator_hours),
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
     _rule("nx?NA,?nE", nodes.nodes_of_each),
     _rule("(?<![t=K])nE(?!H)", quantities.of_each),

@@ -313,7 +313,9 @@ def _hours_held(draft: Draft, *, counted: bool) -> float | None:
     """How long accelerators are held: a time, per month, or from one day to another; of one reserved accelerator it is the term alone."""
     held: Duration | None = draft.one("paid_time", "hours") or draft.one("span", "hours")
     stated_hours = draft.slots.peek("accelerator_hours")
-    if held is None and not counted and isinstance(stated_hours, int | float) and stated_hours <= MOST_HOURS_PRICED:
+    if not counted and isinstance(stated_hours, int | float) and stated_hours <= MOST_HOURS_PRICED:
+        if held is not None:
+            draft.note("hours", stated_hours, f"all accelerator-hours of {float(held.value):g} {held.unit}")
         return _plain_hours(draft.one("accelerator_hours", "hours"))
     if held is not None and (counted or not _is_term(draft)):
         return _hours_paid(draft, held)

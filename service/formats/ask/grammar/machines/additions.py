@@ -23,7 +23,8 @@ ADDED = "read as the tokens that are trained on"
 def with_renewals(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """Renew the lease or buy: renting on, where buying is weighed against it."""
     bought = any(piece.kind == "I" and str(piece.value).startswith("buy_or_rent") for piece in pieces)
-    renewed = [piece for piece in pieces if bought and piece.kind == "d" and _text(sentence, piece) == RENEW]
+    quoted = len([piece for piece in pieces if isinstance(piece.value, Figure) and piece.value.value.denominator > 1]) > 1
+    renewed = [piece for piece in pieces if (bought or quoted) and piece.kind == "d" and _text(sentence, piece) == RENEW]
     doubts = [Doubt(sentence.part(piece.first, piece.last), (), RENEWED, blocking=False) for piece in renewed]
     return [replace(piece, kind=FILLER, value="") if piece in renewed else piece for piece in pieces], doubts
 

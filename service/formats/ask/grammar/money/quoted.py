@@ -16,6 +16,7 @@ BID, QUOTE_TERM = "bid", "quote_term"
 """The name of a quote or its seller (bid A), and the term of the one price beside it."""
 UPFRONT_OF_ALL = "upfront_of_all"
 """That a part paid at the start is said of all quotes; it stands where the part does."""
+COMMAS = frozenset({",", ";", "."})
 OF_ALL, WITH = frozenset({"both", "each", "all"}), frozenset({"with", "at", "on", "for"})
 BETWEEN = ("pricing", "count", "accelerator", QUOTE_TERM)
 """What a seller may say between its name and a price: nebius offers 256 h200 at $2.30."""
@@ -78,7 +79,8 @@ def _upfront_of_all(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     for slot in (slot for slot in slots if slot.name == UPFRONT):
         before = [token.text for token in sentence.tokens[max(slot.first - 2, 0) : slot.first] if token.text not in WITH]
         after = [token.text for token in sentence.tokens[slot.last : slot.last + 2] if token.text not in WITH]
-        if OF_ALL & {*before[-1:], *after[:1]}:
+        whole = sentence.tokens[slot.first].text in OF_ALL and sentence.tokens[max(slot.first - 1, 0)].text in COMMAS
+        if whole or OF_ALL & {*before[-1:], *after[:1]}:
             found.append(replace(slot, name=UPFRONT_OF_ALL))
     return found
 

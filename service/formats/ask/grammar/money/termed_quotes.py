@@ -18,8 +18,11 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 TERM, NAMED = "τ", "β"
 """Kinds of pieces: the term of the price beside it, and who states a price."""
-JOINTS = frozenset({FILLER, "t", "=", "o", "v", "H"})
+JOINTS = frozenset({FILLER, "t", "=", "o", "v", "x", "H"})
 """Kinds of pieces that may stand between a price and its term."""
+COMMA = "comma"
+QUOTES = frozenset({"quote", "offer", "bid", "price", "rate"})
+"""Words between a term and its price: a two-year quote of $2.05."""
 ENDS = frozenset({".", "?", ";", "!"})
 RESERVED, PER_HOUR = "reserved", frozenset({"on_demand", "spot"})
 CONTRACT = "§"
@@ -53,8 +56,10 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
     weighed = is_bought(pieces) or weighs_quotes(pieces) or (sellers >= LEAST_QUOTES and not trained)
     if len(quotes) < LEAST_QUOTES or not timed or not weighed:
         return list(pieces), []
-    named = [name for quote in quotes for name in _sellers(sentence, pieces, quotes, quote)]
+    letters = [] if any(_labels(sentence, pieces)) else _letters(sentence, pieces, quotes)
+    named = letters or [name for quote in quotes for name in _sellers(sentence, pieces, quotes, quote)]
     left_out = {at for quote in quotes for at in quote.places} | {at for first, last in named for at in range(first, last)}
+    left_out |= _numbers(sentence, pieces, quotes)
     found = [piece for at, piece in enumerate(pieces) if at not in left_out]
     for quote in quotes:
         price = pieces[quote.price]
@@ -67,13 +72,24 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
 
 
 def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
-    """The prices with a term beside them, all of them behind their prices or before them."""
-    said = [at for at, piece in enumerate(pieces) if piece.kind not in JOINTS or _text(sentence, piece) in ENDS]
+    """The prices with a term beside them, all of them behind their prices or before them; behind a comma where each price has one."""
+    said = [at for at, piece in enumerate(pieces) if not _joins(sentence, piece)]
     prices = [here for here, at in enumerate(said) if _costs_an_hour(pieces, at)]
     behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
     before = [quote for here in prices if (quote := _term_before(pieces, said, here)) is not None]
     found = before if len(before) > len(behind) else behind
-    return [] if any(isinstance(quote.term, Figure) for quote in found) else found
+    if len(found) >= LEAST_QUOTES or len(prices) < LEAST_QUOTES:
+        return found
+    said = [at for at in said if pieces[at].value != COMMA]
+    prices = [here for here, at in enumerate(said) if _costs_an_hour(pieces, at)]
+    behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
+    return behind if len(behind) == len(prices) else found
+
+
+def _joins(sentence: Sentence, piece: Piece) -> bool:
+    """Whether a piece may stand between a price and its term."""
+    text = _text(sentence, piece)
+    return (piece.kind in JOINTS and text not in ENDS) or (piece.kind == "I" and text in QUOTES)
 
 
 def _term_behind(sentence: Sentence, pieces: Sequence[Piece], said: Sequence[int], here: int) -> _Quote | None:
@@ -177,6 +193,30 @@ def _sellers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quot
         return []
     capital = pieces[at].kind == UNKNOWN and sentence.tokens[pieces[at].first].written[0].isupper()
     return [(at, at + 1)] if capital or pieces[at].kind == SELLER else []
+
+
+def _before(pieces: Sequence[Piece], quote: _Quote) -> int:
+    """The place of the piece before a quote, and a word of price at it."""
+    at = min(quote.places) - 1
+    while at >= 0 and pieces[at].kind in ("t", "="):
+        at -= 1
+    return at
+
+
+def _letters(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quote]) -> list[tuple[int, int]]:
+    """The places of letters that name each quote: A at 2.40 for 12 months, B at 2.15 for 24 months."""
+    places = [_before(pieces, quote) for quote in quotes]
+    words = [sentence.part(pieces[at].first, pieces[at].last) if at >= 0 else "" for at in places]
+    return [(at, at + 1) for at in places] if words == [chr(ord("A") + at) for at in range(len(words))] else []
+
+
+def _numbers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quote]) -> set[int]:
+    """The places of numbers that count the quotes: 1) 2.10 for 1 year 2) 1.90 for 2 years."""
+    places = [min(quote.places) - 1 for quote in quotes]
+    signs = [_text(sentence, pieces[at]) if at > 0 else "" for at in places]
+    counts = [_text(sentence, pieces[at - 1]) if at > 0 else "" for at in places]
+    counted = set(signs) <= {")", "."} and counts == [str(at) for at in range(1, len(quotes) + 1)]
+    return {at - 1 for at in places} if counted else set()
 
 
 def _labels(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:

@@ -21,16 +21,33 @@ SHARES: Mapping[str, int] = {
 PAYING = frozenset({"paid", "in", "of", "it", "the", "is", "payable", "due", "to", "be", "term", "will", "as"})
 """Words between that and the upfront payment."""
 MOST_BETWEEN = 5
+RATES = (["a"], ["per"], ["each"], ["every"], ["by"], ["/"], ["next"], ["this"], ["from"])
+"""Words behind `down` of a change in each of a time."""
 
 
 def with_upfront(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with such a part as a percentage before its noun."""
     texts = [token.text for token in sentence.tokens]
+    pieces = _with_down(texts, pieces)
     nouns = [piece for piece in pieces if piece.value == UPFRONT and piece.kind in (UNKNOWN, "K")]
     found = list(pieces)
     for noun in nouns if any(_is_price(piece) for piece in pieces) else ():
         found = _with_share(texts, found, noun)
     return found, []
+
+
+def _with_down(texts: Sequence[str], pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with `30% down` as such a part; 30% down each year is a change."""
+    shares = {piece.last for piece in pieces if piece.kind == "p"}
+    return [
+        replace(piece, kind="K", value=UPFRONT)
+        if piece.kind == UNKNOWN
+        and texts[piece.first] == "down"
+        and piece.first in shares
+        and texts[piece.last : piece.last + 1] not in RATES
+        else piece
+        for piece in pieces
+    ]
 
 
 def _is_price(piece: Piece) -> bool:
