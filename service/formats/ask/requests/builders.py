@@ -14,7 +14,7 @@ from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.quoted import QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH, OF_ALL, Rate
-from service.formats.ask.grammar.money.reservations import HELD_FOR, TERMS
+from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import HOURLY, Doubt, unique
 from service.formats.ask.lexing.dates import Duration
@@ -351,6 +351,13 @@ def _plain_hours(hours: float) -> float:
 def _pricings(draft: Draft) -> str | None:
     """The kind of pricing of a filter, or those that are weighed: spot vs on demand."""
     said = {slot.value for slot in draft.slots.all if slot.name == "pricing"}
+    if (
+        said == {"reserved"}
+        and draft.slots.has("price_per_hour")
+        and any(slot.note == RESERVED_FOR for slot in draft.slots.each("pricing"))
+    ):
+        draft.note("pricing", "all", "no offers are for a term of that length: those of all kinds are shown")
+        return None
     if len(said) < 2 and not draft.slots.has("without_pricing"):
         return one_pricing(draft, "pricing")
     return SEVERAL.join(many_pricings(draft, "pricing"))

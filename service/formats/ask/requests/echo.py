@@ -257,7 +257,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
     several = len(quotes) > 1 and not all(quote["pricing"] == quotes[0]["pricing"] != "reserved" for quote in quotes)
-    yield ", ".join(_quote_text(quote, with_pricing=bool(terms) or several) for quote in quotes)
+    yield ", ".join(_quote_text(quote, with_pricing=bool(terms) or several, with_term=several) for quote in quotes)
     alone = quotes if not terms and not several else ()
     yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in alone if "upfront_share" in quote)
     yield _join(dict.fromkeys(quote["pricing"] for quote in alone), lambda pricing: PRICING_WORDS.get(pricing, pricing))
@@ -268,9 +268,9 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     yield "" if change is None else f"list prices {'fall' if change < 0 else 'rise'} by {percent_text(abs(change))} per year"
 
 
-def _quote_text(quote: Mapping[str, Any], *, with_pricing: bool) -> str:
-    """Who asks how much an hour, and for what kind of pricing where that is not said of all of them."""
-    term = f"reserved for {quote['term_months']} months" if "term_months" in quote else quote["pricing"]
+def _quote_text(quote: Mapping[str, Any], *, with_pricing: bool, with_term: bool) -> str:
+    """Who asks how much an hour, and for what kind of pricing and term where that is not said of all of them."""
+    term = f"reserved for {quote['term_months']} months" if with_term and "term_months" in quote else quote["pricing"]
     pricing = PRICING_WORDS.get(quote["pricing"], term) if with_pricing else ""
     upfront = f", {percent_text(quote['upfront_share'])} upfront" if with_pricing and "upfront_share" in quote else ""
     text = f"{_seller(quote)} {pricing} at {usd_text(quote['usd_per_accelerator_hour'])} per hour{upfront}"

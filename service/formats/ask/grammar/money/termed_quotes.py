@@ -34,6 +34,7 @@ COUNTED = frozenset("TQVAgNsefhHWIx%p@")
 LABELS = frozenset({"bid", "quote", "offer", "vendor", "supplier", "option", "proposal", "provider", "seller", "contract"})
 """Words of a quote or its seller that a letter or a figure names: bid A, vendor 2."""
 LABEL = re.compile(r"[a-h]|[1-9]")
+INSTEAD = frozenset({"instead of", "rather than"})
 QUOTING = frozenset({"wants", "offers", "quotes", "charges", "asks", "says", "at", "is", ":", "=", "for", "quoted", "offered", "a", "-"})
 """Words between a seller and its price."""
 
@@ -60,7 +61,7 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
     named = letters or [name for quote in quotes for name in _sellers(sentence, pieces, quotes, quote)]
     left_out = {at for quote in quotes for at in quote.places} | {at for first, last in named for at in range(first, last)}
     left_out |= _numbers(sentence, pieces, quotes)
-    found = [piece for at, piece in enumerate(pieces) if at not in left_out]
+    found = [_as_joint(sentence, piece) for at, piece in enumerate(pieces) if at not in left_out]
     for quote in quotes:
         price = pieces[quote.price]
         assert isinstance(price.value, Figure)
@@ -71,17 +72,24 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
     return sorted(found, key=lambda piece: piece.first), []
 
 
+def _as_joint(sentence: Sentence, piece: Piece) -> Piece:
+    """One price rather than another: both are weighed."""
+    return replace(piece, kind=",", value="list") if piece.kind == "!" and _text(sentence, piece) in INSTEAD else piece
+
+
 def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
     """The prices with a term beside them, all of them behind their prices or before them; behind a comma where each price has one."""
     said = [at for at, piece in enumerate(pieces) if not _joins(sentence, piece)]
-    prices = [here for here, at in enumerate(said) if _costs_an_hour(pieces, at)]
+    prices = [here for here, at in enumerate(said) if _costs_an_hour(sentence, pieces, at)]
     behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
     before = [quote for here in prices if (quote := _term_before(pieces, said, here)) is not None]
-    found = before if len(before) > len(behind) else behind
+    first, second = (before, behind) if len(before) > len(behind) else (behind, before)
+    taken = {at for quote in first for at in quote.places}
+    found = sorted([*first, *(quote for quote in second if not taken.intersection(quote.places))], key=lambda quote: quote.price)
     if len(found) >= LEAST_QUOTES or len(prices) < LEAST_QUOTES:
         return found
     said = [at for at in said if pieces[at].value != COMMA]
-    prices = [here for here, at in enumerate(said) if _costs_an_hour(pieces, at)]
+    prices = [here for here, at in enumerate(said) if _costs_an_hour(sentence, pieces, at)]
     behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
     return behind if len(behind) == len(prices) else found
 
@@ -158,12 +166,12 @@ def _is_length(piece: Piece) -> bool:
     return piece.kind == "U" and isinstance(time, Duration) and time.days >= LEAST_DAYS and time.years <= MOST_YEARS
 
 
-def _costs_an_hour(pieces: Sequence[Piece], at: int) -> bool:
+def _costs_an_hour(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     piece, figure = pieces[at], pieces[at].value
     if piece.kind not in "nm" or not isinstance(figure, Figure) or figure.scale > 1 or figure.unit not in ("", "usd"):
         return False
     hourly = any(each.kind == "H" for each in pieces[at + 1 : at + 2])
-    priced = figure.unit == "usd" or figure.value.denominator > 1 or hourly
+    priced = figure.unit == "usd" or "." in _text(sentence, piece) or hourly
     return priced and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
 
 

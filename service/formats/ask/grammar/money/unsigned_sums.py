@@ -34,6 +34,8 @@ ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", 
 """Words that may stand between a word of paying and the price."""
 LEFT = (["left"], ["remaining"], ["unspent"])
 READ_AS_DOLLARS = "read as dollars"
+LEAST_SIZE_SCALE = 10**6
+"""A figure of millions is a size, or a number of tokens: something is trained."""
 MOST_AFFORDED_USD = 10**8
 """A larger sum without a sign is rather one of parameters, or tokens."""
 
@@ -84,8 +86,9 @@ def _price_in_question(pieces: Sequence[Piece]) -> int:
     """The one figure of dollars and cents in a question about the price of an accelerator; -1 where there is none, or several sums."""
     asked = any(piece.kind == "I" and str(piece.value).startswith("price") for piece in pieces)
     kinds = {piece.kind for piece in pieces}
+    sized = any(isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE for piece in pieces)
     figures = [at for at, piece in enumerate(pieces) if _has_cents(piece)]
-    if not asked or "A" not in kinds or kinds & (TRAINED | {"m"}) or len(figures) != 1:
+    if not asked or "A" not in kinds or kinds & (TRAINED | {"m"}) or sized or len(figures) != 1:
         return -1
     beside = [piece.kind for piece in pieces[figures[0] + 1 : figures[0] + 2]]
     return figures[0] if not set(beside) & (COUNTED | {"K"}) else -1
