@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,30 +12,41 @@ import pytest
 Check = Callable[..., None]
 
 
-def for_each(names: str | tuple[str, ...], rows: Iterable[Any], ids: Callable[[Any], object] = str) -> Callable[[Check], Check]:
+def for_each(
+    names: str | tuple[str, ...],
+    rows: Iterable[Any],
+    ids: Callable[[Any], object] = str,
+    *,
+    usual: Callable[[list[Any]], Iterable[Any]] | None = None,
+) -> Callable[[Check], Check]:
     """Let one test go over all rows, as `pytest.mark.parametrize` makes one test of each; it fails with those that fail, each by its name.
 
-    For what leaves nothing behind: fixtures are made once, and are the same for every row.
+    For what leaves nothing behind: fixtures are made once, and are the same for every row. `usual`: which of them `make test` goes over,
+    where all are for `make soak`.
     """
     cases = list(rows)
-
     taken = (names,) if isinstance(names, str) else names
 
     def decorate(check: Check) -> Check:
         left = [parameter for name, parameter in inspect.signature(check).parameters.items() if name not in taken]
 
         @functools.wraps(check)
-        def check_each(*instance: Any, **fixtures: Any) -> None:
-            assert cases
+        def check_each(*instance: Any, among: Sequence[Any] = cases, **fixtures: Any) -> None:
+            assert among
             failed = []
-            for case in cases:
+            for case in among:
                 values = dict(zip(taken, (case,) if isinstance(names, str) else case, strict=True))
                 failed += failure_of(functools.partial(check, *instance), fixtures | values, str(ids(case)))
             if failed:
-                raise ExceptionGroup(f"{len(failed)} of {len(cases)} rows", failed)
+                raise ExceptionGroup(f"{len(failed)} of {len(among)} rows", failed)
 
+        if usual is not None:
+            left.append(inspect.Parameter("among", inspect.Parameter.KEYWORD_ONLY))
         check_each.__signature__ = inspect.Signature(left)  # type: ignore[attr-defined]
-        return check_each
+        if usual is None:
+            return check_each
+        choices = [pytest.param([*usual(cases)], id="usual"), pytest.param(cases, id="all", marks=pytest.mark.soak)]
+        return pytest.mark.parametrize("among", choices)(check_each)
 
     return decorate
 

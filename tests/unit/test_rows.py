@@ -52,3 +52,15 @@ def test_no_rows_are_a_failure_and_fixtures_stay() -> None:
     assert list(inspect.signature(check).parameters) == ["self", "tmp_path"]
     with pytest.raises(AssertionError):
         check()
+
+
+def test_long_rows_have_usual_ones_and_all_for_soak() -> None:
+    @for_each("number", [1, 2, 3], usual=lambda numbers: numbers[-1:])
+    def check(number: int) -> None:
+        assert number
+
+    (mark,) = check.pytestmark  # type: ignore[attr-defined]
+    names, (usual, every) = mark.args
+    assert names == "among"
+    assert (usual.values, list(usual.marks)) == (([3],), [])
+    assert (every.values, [each.name for each in every.marks]) == (([1, 2, 3],), ["soak"])

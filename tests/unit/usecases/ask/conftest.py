@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
+from service.domain.ask import Reading
 from service.formats.ask.lexing.vocabulary import Name, Vocabulary, add_programs
+from service.formats.ask.parse import parse
 from service.usecases.ask.vocabulary import vocabulary_of
+from tests.unit.usecases.ask.rows import TODAY
 
 PROGRAMS = {"support-assistant 7B": "p1", "code-llm": "p2", "helpdesk pilot": "p3", "helpdesk prod": "p4"}
 
@@ -27,3 +31,9 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
 def vocabulary(shipped: AppContext) -> Vocabulary:
     """All names, and those of four programs."""
     return add_programs(vocabulary_of(shipped), [Name("G", name, (name,), id=id_) for name, id_ in PROGRAMS.items()])
+
+
+@pytest.fixture(scope="session")
+def as_written(vocabulary: Vocabulary) -> Callable[[str], Reading | None]:
+    """What a sentence's own words are read as, once for all tests."""
+    return functools.cache(lambda text: parse(text, vocabulary, TODAY))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import string
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import date
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,14 +17,13 @@ from service.domain.ask import KINDS, Reading
 from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 from service.formats.ask.parse import parse
 from tests.support.rows import for_each
+from tests.unit.usecases.ask.rows import ROWS, TODAY, of_each_form
 
-ROWS: list[dict[str, Any]] = [
-    json.loads(line) for line in (Path(__file__).parents[3] / "data" / "ask" / "sentences.jsonl").read_text(encoding="utf-8").splitlines()
-]
 TEXTS = [str(row["text"]) for row in ROWS]
-TODAY = date(2026, 11, 23)
 PEOPLE = {"research_lead", "procurement", "finance", "tool_developer", "operator"}
-KNOWN = ROWS[0]["text"]
+OF_RUNS = ("estimate", "compare", "chance")
+READ = [row for row in ROWS if row["kind"] and not row["asked_back"]]
+READ_OF_RUNS = [row for row in READ if row["kind"] in OF_RUNS]
 AsWritten = Callable[[str], Reading | None]
 
 
@@ -36,12 +32,6 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     found = parse(text, vocabulary, TODAY)
     assert found is not None, text
     return found
-
-
-@pytest.fixture(scope="module")
-def as_written(vocabulary: Vocabulary) -> AsWritten:
-    """What a row's own words are read as, once for all tests."""
-    return functools.cache(lambda text: parse(text, vocabulary, TODAY))
 
 
 def spelt_out(value: Any, vocabulary: Vocabulary) -> Any:
@@ -69,7 +59,7 @@ def test_a_sentence_is_read_as_its_request_and_asks_back_what_is_in_doubt(
     assert [entry.text for entry in found.unclear if not entry.blocking] == row["not_understood"]
 
 
-@for_each("row", [row for row in ROWS if row["kind"] and not row["asked_back"]], ids=itemgetter("text"))
+@for_each("row", READ, ids=itemgetter("text"), usual=of_each_form)
 def test_what_is_echoed_reads_as_the_same_request(row: Mapping[str, Any], vocabulary: Vocabulary, as_written: AsWritten) -> None:
     written = as_written(row["text"])
     assert written is not None
@@ -86,25 +76,27 @@ def test_there_are_300_sentences_of_five_people_and_every_kind() -> None:
     assert {row["kind"] for row in ROWS} == {*KINDS, None}
 
 
-@for_each("text", [str(row["text"]) for row in ROWS if row["kind"] in ("estimate", "compare", "chance", "optimal")])
-def test_a_word_more_is_never_dropped_in_silence(text: str, vocabulary: Vocabulary) -> None:
-    found = read(f"{text.rstrip('?')} frobnication", vocabulary)
+@for_each("row", [row for row in ROWS if row["kind"] in {*OF_RUNS, "optimal"}], ids=itemgetter("text"), usual=of_each_form)
+def test_a_word_more_is_never_dropped_in_silence(row: Mapping[str, Any], vocabulary: Vocabulary) -> None:
+    found = read(f"{row['text'].rstrip('?')} frobnication", vocabulary)
     assert any("frobnication" in entry.text for entry in found.unclear)
 
 
-@for_each("text", [str(row["text"]) for row in ROWS if row["kind"] in ("estimate", "compare", "chance") and not row["asked_back"]])
-def test_a_number_more_is_asked_back(text: str, vocabulary: Vocabulary) -> None:
-    assert not read(f"{text.rstrip('?')}; 47.3", vocabulary).answerable
+@for_each("row", READ_OF_RUNS, ids=itemgetter("text"), usual=of_each_form)
+def test_a_number_more_is_asked_back(row: Mapping[str, Any], vocabulary: Vocabulary) -> None:
+    assert not read(f"{row['text'].rstrip('?')}; 47.3", vocabulary).answerable
 
 
 @pytest.mark.parametrize("change", [str.upper, "hi, {} thanks!".format])
-def test_capitals_and_greetings_never_change_a_request(change: Callable[[str], str], vocabulary: Vocabulary) -> None:
-    for row in ROWS:
-        found = parse(change(row["text"]), vocabulary, TODAY) if row["kind"] and not row["asked_back"] else None
-        if found and found.answerable:
-            expected = spelt_out(row["request"], vocabulary)
-            as_text = [json.dumps(request, sort_keys=True).casefold() for request in (found.understood.request, expected)]
-            assert as_text[0] == as_text[1], change(row["text"])
+@for_each("row", READ, ids=itemgetter("text"), usual=of_each_form)
+def test_capitals_and_greetings_never_change_a_request(
+    row: Mapping[str, Any], change: Callable[[str], str], vocabulary: Vocabulary
+) -> None:
+    found = parse(change(row["text"]), vocabulary, TODAY)
+    if found and found.answerable:
+        expected = spelt_out(row["request"], vocabulary)
+        as_text = [json.dumps(request, sort_keys=True).casefold() for request in (found.understood.request, expected)]
+        assert as_text[0] == as_text[1]
 
 
 NONSENSE = st.text(string.ascii_lowercase, min_size=4, max_size=12).map(lambda word: f"zq{word}qz")
