@@ -12,6 +12,7 @@ from typing import Literal
 from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
 from service.formats.ask.lexing.holidays import next_holiday
 from service.formats.ask.lexing.numbers import read_figure
+from service.formats.ask.lexing.quarters import part_of_year, read_lettered, read_short_year, read_worded
 from service.formats.ask.lexing.tokens import Token
 
 MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
@@ -256,25 +257,27 @@ def next_day(today: date, month: int, number: int) -> date | None:
 
 
 def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
-    """Q3, Q3 2027, 2027 Q3, H1 2027."""
-    words = [token.text for token in tokens[at : at + 5]]
-    year, begin = (int(words[0]), 1) if _is_year(words[0]) else (None, 0)
-    if words[begin : begin + 1] == ["next"]:
+    """Q3, Q3 2027, 2027 Q3, H1 2027, next year's Q2, the first quarter of next year, EOQ3."""
+    ends = tokens[at].text == "eoq" and at + 1 < len(tokens) and tokens[at + 1].glued
+    year, begin = (None, at) if ends else _stated_year(tokens, at, today) or (None, at)
+    part = part_of_year(at + 2, 3, tokens[at + 1].text) if ends else None if begin >= len(tokens) else read_lettered(tokens, begin)
+    worded = read_worded(tokens, begin) if part is None and begin < len(tokens) else None
+    found, needs_year = worded if worded is not None else (part, False)
+    if found is None:
         return None
-    letter, number = [*words[begin : begin + 2], "", ""][:2]
-    months = {"q": 3, "h": 6}.get(letter)
-    if months is None or not number.isdigit() or not 1 <= int(number) <= 12 // months or not tokens[at + begin + 1].glued:
-        return None
-    end = at + begin + 2
+    end, months, first_month = found
     if year is None:
         of = end + (end < len(tokens) and tokens[end].text == "of")
-        year, end = _stated_year(tokens, of, today) or (None, end)
-    first_month, unit = (int(number) - 1) * months + 1, {3: "quarter", 6: "half year"}[months]
+        year, end = _stated_year(tokens, of, today) or read_short_year(tokens, end) or (None, end)
+    unit = {3: "quarter", 6: "half year"}[months]
     if year is not None:
-        return end, _months(year, first_month, months, unit)
-    this_year = _months(today.year, first_month, months, unit)
-    found = this_year if this_year.last >= today else _months(today.year + 1, first_month, months, unit)
-    return end, replace(found, repeats="year")
+        period = _months(year, first_month, months, unit)
+    elif needs_year:
+        return None
+    else:
+        this_year = _months(today.year, first_month, months, unit)
+        period = replace(this_year if this_year.last >= today else _months(today.year + 1, first_month, months, unit), repeats="year")
+    return end, _cut(period, "end") if ends else period
 
 
 def _stated_year(tokens: Sequence[Token], at: int, today: date) -> tuple[int, int] | None:
@@ -282,7 +285,9 @@ def _stated_year(tokens: Sequence[Token], at: int, today: date) -> tuple[int, in
     words = [token.text for token in tokens[at : at + 2]]
     if words[:1] and _is_year(words[0]):
         return int(words[0]), at + 1
-    return (today.year + 1, at + 2) if len(words) == 2 and words[0] in _NEXT and words[1] == "year" else None
+    if len(words) < 2 or words[1] != "year" or words[0] not in (*_NEXT, "this"):
+        return None
+    return today.year + (words[0] in _NEXT), at + 2
 
 
 _DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
