@@ -60,7 +60,8 @@ def _text(body: Body, *, verbose: bool) -> str:
     """What was read, the answer, and what is asked back or could be read otherwise."""
     lines = [body["understood"]["echo"], *map(_unclear_line, body["unclear"])]
     if body["summary"] is not None:
-        lines += ["", body["summary"]["text"], *([] if body["figures_only"] else warning_lines(body["answer"]))]
+        warned = "warnings" in body["answer"] and not body["figures_only"]
+        lines += ["", body["summary"]["text"], *(warning_lines(body["answer"]) if warned else ())]
     if body["problem"] is not None:
         lines += ["", body["problem"]["detail"]]
     if verbose:

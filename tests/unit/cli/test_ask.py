@@ -28,6 +28,12 @@ def test_what_was_read_comes_first_then_the_answer(settings: Settings) -> None:
     assert "to meet 1 Jun 2027" in lines[2]
 
 
+def test_an_answer_without_warnings_is_shown(settings: Settings) -> None:
+    lines = output_of(settings, "ask", "price h100 on demand").splitlines()
+    assert lines[0] == "I read: the price of H100 on demand."
+    assert "an accelerator-hour" in lines[2]
+
+
 def test_verbose_shows_the_request_and_what_was_assumed(settings: Settings) -> None:
     text = output_of(settings, "ask", "-v", "--no-answer", QUESTION)
     assert "POST /v1/estimate '{" in text
