@@ -40,6 +40,7 @@ from service.formats.ask.grammar.runs import audio, batches, data_said, images, 
 from service.formats.ask.grammar.runs.distillation import split_teacher
 from service.formats.ask.grammar.runs.reinforcement import join_prompts
 from service.formats.ask.grammar.runs.roles import split_roles, without_named
+from service.formats.ask.grammar.runs.tokens_asked import with_tokens_asked
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
@@ -108,6 +109,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots = batches.lengths(join_prompts(lengths.of_sequences(sentence, slots)))
     slots = _family_of_size(sentence, _counts_of_each(batches.in_tokens(slots)))
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
+    slots, left = with_tokens_asked(sentence, slots, left, words.settled, model_known=model_known)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots = of_machines(sentence, parts_of_fleet(sentence, of_types(without_papers(sentence, slots))))
     slots = _started(with_arrivals(sentence, sums_against_rent(sentence, _sums_of_runs(slots))), words.settled)

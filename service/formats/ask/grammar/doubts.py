@@ -12,7 +12,7 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
 from service.formats.ask.grammar.days.times import SHORT
 from service.formats.ask.grammar.figures_asked import ASKED, asked_figures
-from service.formats.ask.grammar.intents import LEVERS
+from service.formats.ask.grammar.intents import AFFORDED, LEVERS
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
@@ -26,7 +26,7 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Vocabulary, compact
 
 # Words that say what is asked and add nothing where another question is answered.
-SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help"})
+SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help", AFFORDED})
 SILENT = frozenset({"use", "used", "in", "rank"})
 """Attributes that are function words too: alone they say nothing."""
 SERVING = "lifetime_inference_tokens"

@@ -18,6 +18,8 @@ from service.formats.ask.lexing.vocabulary import Name
 
 LEVERS = "levers"
 """What asks for changes of one run that are worth making: its estimate has them."""
+AFFORDED = "tokens afforded"
+"""What asks how many tokens a budget affords a model that is said."""
 GRID = "energy.grid_gco2_per_kwh"
 """Beside the carbon of a stated grid there is no place to look for."""
 GROUPS = frozenset({"EU", "EEA", "Europe"})
@@ -81,7 +83,7 @@ class Cue:
     is_said: Callable[[Slots], bool]
 
 
-def _asks(kind: Kind) -> Callable[[Slots], bool]:
+def _asks(kind: str) -> Callable[[Slots], bool]:
     """Whether words ask for a kind and for nothing else: tco, how big a model, list price."""
     return lambda slots: any(slot.name == "intent" and slot.value == kind and not slot.implied for slot in slots.all)
 
@@ -221,6 +223,7 @@ CUES: tuple[Cue, ...] = (
     Cue("optimal", 5, lambda slots: _asks("optimal")(slots) and _may_be_optimal(slots)),
     Cue("optimal", 3, lambda slots: _hints("optimal")(slots) and _may_be_optimal(slots)),
     Cue("optimal", 3, _has_means_alone),
+    Cue("optimal", 20, _asks(AFFORDED)),
     Cue("price", 2, _are_offers),
     Cue("price", 5, _are_hours_at_price),
     Cue("price", 5, lambda slots: _asks("price")(slots) and _are_offers(slots)),

@@ -32,4 +32,4 @@ PASSED: Mapping[Kind, str] = {
     "price": "prices are those of now",
 }
 """What is said of a time that is over (since May), where it is no time of a run."""
-TOKENS_ASKED = "tokens are not solved for a size that is given: state them, or leave out the size (`what can $1M train on 256 h100`)"
+TOKENS_ASKED = "tokens of a stated model follow from a budget: say dollars, GPU-hours, days or FLOPs ($1M on 256 H100), or state the tokens"

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.days.times import SHORT
-from service.formats.ask.grammar.intents import GRID, LEVERS, MONEY, asks_figure
+from service.formats.ask.grammar.intents import AFFORDED, GRID, LEVERS, MONEY, asks_figure
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.quoted import QUOTED_BY
@@ -202,8 +202,10 @@ def optimal_request(draft: Draft) -> Request:
         draft.missing("with what: dollars ($1M), accelerator-hours, days, or FLOPs (1e24 flops)?")
     machine = draft.slots.has("accelerator", "count", "nodes", "racks")
     start = draft.one("start", "schedule.start")
+    afforded = any(slot.name == "intent" and slot.value == AFFORDED for slot in draft.slots.all)
     return stated(
         budget=budget,
+        model=model_section(draft) if afforded else None,
         hardware=hardware_section(draft, required=machine or (bool(budget) and "flops" not in budget), choices=TRAINING_MACHINES),
         training=training_section(draft),
         efficiency=efficiency_section(draft),

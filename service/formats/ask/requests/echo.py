@@ -49,12 +49,17 @@ def _join(values: Any, text: Callable[[Any], str] = str) -> str:
     return " or ".join(text(value) for value in values or ())
 
 
-def _run(request: Body) -> Iterator[str]:
-    """Model, data and training of a run."""
-    model, data = request.get("model", {}), request.get("data", {})
+def _model(request: Body) -> Iterator[str]:
+    model = request.get("model", {})
     yield model.get("preset", "")
     yield _counted(model, "params", "parameters")
     yield _counted(model, "active_params", "active")
+
+
+def _run(request: Body) -> Iterator[str]:
+    """Model, data and training of a run."""
+    data = request.get("data", {})
+    yield from _model(request)
     yield _counted(data, "tokens", "tokens")
     yield _counted(data, "samples", "samples")
     yield _counted(data, "epochs", "epochs")
@@ -217,7 +222,8 @@ def _compare(request: Body) -> Iterator[str]:
 
 def _optimal(request: Body) -> Iterator[str]:
     budget = request.get("budget", {})
-    yield "the optimal model"
+    yield "the most tokens for" if "model" in request else "the optimal model"
+    yield from _model(request)
     yield f"under {usd_text(budget['usd'])}" if "usd" in budget else ""
     yield f"{budget['flops']:.12g} FLOPs".replace("+", "") if "flops" in budget else ""
     yield _counted(budget, "accelerator_hours", "GPU-hours")

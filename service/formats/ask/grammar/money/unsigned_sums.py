@@ -168,8 +168,8 @@ def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
 
 
 def _is_left(texts: Sequence[str], pieces: Sequence[Piece], sum_of: Piece) -> bool:
-    """Whether a figure is what is left of a budget, where a size is asked for: 800k left, 300k in the budget, what can we train."""
-    asked = any(piece.kind == "I" and str(piece.value).startswith("optimal") for piece in pieces)
+    """Whether a figure is what is left of a budget, where a size or tokens are wanted: 800k left, 300k in the budget, what can we train."""
+    asked = any(piece.kind in "Ic" and str(piece.value).startswith("optimal") for piece in pieces)
     after = texts[sum_of.last : sum_of.last + 3]
     return asked and (after[:1] in LEFT or after[:2] == ["to", "spend"] or ("in" in after[:1] and "budget" in after))
 
