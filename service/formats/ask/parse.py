@@ -17,7 +17,7 @@ from service.formats.ask.grammar.days.arrivals import with_arrivals
 from service.formats.ask.grammar.days.past import changed_prices, past_days, without_papers, words_of_status
 from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
 from service.formats.ask.grammar.days.told import without_told
-from service.formats.ask.grammar.doubts import group_doubts, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
+from service.formats.ask.grammar.doubts import group_doubts, is_now, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
@@ -151,6 +151,8 @@ def _request(
     draft.doubts += [*unused_doubts(sentence, said, kind), *misplaced_doubts(sentence, left, kind), *figures_of_runs(sentence, said, kind)]
     draft.doubts = changed_prices(sentence, kind, [*draft.doubts, *specification_doubts(sentence, words.settled, kind)])
     draft.doubts = words_of_status(kind, draft.doubts)
+    of_now = [slot for slot in said.left() if isinstance(slot.value, date) and is_now(sentence.part(slot.first, slot.last), kind)]
+    draft.notes += [ReadingNote("", str(slot.value), "prices are those of now") for slot in of_now]
     notes = [*_slips(corrections, draft.doubts), *draft.notes, *fits, *figure_notes(sentence, words.settled, said, kind)]
     draft.doubts += lost_doubts(sentence, words.read, said.all, request, draft.doubts, notes)
     doubts = [replace(doubt, blocking=False) for doubt in draft.doubts] if kind == "help" else draft.doubts

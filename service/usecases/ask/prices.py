@@ -20,6 +20,8 @@ from service.usecases.prices.catalog import find_offers, values_of
 from service.usecases.prices.fleet import AUCTION_FLOOR, fleet_cost
 
 MOST_SHOWN = 50
+MOST_NAMED = 8
+"""Accelerators whose lowest price is told where all are asked about."""
 ON_DEMAND = "on_demand"
 LONGEST_SUMMARY = 1000
 HOURS_PER_YEAR = 8766
@@ -74,6 +76,8 @@ def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook,
     firm = [offer for offer in offers if offer.market != AUCTION_FLOOR]
     if not firm:
         return Summary(text=f"No price of {what} is known." if not offers else f"Only auction floors of {what} are known.")
+    if not _named(request, ("accelerator", "provider", "region")):
+        return Summary(text=_of_all(request, firm)[:LONGEST_SUMMARY])
     if several := _each(request, firm, book, now, fleet):
         held = "" if fleet is None else f", and {_held(fleet)}"
         return Summary(text=f"{what}, cheapest an accelerator-hour{held}: {'; '.join(several)}."[:LONGEST_SUMMARY])
@@ -82,6 +86,27 @@ def _summarise(request: Mapping[str, Any], offers: list[Offer], book: PriceBook,
     of_what = _named(request, ("accelerator", "provider", "region", "jurisdiction"))
     text = f"{of_what}, an accelerator-hour: {kinds}. {_spread(firm, book, now)}"
     return Summary(text=" ".join([text, *_of_fleet(fleet, lowest)])[:LONGEST_SUMMARY])
+
+
+def _of_all(request: Mapping[str, Any], firm: Sequence[Offer]) -> str:
+    """How many accelerators have prices, at which providers, and the lowest price of those that most of them sell."""
+    sellers: dict[str, set[str]] = {}
+    for offer in firm:
+        sellers.setdefault(offer.accelerator, set()).add(offer.provider)
+    providers = sorted({offer.provider for offer in firm})
+    where = f" in {places}" if (places := _named(request, ("jurisdiction",))) else ""
+    shown = sorted(sellers, key=lambda name: (-len(sellers[name]), name))[:MOST_NAMED]
+    least = "; ".join(f"{name} {_least_text(firm, name)}" for name in shown)
+    more = f"; and {counted(len(sellers) - len(shown), 'other')}" if len(sellers) > len(shown) else ""
+    known = f"{counted(len(sellers), 'accelerator')}{where} at {counted(len(providers), 'provider')} ({', '.join(providers)})"
+    return f"Prices of {known}. An accelerator-hour from: {least}{more}."
+
+
+def _least_text(firm: Iterable[Offer], accelerator: str) -> str:
+    """The first offer of an accelerator, on demand where it is sold so."""
+    its = [offer for offer in firm if offer.accelerator == accelerator]
+    least = next((offer for offer in its if offer.pricing == ON_DEMAND), its[0])
+    return f"{money(float(least.usd_per_accelerator_hour))} ({least.provider}, {choice_words(least.pricing)})"
 
 
 def _named(request: Mapping[str, Any], parts: Sequence[str]) -> str:

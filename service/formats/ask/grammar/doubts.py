@@ -85,6 +85,8 @@ UNPLACED: Mapping[str, str] = {
 """What to ask about slots that no request has, by their name."""
 OFTEN = ("annual", "yearly", "every ")
 """What a plan or budget is too, or a run, where nothing is paid for a time: annual, every week."""
+NOW = frozenset({"today", "now", "as of today", "as of now", "as at today", "on today"})
+"""What says nothing of a price but that it is one of now."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 WEIGHING = EITHER - {".", "to", "/"}
@@ -286,9 +288,9 @@ def _same_numbers(sentence: Sentence, slots: Sequence[Slot], groups: Sequence[tu
 def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt]:
     """What was understood and has no place in the request, so that nothing is dropped in silence."""
     for slot in said.left():
-        if slot.name in ("rent", "require_available"):
-            continue
         text = sentence.part(slot.first, slot.last)
+        if slot.name in ("rent", "require_available") or is_now(text, kind):
+            continue
         if slot.name == "paper_due":
             yield Doubt(text, (), "read as no time of the run", blocking=False)
         elif kind == "status" and slot.name in ("method", "tuning"):
@@ -309,6 +311,11 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         weighed = (slot.value, kind) in ANSWERED
         if slot.name == "intent" and slot.value != kind and slot.value not in SOFT_INTENTS and not weighed:
             yield Doubt(sentence.part(slot.first, slot.last), (), f"read as a question of kind {kind}", blocking=False)
+
+
+def is_now(text: str, kind: Kind) -> bool:
+    """Whether words say of a price that it is one of now."""
+    return kind == "price" and text.lower() in NOW
 
 
 def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated: bool, ends: bool) -> Doubt | None:

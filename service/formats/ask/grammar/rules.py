@@ -18,7 +18,7 @@ from service.formats.ask.grammar.days import times
 from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines
 from service.formats.ask.grammar.money import bare_sums, quoted, rates, reservations, storage
 from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts
-from service.formats.ask.grammar.slots import HOURLY, Slot
+from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Slot
 from service.formats.ask.lexing.names import Chosen, read_as
 from service.formats.ask.lexing.tokens import Piece
 from service.formats.ask.lexing.vocabulary import Name
@@ -56,6 +56,12 @@ def _intent(pieces: Sequence[Piece]) -> Iterator[Slot]:
     note = HOURLY if asked.endswith(HOURLY) else ""
     plain = asked.removesuffix(WEAKLY).removesuffix(HOURLY)
     yield Slot("intent", plain, pieces[0].first, pieces[-1].last, note, implied=asked.endswith(WEAKLY))
+
+
+def _all_offers(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """All accelerators you have prices for: a question about prices, whose filters may be none."""
+    for name, value in (("intent", pieces[0].value), (ALL_OFFERS, True)):
+        yield Slot(name, value, pieces[0].first, pieces[0].last)
 
 
 def _objective(pieces: Sequence[Piece]) -> Iterator[Slot]:
@@ -259,6 +265,7 @@ RULES: tuple[Rule, ...] = (
     _rule("β", quoted.named),
     _rule("O", _objective),
     _rule("I", _intent),
+    _rule("∀", _all_offers),
     _rule("r", _single("rent")),
     _rule("(?<![mnpUDT])@(?![mnp])", times.paid_time),
     _rule("j", times.to_date),

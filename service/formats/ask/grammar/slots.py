@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 
+ALL_OFFERS = "all_offers"
+"""The slot of words that ask for every price there is."""
 HOURLY = " per hour"
 """How the value of words ends that ask for the price of an hour, and for no cost of a time."""
 

@@ -16,7 +16,7 @@ from service.formats.ask.grammar.money.quoted import QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
-from service.formats.ask.grammar.slots import HOURLY, Doubt, unique
+from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Doubt, unique
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
@@ -235,7 +235,8 @@ def price_request(draft: Draft) -> Request:
     stating = _stating(draft)
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))
     providers = [name for name in providers if name not in stating]
-    if not names and not providers and not regions and not draft.slots.has("max_price_per_hour"):
+    draft.slots.taken.add(ALL_OFFERS)
+    if not names and not providers and not regions and not draft.slots.has("max_price_per_hour", ALL_OFFERS):
         draft.missing("the price of which accelerator, such as H100?")
     hours = _hours_held(draft, counted=bool(counts))
     return stated(

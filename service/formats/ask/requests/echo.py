@@ -301,7 +301,7 @@ def _offers(request: Body) -> Iterator[str]:
     pricings = request["pricing"].split(",") if "pricing" in request else ()
     request = {name: value.replace(",", " or ") if isinstance(value, str) else value for name, value in request.items()}
     term = "count" in request and "hours" not in request and any(pricing in TERMS for pricing in pricings)
-    yield f"the price {'in $/hr ' if term else ''}of {_machine(request).removeprefix('on ') or 'accelerators'}"
+    yield f"the price {'in $/hr ' if term else ''}of {_machine(request).removeprefix('on ') or 'all accelerators'}"
     yield f"for {request['hours']:.10g} hours" if "hours" in request else ""
     yield f"at {usd_text(request['usd_per_accelerator_hour'])} per hour" if "usd_per_accelerator_hour" in request else ""
     yield from _price({name: value for name, value in request.items() if name in ("provider", "region")})
