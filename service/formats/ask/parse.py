@@ -21,7 +21,7 @@ from service.formats.ask.grammar.doubts import group_doubts, is_now, misplaced_d
 from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
-from service.formats.ask.grammar.machines import cards
+from service.formats.ask.grammar.machines import cards, spares
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
 from service.formats.ask.grammar.machines.regions import with_cities, with_numbered, with_stems
@@ -174,7 +174,8 @@ def _things(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece], 
     found, of_images = images.settle(sentence, slots)
     found, of_cards = cards.settle(sentence, found, vocabulary)
     found, of_rates = without_other_rates(sentence, found, pieces)
-    return found, [*of_images, *of_cards, *of_rates]
+    found, of_spares = spares.settle(sentence, found)
+    return found, [*of_images, *of_cards, *of_rates, *of_spares]
 
 
 def _read(sentence: Sentence, vocabulary: Vocabulary, today: date) -> list[Piece]:

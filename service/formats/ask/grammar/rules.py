@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from service.formats.ask.grammar import attributes, exclusions, keyed, quantities
 from service.formats.ask.grammar.days import times
-from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines
+from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines, spares
 from service.formats.ask.grammar.money import bare_sums, quoted, rates, reservations, storage
 from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts
 from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Slot
@@ -134,6 +134,7 @@ RULES: tuple[Rule, ...] = (
     _rule("K[tb=]?U[@U]|UK[@U]|K=?@[ot=,]?U|@UK|U@K", attributes.maintenance),
     _rule("KUE|KE[=t]?U", attributes.of_each_accelerator),
     _rule("p[Ng]K", attributes.share_of_machines),
+    _rule("(?<![K=])n[gN]?K(?!A)", spares.of_number),
     _rule("nst?nT?[KW]|nx?nT?s[KW]", lengths.of_batches),
     _rule("nKxn(?![sTWAg])", rollouts.prompts_of_step),
     _rule("nK(?=n[sW])", attributes.attributes),
