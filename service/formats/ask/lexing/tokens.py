@@ -37,6 +37,10 @@ _POSSESSIVE = re.compile(
 """What follows a name that ends in its size, or a time that is over: opt-175b's, last Friday's, Q3's."""
 _MENTION = re.compile(r"<[@!][^<>\s][^<>]*>")
 """A person, an app or a group that is addressed, as Slack writes it: <@U04ABCD>, <@U04ABCD|outlay>, <!here>."""
+_LISTED = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[a-h]\)|[•▪◦‣·*-])[ \t]+", re.IGNORECASE | re.MULTILINE)
+"""What a line of a list begins with: 1. 7B, 2) 1T tokens, • 256 H100."""
+_CARDS = re.compile(r",?\s*\(?\bthe (40|80|94|96|141)(?:s| ?(?:gb|gigs?) (?:ones?|cards?|versions?|variants?))\b\)?", re.IGNORECASE)
+"""Cards by their memory: 16 A100s, the 80s."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
@@ -82,6 +86,8 @@ def normalise(text: str) -> str:
     """
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
+    plain = _LISTED.sub(", ", plain) if len(_LISTED.findall(plain)) > 1 else plain
+    plain = _CARDS.sub(r" \1 GB", plain)
     marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", _MENTION.sub(" ", plain)))))
     return " ".join(_POSSESSIVE.sub("", marked.translate(_HYPHENS)).split())
 

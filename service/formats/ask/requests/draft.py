@@ -39,7 +39,7 @@ class Draft:
     def one(self, name: str, path: str) -> Any:
         """The value of a name, None where nothing is said; several different ones are asked back."""
         found = self.slots.each(name)
-        values = list(dict.fromkeys(slot.value for slot in found))
+        values = list({slot.value.value if isinstance(slot.value, Name) else slot.value: slot.value for slot in found}.values())
         if len(values) > 1:
             what = NOUNS.get(name, name.replace("_", " "))
             shown = tuple(_shown(value, name) for value in values)[:MOST_CANDIDATES]
