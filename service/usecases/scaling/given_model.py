@@ -99,6 +99,8 @@ def plan_given_model(context: AppContext, request: Request, given: StatedModel, 
     against = _against_optimum(resolved, given, chosen, best if applies else None)
     if applies:
         notes.warn(*neighbourhood.warnings_of_law(resolved, chosen, "the model"))
+    if applies and "evaluation" in request:
+        notes.warn("the model pays for evaluation, the optimum for the budget in given_model does not")
     run = afforded.estimate
     if run is not None:
         notes.warn(*short_run_warnings(run.estimate))

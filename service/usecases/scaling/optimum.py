@@ -83,6 +83,8 @@ def _best_within(context: AppContext, request: Request) -> OptimalAnswer:
             result = find_optimum(resolved, resolved.law.law, costs)
     curve, iso_loss_curve, smaller = neighbourhood.models_around(resolved, costs, chosen)
     _warn(resolved, costs, result, chosen, notes)
+    if "evaluation" in request:
+        notes.warn("evaluation is not paid of the budget of an optimum: state overhead.evaluation, a share of the compute, in its place")
     if run is not None:
         notes.warn(*short_run_warnings(run.estimate))
     if resolved.setup is not None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from service.config import load_settings
 from service.container import build_context
 from service.context import AppContext
-from service.domain.errors import DoesNotFit, InvalidRequest
+from service.domain.errors import DoesNotFit, InvalidRequest, UnpricedAccelerator
 from service.domain.scaling.laws import ParametricLaw
 from service.engine.scaling.laws import loss
 from service.formats.documents.results.optimum import tables
@@ -104,7 +104,7 @@ def test_a_deadline_is_the_time_until_the_end_of_its_day(context: AppContext) ->
 
 
 @pytest.mark.parametrize("model", [DENSE, MIXTURE])
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 4)
 @given(share=st.floats(0, 1), more=st.floats(1.001, 3))
 def test_more_money_never_affords_fewer_tokens(context: AppContext, model: dict[str, Any], share: float, more: float) -> None:
     """And the loss falls."""
@@ -118,7 +118,7 @@ def test_more_money_never_affords_fewer_tokens(context: AppContext, model: dict[
     assert richer.loss < less.loss
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 4)
 @given(
     billions=st.floats(0.5, 40), larger=st.floats(1.3, 4), kind=st.sampled_from([{"usd": 5e5}, {"days": 20.0}, {"accelerator_hours": 1e5}])
 )
@@ -194,6 +194,9 @@ def test_evaluation_is_paid_of_the_budget(context: AppContext) -> None:
     plain, evaluated = asked(context, budget={"usd": 1e6}, **run), asked(context, budget={"usd": 1e6}, **run, **suites)
     assert evaluated.tokens.p50 < 0.99 * plain.tokens.p50
     assert spent(estimated(context, evaluated.tokens.p50, **run, **suites), {"usd": 1e6}) == pytest.approx(1.0, rel=0.02)
+    best = asked(context, budget={"usd": 1e6}, **machine(), **PRICE, **suites)
+    for answer in (evaluated, best):
+        assert any("evaluation" in warning for warning in answer.warnings)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +258,17 @@ def test_a_machine_that_does_not_hold_the_model_says_what_would(context: AppCont
     answer = asked(context, budget={"flops": 1e24}, **large)
     assert answer.estimate is None
     assert any("cannot be trained on this hardware" in warning for warning in answer.warnings)
+
+
+def test_an_accelerator_without_a_price_has_tokens_for_hours_and_days(context: AppContext) -> None:
+    """And no dollars; a budget in dollars is refused."""
+    run = {"model": DENSE, **machine(64, "H800")}
+    answer = asked(context, budget={"days": 30.0}, **run)
+    assert answer.training is not None
+    assert answer.training.usd is None
+    assert answer.training.wall_clock_hours.p50 == pytest.approx(720.0)
+    with pytest.raises(UnpricedAccelerator):
+        asked(context, budget={"usd": 1e6}, **run)
 
 
 def test_costs_besides_training_may_take_the_budget(context: AppContext) -> None:
