@@ -123,6 +123,8 @@ class Session:
         """What a command prints, as the page would show it, and its exit code."""
         for actual, shown in self.shown.items():
             command = command.replace(shown, actual)
+        if self._context is not None:
+            _beat(self._context)
         exported = EXPORT.fullmatch(command.strip())
         printed, code = self._export(*exported.groups()) if exported else self._printed(command)[1:]
         for actual in ID.findall(printed):
@@ -189,6 +191,11 @@ def _python(arguments: list[str], environment: dict[str, str]) -> tuple[str, str
     return printed.getvalue(), printed.getvalue(), 0
 
 
+def _beat(context: AppContext) -> None:
+    """A sign of life of the worker, however long the commands before have taken."""
+    context.store.beat("worker", context.clock())
+
+
 def _work(context: AppContext) -> None:
     """Run the jobs that the last command has left to a worker."""
     from service.job_kinds import JOB_KINDS
@@ -233,7 +240,7 @@ def _service(environment: dict[str, str]) -> Iterator[tuple[str, AppContext]]:
     silent = patch.object(WSGIRequestHandler, "log_request", lambda *_: None)
     with closing(context.store) as store, silent:
         store.migrate()
-        store.beat("worker", context.clock())
+        _beat(context)
         server = make_server("127.0.0.1", 0, app, threaded=True)
         serving = threading.Thread(target=server.serve_forever)
         serving.start()

@@ -301,6 +301,12 @@ class TestWhoMayWhat:
 
 
 class TestStaff:
+    @pytest.fixture
+    def context(self, context: AppContext) -> AppContext:
+        """At one time, so that nobody grows older in the test."""
+        now = context.clock()
+        return replace(context, clock=lambda: now)
+
     def test_there_are_as_many_jobs_as_processes(self, context: AppContext) -> None:
         """Of the workers that were heard of; more would only keep others waiting in the queue."""
         for name, age in (("a", timedelta(0)), ("b", WORKER_TIMEOUT / 2), ("c", 2 * WORKER_TIMEOUT)):
