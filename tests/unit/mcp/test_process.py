@@ -48,7 +48,7 @@ def talk(settings: Settings, conversation: Talk, *arguments: str, **environment:
     process = StdioServerParameters(command=sys.executable, args=["-m", "service.cli", "mcp", *arguments], env=variables, cwd=str(ROOT))
 
     async def hold() -> None:
-        async with Client(process, read_timeout_seconds=120) as client:
+        async with Client(process, read_timeout_seconds=DEADLINE_S) as client:
             await conversation(client)
 
     anyio.run(hold)
@@ -189,7 +189,7 @@ def test_it_is_served_over_http_on_this_machine(settings: Settings) -> None:
     from mcp import Client
 
     async def ask(address: str) -> None:
-        async with Client(address, read_timeout_seconds=120) as client:
+        async with Client(address, read_timeout_seconds=DEADLINE_S) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
             question = await client.call_tool("ask", {"text": "7B on 1T tokens, 256 h100"})
             assert question.structured_content["understood"]["kind"] == "estimate"
@@ -209,7 +209,7 @@ def test_a_key_is_required_where_one_is_set_and_beyond_this_machine(settings: Se
         key = {"Authorization": "Bearer s3cr3t"}
         async with (
             httpx2.AsyncClient(headers=key, timeout=DEADLINE_S) as http,
-            Client(streamable_http_client(address, http_client=http), read_timeout_seconds=120) as client,
+            Client(streamable_http_client(address, http_client=http), read_timeout_seconds=DEADLINE_S) as client,
         ):
             assert len((await client.list_tools()).tools) == len(TOOLS)
 
