@@ -23,6 +23,7 @@ from tests.contract.scenarios.test_scenario_ends import work
 from tests.contract.tracking.tracked_program import told
 from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.support.patience import PATIENT_GUNICORN
 from tests.support.servers import DEADLINE_S, wait_for
 
 RUN = "model=llama-3-8b&data.tokens=1T&hardware.accelerator=H100&hardware.count=256"
@@ -71,7 +72,7 @@ def service(settings: Settings) -> Iterator[str]:
 @contextmanager
 def running_service(settings: Settings) -> Iterator[str]:
     """A service in processes of its own on a migrated database; where it is."""
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
+    command = [sys.executable, *PATIENT_GUNICORN]
     with running(command, settings.data_dir.parent, {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}):
         wait_for(lambda: status(settings, "/readyz") == 200, "the service")
         yield f"http://127.0.0.1:{settings.port}"

@@ -20,6 +20,7 @@ from service.config import Settings, to_env
 from service.container import build_context
 from tests.integration.test_nginx import running
 from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.support.patience import PATIENT_GUNICORN
 from tests.support.servers import DEADLINE_S, missing, wait_for
 
 SECRET = "budget nobody else may see"
@@ -145,7 +146,7 @@ def served(tmp_path: Path) -> Iterator[Settings]:
     with closing(build_context(settings).store) as store:
         settings.data_dir.mkdir()
         store.migrate()
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
+    command = [sys.executable, *PATIENT_GUNICORN]
     env = {**os.environ, **to_env(settings), "OUTLAY_DRAIN_SECONDS": "0", "PYTHONPATH": str(ROOT)}
     with running(command, tmp_path, env):
         wait_for(lambda: status(settings, "/healthz") == 200, "the service to answer")

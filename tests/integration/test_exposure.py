@@ -18,6 +18,7 @@ from service.container import build_context
 from service.context import AppContext
 from service.runtime import bind_guard, serve
 from service.usecases.keys import make_key
+from tests.support.patience import PATIENT_GUNICORN
 from tests.support.servers import DEADLINE_S, listens, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +91,7 @@ def test_gunicorn_by_itself_refuses_too(context: AppContext, told_by: str) -> No
 def test_a_large_body_without_a_key_gets_its_answer(context: AppContext, tmp_path: Path) -> None:
     """16 MB that nobody will look at: the client sees the 401 and not a broken connection, which stays good for the next request."""
     make_a_key(context)
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
+    command = [sys.executable, *PATIENT_GUNICORN]
     env = {**os.environ, **to_env(context.settings), "PYTHONPATH": str(ROOT)}
     with tmp_path.joinpath("log").open("wb") as log:
         server = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=log, stderr=log)

@@ -22,19 +22,15 @@ from typing import Any
 import pytest
 
 from service.api.http.web_worker.gunicorn_worker import QUEUED_PER_THREAD
+from tests.support.patience import CLIENT_WAITS
 from tests.support.probe_app import WAITS
 from tests.support.servers import POLL_S, find_free_port
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120
 """Far longer than a busy machine takes [s]."""
-CLIENT_WAITS = ("service.api.http.request_body.STALL_S", "service.api.http.web_worker.arriving_requests.HEAD_S")
-PART_WAITS = (
-    "service.api.http.request_body.MAX_BODY_S",
-    "service.api.http.request_body.DRAIN_S",
-    "service.api.http.metrics.DEADLINE_S",
-    "service.api.resources.operations.health.DEADLINE_S",
-)
+HEAD_AND_BODY = ("service.api.http.web_worker.arriving_requests.HEAD_S", "service.api.http.request_body.STALL_S")
+PARTS = ("service.api.http.metrics.DEADLINE_S", "service.api.resources.operations.health.DEADLINE_S")
 ECHO = "/v1/probe/echo"
 Start = Callable[..., "Server"]
 
@@ -49,7 +45,7 @@ class Server:
         self.folder = folder
         metrics = folder / "metrics"
         metrics.mkdir(exist_ok=True)
-        waits = dict.fromkeys(CLIENT_WAITS, stall_s) | dict.fromkeys(PART_WAITS, PATIENCE_S)
+        waits = dict.fromkeys((*CLIENT_WAITS, *PARTS), PATIENCE_S) | dict.fromkeys(HEAD_AND_BODY, stall_s)
         self.environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics), WAITS: json.dumps(waits), "PROBE_PIPES": str(folder)}
         self.command = [sys.executable, "-m", "gunicorn", "tests.support.probe_app:build()", f"--bind=127.0.0.1:{self.port}"]
         self.command += [

@@ -22,6 +22,7 @@ from service.config import Settings, to_env
 from service.container import build_context
 from service.usecases.keys import make_key
 from tests.integration.test_serve import ROOT, spaced_in, status
+from tests.support.patience import PATIENT_GUNICORN
 from tests.support.servers import DEADLINE_S, find_free_port, missing, wait_for
 from tests.support.slack import SECRET, headers
 
@@ -92,7 +93,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
         settings.data_dir.mkdir()
         store.migrate()
         token = make_key(context, "team", "proxied", ["read", "write", "admin"], "never")[1]
-    gunicorn = [sys.executable, "-m", "gunicorn", "-c", "python:service.runtime.gunicorn_conf", "service:create_app()"]
+    gunicorn = [sys.executable, *PATIENT_GUNICORN]
     environment = {**os.environ, **to_env(settings), "PYTHONPATH": str(ROOT)}
     found = Proxied(find_free_port(), find_free_port(), _certified(openssl, folder), token)
     _configure(folder, found, settings)

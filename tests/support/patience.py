@@ -5,11 +5,14 @@ A test of a part that hangs sets the wait that it is about itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 
 import pytest
 
+PATIENT_GUNICORN = ("-m", "gunicorn", "-c", "python:tests.support.patient_gunicorn", "service:create_app()")
+"""Arguments of Python that serve the service, for tests that are not about its time limits."""
 PATIENCE_S = 120.0
 """Longer than anything takes that is not hung [s]."""
 IMPATIENCE_S = 0.25
@@ -34,7 +37,20 @@ ANSWER_WAITS = (
     "service.runtime.webhooks.TOTAL_S",
     "service.usecases.diagnosis.PING_S",
     "service.usecases.openid.TURN_S",
+    "service.web.bundle.LONGEST_S",
 )
+CLIENT_WAITS = (
+    "service.api.http.request_body.STALL_S",
+    "service.api.http.request_body.MAX_BODY_S",
+    "service.api.http.request_body.DRAIN_S",
+)
+
+
+def wait_for_up_to(seconds: Mapping[str, float]) -> None:
+    """Set waits of the service, by where they stand, in a process of their own: nothing sets them back."""
+    for place, wait_s in seconds.items():
+        module, _, name = place.rpartition(".")
+        setattr(import_module(module), name, wait_s)
 
 
 @contextmanager

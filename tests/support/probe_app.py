@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +21,10 @@ from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer, StoreUnav
 from service.schemas.compound_fields import Items, OrWord, Part
 from service.schemas.fields import Choice, Count, Schema, Share, Text
 from service.schemas.paging import PageQuerySchema
+from tests.support.patience import wait_for_up_to
 
 WAITS = "PROBE_WAITS"
+"""Environment variable with waits for clients and parts [s], by where they stand."""
 SECRET = "SELECT secret FROM keys -- /etc/shadow"
 ERRORS: dict[str, Exception] = {
     "invalid": InvalidRequest("both cannot be", "/model/params"),
@@ -104,17 +105,10 @@ def context(**parts: Any) -> SimpleNamespace:
     return SimpleNamespace(**usual | parts)
 
 
-def wait() -> None:
-    """Wait for clients and parts as long as the environment says, by where the waits stand."""
-    for place, seconds in json.loads(os.environ.get(WAITS, "{}")).items():
-        module, _, name = place.rpartition(".")
-        setattr(import_module(module), name, seconds)
-
-
 def build(**parts: Any) -> Flask:
     """The shell with the probe's addresses."""
     app = Flask("probe", static_folder=None)
     app.extensions["context"] = context(**parts)
     api.register(app).register_blueprint(blueprint)
-    wait()
+    wait_for_up_to(json.loads(os.environ.get(WAITS, "{}")))
     return app
