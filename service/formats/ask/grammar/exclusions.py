@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.ruled_out import GROUP, with_ruled_out
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
-from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name
 
-GROUP = "π"
 WITHOUT = {"P": "without_provider", GROUP: "without_provider", "S": "without_pricing"}
 """Slots of what can be left out, by the kind of its piece."""
-BEHIND = frozenset({"excluded", "exempt", "barred", "excepted"})
-"""Words that leave out what stands before them."""
 SKIPPED = "_biotawu"
 BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
@@ -58,7 +56,7 @@ QUESTION = "what is left out is not understood: say what is wanted instead"
 
 def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Slot], list[Doubt]]:
     """The pieces without what a `not` or `without` denies, what that leaves out, and what of it is not understood."""
-    pieces = _denied_behind(sentence, pieces)
+    pieces = with_ruled_out(sentence, pieces)
     kept: list[Piece] = []
     slots: list[Slot] = []
     doubts: list[Doubt] = []
@@ -95,21 +93,6 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), PAST if past else QUESTION))
         at = end
     return kept, slots, doubts
-
-
-def _denied_behind(sentence: Sentence, pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """The pieces with a word behind names that leaves them out before them: azure excluded, marketplaces are excluded."""
-    said = [piece for piece in pieces if piece.kind != FILLER]
-    for at, piece in enumerate(said):
-        if piece.kind != UNKNOWN or _said(sentence, piece) not in BEHIND or at == 0 or said[at - 1].kind not in WITHOUT:
-            continue
-        begin = at - 1
-        while begin > 1 and said[begin - 1].kind == "," and _of_kind(said[begin - 2]) == _of_kind(said[at - 1]):
-            begin -= 2
-        first = pieces.index(said[begin])
-        others = [other for other in pieces if other is not piece]
-        return [*others[:first], Piece("!", "exclude", said[begin].first, said[begin].last), *others[first:]]
-    return pieces
 
 
 def _is_left_out(group: Piece, slots: Sequence[Slot]) -> bool:
