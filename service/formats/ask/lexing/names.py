@@ -29,6 +29,10 @@ BEFORE_PRONOUN = frozenset(
         *("leaves", "find", "earn", "land", "offers", "offered", "offer", "quotes", "quoted", "quote", "charges", "charged"),
         *("charge", "sells", "sold", "sell", "asks", "asked", "promises", "promised", "sends", "sent", "bills", "billed"),
         *("allows", "lends", "lent", "puts", "brings", "grants", "granted", "bring", "tells", "by"),
+        *("keep", "keeps", "kept", "keeping", "hold", "holds", "put", "putting", "bringing", "leaving", "getting", "giving", "saving"),
+        *("saved", "pushes", "push", "told", "send", "ask", "pay", "pays", "paid", "owe", "owes", "billing", "quoting", "offering"),
+        *("charging", "costing", "covers", "cover", "lasts", "last", "serves", "suits", "fits", "helps", "gained", "earns", "left"),
+        *("tie", "ties", "lock", "locks", "slow", "slows", "hurt", "hurts", "letting", "join", "before", "after", "behind", "against"),
     )
 )
 """Words after which `us` is no country."""
