@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,6 +22,8 @@ CHANGE = dict.fromkeys(("precision", "optimizer", "method", "model"), frozenset(
 LISTED = EITHER | THAN | {"and", "&", ",", "/", "plus"}
 """What joins them where a comparison is asked for."""
 NAMED = frozenset({"precision", "method", "optimizer"})
+WITH = frozenset({"with", "to"})
+"""What joins two of these where a comparison is asked for: compare full fine-tuning with LoRA."""
 MOST_AFTER_JOINT = 6
 ALSO = frozenset({"and", "then", "plus", "followed", "after", "before"})
 """Words by which the one comes with the other."""
@@ -35,10 +37,16 @@ def with_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
     found = _tuning_as_method(sentence, slots)
     asked = any(slot.name == "intent" and slot.value == "compare" for slot in slots)
     joints = (LISTED if asked else EITHER | THAN) | INSTEAD
+    named = WITH if asked else EITHER
     axes = [
         axis
         for axis in AXES
-        if _are_ways(sentence, [slot for slot in found if slot.name == axis], ranges, joints | CHANGE.get(axis, EITHER))
+        if _are_ways(
+            sentence,
+            [slot for slot in found if slot.name == axis],
+            ranges,
+            joints | CHANGE.get(axis, EITHER) | (named if axis in NAMED else EITHER),
+        )
         or (axis in NAMED and _are_opposed(sentence, [slot for slot in found if slot.name == axis]))
     ]
     if len(axes) != 1:
@@ -76,7 +84,9 @@ def _are_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
         within = [part for part in ranges if first <= part.first and part.last <= last]
         said = {token.text for token in sentence.tokens[first:last]}
         return all(part.listed for part in within) and bool(said & joints)
-    return all(_joins(sentence, end, begin, joints) for (_, end), (begin, _) in pairwise(spans))
+    gaps = [(end, begin) for (_, end), (begin, _) in pairwise(spans)]
+    joined = [_joins(sentence, end, begin, joints) for end, begin in gaps]
+    return joined[-1] and all(is_joined or _joins(sentence, *gap, {","}) for is_joined, gap in zip(joined, gaps, strict=True))
 
 
 def _are_opposed(sentence: Sentence, ways: Sequence[Slot]) -> bool:
@@ -90,9 +100,9 @@ def _are_opposed(sentence: Sentence, ways: Sequence[Slot]) -> bool:
     return opposed and not ALSO.intersection(between)
 
 
-def _joins(sentence: Sentence, first: int, last: int, joints: frozenset[str]) -> bool:
+def _joins(sentence: Sentence, first: int, last: int, joints: Set[str]) -> bool:
     """Whether the tokens between two values join them as alternatives."""
-    said = {token.text for token in sentence.tokens[first:last]} - SKIPPED
+    said = {token.text for token in sentence.tokens[first:last]} - (SKIPPED - joints)
     return bool(said) and said <= joints
 
 

@@ -15,6 +15,7 @@ from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
+from service.formats.ask.grammar.machines.needed import with_needed
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
 from service.formats.ask.grammar.money.allowed import with_allowed
 from service.formats.ask.grammar.money.commitments import with_commitments
@@ -40,6 +41,7 @@ from service.formats.ask.grammar.runs.data_said import with_languages, with_repe
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.rollouts import with_groups
+from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -351,4 +353,6 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_directions,
     with_sets,
     with_single_machines,
+    with_full_tuning,
+    with_needed,
 )

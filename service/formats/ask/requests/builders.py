@@ -230,7 +230,7 @@ def price_request(draft: Draft) -> Request:
     if not draft.slots.has("span", "paid_time"):
         draft.rename(UNCLEAR, "count", "read as the accelerators of a node")
     names = accelerator_names(draft, "accelerator")
-    draft.slots.taken.add("rent")
+    draft.slots.taken.update({"rent", "objective"} if draft.slots.peek("objective") == "cost" else {"rent"})
     counts = _counts_held(draft)
     stating = _stating(draft)
     providers, regions, places = (unique(name.value for name in draft.many(what, what)) for what in ("provider", "region", "jurisdiction"))

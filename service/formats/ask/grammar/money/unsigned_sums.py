@@ -32,6 +32,14 @@ SPENDING = frozenset({"buy", "get", "go", "cover"})
 CHARGING = frozenset({"says", "asking", "pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
 ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
 """Words that may stand between a word of paying and the price."""
+GRANTED = frozenset(
+    (
+        *("approved", "approves", "budgeted", "allocated", "allotted", "earmarked", "granted", "secured", "raised", "got", "have", "has"),
+        *("authorised", "authorized", "given", "assigned", "committed", "reserved"),
+    )
+)
+"""Words before a sum that may be spent."""
+FUNDING = frozenset({"for", ".", ",", "?", ";", "to", "in", "this", "next", "of", "on", "and"})
 LEFT = (["left"], ["remaining"], ["unspent"])
 READ_AS_DOLLARS = "read as dollars"
 LEAST_SIZE_SCALE = 10**6
@@ -171,7 +179,9 @@ def _is_left(texts: Sequence[str], pieces: Sequence[Piece], sum_of: Piece) -> bo
     """Whether a figure is what is left of a budget, where a size or tokens are wanted: 800k left, 300k in the budget, what can we train."""
     asked = any(piece.kind in "Ic" and str(piece.value).startswith("optimal") for piece in pieces)
     after = texts[sum_of.last : sum_of.last + 3]
-    return asked and (after[:1] in LEFT or after[:2] == ["to", "spend"] or ("in" in after[:1] and "budget" in after))
+    before = [text for text in texts[: sum_of.first] if text not in ROUGHLY][-1:]
+    granted = before != [] and before[0] in GRANTED and (not after or after[0] in FUNDING)
+    return asked and (granted or after[:1] in LEFT or after[:2] == ["to", "spend"] or ("in" in after[:1] and "budget" in after))
 
 
 def is_bought(pieces: Sequence[Piece]) -> bool:
