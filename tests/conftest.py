@@ -14,7 +14,7 @@ import uuid
 import weakref
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 
 import pytest
@@ -31,7 +31,6 @@ from service.store.database import make_engine
 from tests.support.patience import ANSWER_WAITS, STORE_WAITS, patient
 from tests.support.servers import (
     DEADLINE_S,
-    REDIS_DATABASES,
     RUN_FOLDER,
     find_free_port,
     new_database,
@@ -41,6 +40,10 @@ from tests.support.servers import (
     wait_for,
 )
 
+DATABASES_A_PROCESS = 16
+"""Redis databases of a test process: the first for its modules, the others for its tests in turn, so that what a thread of the last test
+still sends does not reach the next one."""
+turns = cycle(range(1, DATABASES_A_PROCESS))
 PID_FILES = ("redis/redis.pid", "postgres/postmaster.pid")
 SLOW_IS_HEALTHY = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 """Machines are busy, and no property depends on what a fixture is between two examples."""
@@ -183,13 +186,13 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def redis_url() -> str:
     """A database on a real Redis, emptied. Settings of the whole server belong to other tests too: `own_redis_url` is for those."""
-    return emptied_redis(process_number())
+    return emptied_redis(DATABASES_A_PROCESS * process_number() + next(turns))
 
 
 @pytest.fixture(scope="module")
 def module_redis_url() -> str:
     """Another one, for what all tests of a module share."""
-    return emptied_redis(REDIS_DATABASES // 2 + process_number())
+    return emptied_redis(DATABASES_A_PROCESS * process_number())
 
 
 def process_number() -> int:
@@ -198,7 +201,7 @@ def process_number() -> int:
 
 
 def emptied_redis(database: int) -> str:
-    """The URL of an emptied database of the Redis of this run; each test process has two of its own."""
+    """The URL of an emptied database of the Redis of this run."""
     from redis import Redis
 
     url = f"{once_a_run('redis', start_redis)}/{database}"

@@ -21,7 +21,7 @@ POLL_S = 0.03
 DEADLINE_S = 300.0
 RUN_FOLDER = "TEST_RUN_FOLDER"
 """Environment variable with the folder of a test run; its path is short, because those of Unix sockets are in it and must be."""
-REDIS_DATABASES = 64
+REDIS_DATABASES = 1024
 PORTS = range(12_000, 32_000)
 """Below those that the kernel gives to connections, and to servers that ask for any port: none of these is taken by chance."""
 POSTGRES_SETTINGS = {
