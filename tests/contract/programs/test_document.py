@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from service.domain.programs.runs import RunRepetition
 from service.presets.defaults import default
@@ -18,7 +18,9 @@ from service.presets.programs import filter_yield, find_program_default
 from service.presets.scaling.laws import default_law
 from service.schemas.programs.request import ProgramRequestSchema
 from service.usecases.programs.tokens import DEFAULT_COMPLEXITY, DEFAULT_GENERALISATION
+from tests.support.service import served
 
+WRITTEN = datetime(2026, 11, 28, tzinfo=UTC)
 TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "programs.md").read_text(encoding="utf-8")
 TABLE = TEXT.split("| in | fields")[1].split("\n\n")[0].splitlines()[2:]
 ROWS = {row.strip("| ").split(" | ")[0]: row.strip("| ").split(" | ")[1] for row in TABLE}
@@ -41,11 +43,13 @@ def shown(answer: Any, part: Any) -> Any:
     return pytest.approx(answer, abs=0.005) if isinstance(part, float) else answer
 
 
-def test_the_example_has_the_answer_shown(client: FlaskClient) -> None:
-    """The request of the document, posted."""
+def test_the_example_has_the_answer_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request of the document, posted at the time at which it was written: later the same plan costs a little less."""
+    monkeypatch.setattr("service.container.utc_now", lambda: WRITTEN)
     line, body = TEXT.split("```http\n")[1].split("```")[0].split("\n", maxsplit=1)
     part = json.loads(TEXT.split("```json\n")[1].split("```")[0])
-    answer = client.post(line.removeprefix("POST "), json=json.loads(body)).get_json()
+    with served(tmp_path) as client:
+        answer = client.post(line.removeprefix("POST "), json=json.loads(body)).get_json()
     assert shown(answer, part) == part
 
 

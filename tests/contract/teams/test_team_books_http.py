@@ -173,7 +173,7 @@ class TestWithoutKeys:
         assert alone.good(None, "/v1/providers/file")["offers"] == 0
         alone.write(vision=BOOKS["vision"], default=book("default", 0.4444))
         assert alone.rate(None) == 0.4444
-        token = make_key(alone.context, "vision", "first", SCOPES, "1h")[1]
+        token = make_key(alone.context, "vision", "first", SCOPES, "never")[1]
         alone.context.store.close()
         later = create_app(alone.context.settings)
         answer = later.test_client().post("/v1/estimate", json=ON_AWS, headers={"Authorization": f"Bearer {token}"})

@@ -12,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from service.api.resources.tracking import imports as resource
+from service.cache import MemoryCache
 from service.context import AppContext
 from service.domain.jobs import Job, ReportProgress
 from service.domain.teams import Principal
@@ -37,6 +38,7 @@ def context(tracking_app: Flask, monkeypatch: pytest.MonkeyPatch) -> AppContext:
     monkeypatch.setattr(usecase, "CHUNK", 10)
     for job in made.store.open_jobs(import_jobs.KIND):
         made.store.request_cancel(job.id, made.clock())
+    made.store.close_expired(made.clock() + timedelta(days=1))
     made.store.drop_import_files()
     return made
 
@@ -56,10 +58,10 @@ def run(client: FlaskClient, request: pytest.FixtureRequest) -> Body:
     return made
 
 
-def bill(rows: int, cost: float = 2.0) -> bytes:
+def bill(rows: int, cost: float = 2.0, machine: str = "i") -> bytes:
     """A bill of so many charges."""
-    line = "USD,2026-02-01T00:00:00Z,2026-02-02T00:00:00Z,{cost},1.0,Usage,Compute,i-{n}\n"
-    return (HEADER + "".join(line.format(cost=cost, n=n) for n in range(rows))).encode()
+    line = "USD,2026-02-01T00:00:00Z,2026-02-02T00:00:00Z,{cost},1.0,Usage,Compute,{machine}-{n}\n"
+    return (HEADER + "".join(line.format(cost=cost, machine=machine, n=n) for n in range(rows))).encode()
 
 
 def post(client: FlaskClient, run: Body, content: bytes, headers: dict[str, str] | None = None) -> Any:
@@ -109,16 +111,17 @@ def stored(client: FlaskClient, run: Body) -> int:
 
 def test_an_import_by_a_worker_has_the_result_of_one_at_once(client: FlaskClient, context: AppContext, run: Body) -> None:
     """202 with its address, progress, then the same answer; its file is deleted, and the import after 30 days."""
-    address = begun(client, run, bill(25))
+    content = bill(25, machine="of no other run")
+    address = begun(client, run, content)
     waiting = client.get(address).get_json()
     assert (waiting["state"], waiting["result"], waiting["progress"]) == ("queued", None, {"done": 0, "total": 0})
-    assert (waiting["kind"], waiting["bytes"], waiting["cpu_limit_s"]) == ("focus", len(bill(25)), 120)
+    assert (waiting["kind"], waiting["bytes"], waiting["cpu_limit_s"]) == ("focus", len(content), 120)
     work(context, address)
     done = client.get(address).get_json()
     assert (done["state"], done["error"], done["progress"]) == ("succeeded", None, {"done": 25, "total": 25})
     assert done["cpu_s"] > 0
     assert stored(client, run) == 25
-    again = post(client, run, bill(25)).get_json()
+    again = post(client, run, content).get_json()
     assert again == done["result"] | {"accepted": 0, "duplicates": 25}
     assert done["result"]["accepted"] == 25
     assert context.store.drop_import_files() == 1
@@ -264,8 +267,10 @@ def test_a_waiting_file_counts_in_the_storage_budget(client: FlaskClient, contex
 
 def test_storage_that_is_used_up_ends_an_import(client: FlaskClient, context: AppContext, run: Body) -> None:
     """As failed, with what to do."""
+    assert post(client, run, bill(1)).status_code == 200
     address = begun(client, run, bill(5))
-    job = work(replace(context, settings=replace(context.settings, team_stored_bytes=1)), address)
+    full = replace(context, cache=MemoryCache(), settings=replace(context.settings, team_stored_bytes=1))
+    job = work(full, address)
     assert (job.state, "OUTLAY_TEAM_STORED_BYTES" in str(job.error)) == ("failed", True)
 
 
