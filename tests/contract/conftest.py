@@ -26,6 +26,15 @@ KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
 """Of stored secrets."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def valid_charts() -> Iterator[None]:
+    """Whatever is drawn is valid Vega-Lite."""
+    from tests.support.chart_check import charts_checked
+
+    with charts_checked():
+        yield
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
     """A database of each kind, to be migrated."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils import schemapi
 
 from service.domain.programs.budget_parts import BUDGET_PARTS
 from service.domain.scaling.laws import FLOPS_PER_PARAM_AND_TOKEN
@@ -62,14 +63,23 @@ MOMENTS = "utchours(datum.value) || utcminutes(datum.value) ? utcFormat(datum.va
 BILLIONS = "datum.value >= 1e15 ? format(datum.value, '.0e') : replace(format(datum.value, '~s'), 'G', 'B')"
 
 
+schemapi.disable_debug_mode()  # which checks each part of a chart when it is made: tests check the whole
+
+
 def svg(chart: alt.TopLevelMixin) -> str:
     """The chart as SVG; external addresses are not allowed."""
     return draw_svg(_on_paper(chart))
 
 
 def _on_paper(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    found: dict[str, Any] = _drawable(_coloured(_styled(chart).to_dict(), shown_colours(SURFACE)))
+    found: dict[str, Any] = _drawable(_coloured(specification(_styled(chart)), shown_colours(SURFACE)))
     return found
+
+
+def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """The chart in Vega-Lite, not checked against its schema: that takes longer than to draw it."""
+    found: dict[str, Any] = chart.to_dict(validate=False)
+    return found | {"datasets": {name: list(rows) for name, rows in found.get("datasets", {}).items()}}
 
 
 def draw_svg(specification: dict[str, Any]) -> str:
@@ -89,7 +99,7 @@ def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
     """The specification for a page: without a background, with ink that shows on a light or a dark one."""
     ink, lines = (DARK_INK, DARK_LINES) if dark else (INK, LIGHT_LINES)
     text = {"labelFont": FONT, "titleFont": FONT, "labelColor": ink, "titleColor": ink, "titleFontWeight": "normal"}
-    specification = chart.configure(
+    configured = chart.configure(
         aria=False,
         background="transparent",
         font=FONT,
@@ -100,8 +110,8 @@ def themed(chart: alt.TopLevelMixin, *, dark: bool) -> dict[str, Any]:
         rule={"color": ink},
         text={"color": ink},
         view={"stroke": None},
-    ).to_dict()
-    found: dict[str, Any] = _drawable(_coloured(specification, shown_colours(DARK_SURFACE if dark else SURFACE) | {INK: ink}))
+    )
+    found: dict[str, Any] = _drawable(_coloured(specification(configured), shown_colours(DARK_SURFACE if dark else SURFACE) | {INK: ink}))
     return found
 
 
@@ -183,8 +193,8 @@ def by_legend(field: str) -> tuple[alt.Parameter, Any]:
 
 
 def data(rows: Iterable[Mapping[str, Any]]) -> alt.Chart:
-    """A chart of rows without marks."""
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+    """A chart of rows without marks. Altair copies lists with each property that is set, tuples not."""
+    return alt.Chart(alt.InlineData(values=tuple(dict(row) for row in rows)))
 
 
 def end_of_day(day: str) -> str:

@@ -7,8 +7,10 @@ import re
 import altair as alt
 import pytest
 import vl_convert
+from jsonschema import ValidationError
 
 from service.formats.documents import charts
+from tests.support.chart_check import charts_checked
 
 
 def test_the_same_picture_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +37,14 @@ def test_a_text_is_shortened_between_wide_characters(name: str) -> None:
     assert len(shown) == 3
     assert all(name.startswith(text[:-1]) and len(text) > 5 for text in shown)
     assert charts.png(chart).startswith(b"\x89PNG")
+
+
+def test_a_chart_that_is_no_vega_lite_is_found_by_tests() -> None:
+    """They check whatever they draw, which the service does not."""
+    with charts_checked():
+        charts.svg(charts.data([{"x": 1}]).mark_bar(height=3).encode(x="x:Q"))
+        with pytest.raises(ValidationError):
+            charts.svg(charts.data([{"x": 1}]).mark_bar(higth=3).encode(x="x:Q"))
 
 
 def test_pictures_that_are_kept_are_few() -> None:

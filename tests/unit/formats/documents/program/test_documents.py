@@ -210,5 +210,5 @@ def test_the_calendar_is_drawn_with_uncertainty_gates_and_deadline(answer: dict[
     assert whiskers["mark"]["type"] == "rule"
     assert {row["what"] for row in rows if row["moment"]} >= {f"gate: {tier['tier']}" for tier in answer["tiers"] if tier["gate"]}
     assert diamonds["mark"]["shape"] == "diamond"
-    assert days == [{"day": str(date.fromisoformat(answer["schedule"]["deadline"]) + timedelta(days=1))}], "by the end of that day"
+    assert [*days] == [{"day": str(date.fromisoformat(answer["schedule"]["deadline"]) + timedelta(days=1))}], "by the end of that day"
     assert f"{answer['schedule']['deadline_probability']:.0%} to meet" in drawn["title"]["text"]
