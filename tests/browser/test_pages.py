@@ -132,8 +132,9 @@ def test_every_page_is_quiet_accessible_and_of_one_host(service: str, program: s
     its = program.removeprefix(service)
     run = requests.get(f"{service}{its.replace('/programs/', '/v1/track/programs/')}/runs", timeout=DEADLINE_S).json()["items"][0]
     parts = ("?tab=" + tab for tab in TABS)
-    for path in (*PAGES, *(its + part for part in (*parts, "/versions", f"/runs/{run['id']}"))):
-        with view(browser, width=width, scheme=scheme) as seen:
+    with view(browser, width=width, scheme=scheme) as seen:
+        for path in (*PAGES, *(its + part for part in (*parts, "/versions", f"/runs/{run['id']}"))):
+            seen.page.emulate_media(media="screen")
             seen.open(service + path)
             found = [each for each in Axe().run(seen.page).response["violations"] if each["impact"] in SERIOUS]
             assert found == [], path

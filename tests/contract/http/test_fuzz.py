@@ -132,7 +132,7 @@ def test_an_operation_answers_as_it_is_described(specification: Any, operation: 
     """Whatever is sent to it, valid half of the time: no 5xx, a documented status and content type, a body of the documented shape."""
     method, path = operation.split()
 
-    @settings(max_examples=settings().max_examples // len(GenerationMode) // FEWER.get(operation, 1))
+    @settings(max_examples=settings().max_examples // 2 // len(GenerationMode) // FEWER.get(operation, 1))
     @given(case=specification[path][method].as_strategy(generation_mode=mode))
     def answers_as_described(case: schemathesis.Case) -> None:
         case.call_and_validate(checks=CHECKS)
