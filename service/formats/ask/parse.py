@@ -24,7 +24,7 @@ from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import cards, spares
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
-from service.formats.ask.grammar.machines.regions import with_cities, with_numbered, with_stems
+from service.formats.ask.grammar.machines.regions import apart_doubts, with_cities, with_numbered, with_stems
 from service.formats.ask.grammar.machines.single_machines import single_machine
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
@@ -165,6 +165,7 @@ def _doubts_of_slots(sentence: Sentence, slots: Sequence[Slot], question: str) -
     return [
         *slot_doubts(sentence, slots),
         *network_doubts(sentence, slots),
+        *apart_doubts(sentence, slots),
         *(Doubt(sentence.part(slot.first, slot.last), meanings(slots, slot, question), question) for slot in bare),
     ]
 

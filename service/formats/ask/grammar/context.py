@@ -24,6 +24,7 @@ from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
+from service.formats.ask.grammar.money.single_quotes import with_term_behind, without_validity
 from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
 from service.formats.ask.grammar.money.unsigned_sums import (
@@ -41,6 +42,7 @@ from service.formats.ask.grammar.runs.data_said import with_languages, with_repe
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.rollouts import with_groups
+from service.formats.ask.grammar.runs.routing import with_routing
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
@@ -355,4 +357,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_single_machines,
     with_full_tuning,
     with_needed,
+    with_routing,
+    without_validity,
+    with_term_behind,
 )

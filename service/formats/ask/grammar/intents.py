@@ -104,7 +104,8 @@ def _is_whole_run(slots: Slots) -> bool:
 def _is_commitment(slots: Slots) -> bool:
     """Whether a fleet is to be reserved for a time, or not: 512 H100 for a year, reserved or on demand; reserved, used at 60%."""
     pricings = {slot.value for slot in slots.all if slot.name == "pricing"}
-    if any(slot.name == "intent" and slot.value == "price" for slot in slots.all):
+    used = slots.has("utilisation")
+    if any(slot.name == "intent" and slot.value == "price" and not (used and slot.implied) for slot in slots.all):
         return False
     reserved = any(str(pricing).startswith("reserved") for pricing in pricings)
     timed = slots.has("span", "utilisation") or any(slot.name == "pricing" and slot.note == RESERVED_FOR for slot in slots.all)

@@ -211,7 +211,8 @@ def _with_memory(tokens: Sequence[Token], found: Piece, vocabulary: Vocabulary) 
         return found
     end = at + 1
     unit = end < len(tokens) and (tokens[end].text in MEMORY_UNITS or (tokens[end].text == "s" and tokens[end].glued))
-    if not (opened or tokens[at].glued or unit or _is_counted(tokens, found.first, end)):
+    single = found.first > 0 and tokens[found.first - 1].text in ("a", "an") and not chosen.plural  # an A100 40
+    if not (opened or tokens[at].glued or unit or single or _is_counted(tokens, found.first, end)):
         return found
     end += unit
     names = vocabulary.names.get(f"{compact(chosen.name.value)}{tokens[at].text}gb")

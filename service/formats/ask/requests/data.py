@@ -9,6 +9,7 @@ from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import USUAL_SAMPLES, token_choices, usual_tokens
 from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.fields import stated_fields
 
 HOW_MANY_TOKENS = "on how many tokens, such as {}?"
 EXAMPLE_STEPS = "1000 steps"
@@ -30,7 +31,11 @@ def data_section(draft: Draft) -> Request:
         tokens, samples = _unstated_data(draft)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
-    return stated(tokens=tokens, samples=samples, epochs=draft.one("epochs", "data.epochs"))
+    yields = stated_fields(draft, "data") if tokens is not None else {}
+    collected = tokens if yields else None
+    return (
+        stated(tokens=None if yields else tokens, raw_tokens=collected, samples=samples, epochs=draft.one("epochs", "data.epochs")) | yields
+    )
 
 
 def _unstated_data(draft: Draft) -> tuple[int | None, int | None]:

@@ -61,6 +61,7 @@ def _run(request: Body) -> Iterator[str]:
     data = request.get("data", {})
     yield from _model(request)
     yield _counted(data, "tokens", "tokens")
+    yield _counted(data, "raw_tokens", "raw tokens")
     yield _counted(data, "samples", "samples")
     yield _counted(data, "epochs", "epochs")
     yield from _training(request.get("training", {}))

@@ -16,6 +16,8 @@ MOST_CARDS = 8
 def of_memory(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """24GB card, 2 GPUs of 48GB."""
     *number, memory = figures(pieces)
+    if pieces[1].kind == "n" and (pieces[0].last != pieces[1].first or number[0].scale > 1):  # 7B on a 48 GB GPU
+        return
     if not any(piece.value == "gigabytes" for piece in pieces) or any(piece.kind == "g" and piece.value != "gpus" for piece in pieces):
         return
     if number and number[0].value.denominator == 1:

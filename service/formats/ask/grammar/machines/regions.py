@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.slots import Slot
+from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -18,6 +18,9 @@ NORTH = "n"
 COUNTRIES = "Jκ"
 WHERE = frozenset({"in", "near", "around", "at", "from"})
 TEAMS = frozenset({"team", "teams", "office", "offices", "lab", "group", "people", "folks", "colleagues", "university"})
+EITHER = ({"or"}, {"vs"}, {"versus"}, {"and"}, {"/"}, {"&"})
+APART = "a region or a country: no offer is in both, so one of these"
+"""What is asked about places of two kinds."""
 PEOPLE = TEAMS | {"users", "customers"}
 
 
@@ -117,3 +120,14 @@ def _numbered(region: Name, said: set[str], vocabulary: Vocabulary) -> dict[str,
     numbered = re.compile(rf"{re.escape(region.value)}-?\d+")
     named = (name for names in vocabulary.names.values() for name in names if name.kind == "R" and numbered.fullmatch(name.value))
     return {name.value: name for name in named if not said or name.provider in said}
+
+
+def apart_doubts(sentence: Sentence, slots: Sequence[Slot]) -> list[Doubt]:
+    """What to ask about a region and a country as alternatives, which two filters would exclude: Singapore or Tokyo."""
+    spans = {name: sorted({(slot.first, slot.last) for slot in slots if slot.name == name}) for name in ("region", "jurisdiction")}
+    pairs = [sorted((region, country)) for region in spans["region"] for country in spans["jurisdiction"]]
+    for (first, end), (begin, last) in pairs:
+        if {token.text for token in sentence.tokens[end:begin]} - {"in", "the"} in EITHER:
+            text = sentence.part(first, last)
+            return [Doubt(text, (sentence.part(first, end), sentence.part(begin, last)), APART)]
+    return []

@@ -19,6 +19,9 @@ WORK: tuple[tuple[tuple[str, ...], str], ...] = (
     (("analysis",), "personnel.analysis_hours"),
 )
 """What people do, by the words for it."""
+STAFF = (["engineers"], ["engineer"], ["staff"], ["people"], ["oncall"], ["sres"], ["sre"], ["contractors"], ["labour"], ["labor"], ["ops"])
+ON_CALL = (["on", "call"], ["-", "call"])
+"""Words of people before the price of their hour."""
 
 
 def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -36,7 +39,21 @@ def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
         ]
         others = [piece for piece in found if piece.last <= min(first, time.first) or piece.first >= max(last, time.last)]
         found = sorted([*_with_rate(others, max(last, time.last)), *hours], key=lambda piece: piece.first)
-    return found, []
+    return (found if any(piece.value == RATE for piece in found) else _with_staff(sentence, found)), []
+
+
+def _with_staff(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with a price of an hour right behind a word of people as theirs, where another price is said: engineers at $95 an hour."""
+    hourly = [at for at, piece in enumerate(pieces) if piece.kind == "H" and at > 0 and pieces[at - 1].kind == "m"]
+    prices = [piece for piece in pieces if piece.kind == "m"]
+    texts = [token.text for token in sentence.tokens]
+    for at in hourly if len(prices) > 1 else ():
+        sign = at - 2 if at > 1 and pieces[at - 2].kind == "t" else at - 1
+        before = texts[max(pieces[sign].first - 2, 0) : pieces[sign].first]
+        if before[-1:] in STAFF or before in ON_CALL:
+            rest = [piece for here, piece in enumerate(pieces) if not sign <= here < at - 1]
+            return [replace(piece, kind="K", value=RATE) if piece is pieces[at] else piece for piece in rest]
+    return list(pieces)
 
 
 def _is_hours(piece: Piece) -> bool:

@@ -1,0 +1,54 @@
+"""A quote with the term behind its price, and until when it holds: $2.05 an hour on a 1-year commitment, valid until 15 December."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+TERM = "§"
+JOINTS = frozenset({"on", "with", "for", "under", "a", "an", "the", "as", "in", "over"})
+"""Words between a price and its term."""
+HOLDING = frozenset({"valid", "good", "open", "expires", "expiring", "expire", "lapses", "stands", "holds"})
+"""Words of a quote's validity."""
+QUOTES = frozenset({"offer", "offers", "quote", "quotes", "bid", "proposal", "price", "rate", "it", "which", "that"})
+"""What may be valid until a day."""
+UNTIL = frozenset({"until", "till", "through", "to", "by", "on", "is", "only", "'s", "the", "end", "of", "in"})
+MOST_BEFORE = 3
+VALIDITY = "read as the day until which the quote holds, and no time of the run"
+
+
+def with_term_behind(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a kind of pricing beside the one price before it, where several kinds are said."""
+    kinds = [piece for piece, after in pairwise([*pieces, pieces[-1]]) if piece.kind == "S" or (piece.kind == "U" and after.kind == TERM)]
+    hourly = [piece for piece in pieces if piece.kind == "H"]
+    if len(kinds) < 2 or len(hourly) != 1:
+        return list(pieces), []
+    price = hourly[0]
+    behind = next((piece for piece in kinds if piece.first > price.last and _are_joints(sentence, price.last, piece.first)), None)
+    found = [piece for piece in pieces if behind is None or not price.last <= piece.first < behind.first]
+    return [replace(piece, first=price.last) if piece is behind else piece for piece in found], []
+
+
+def without_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without the day until which a quote holds, where a price is said."""
+    texts = [token.text for token in sentence.tokens]
+    priced = any(piece.kind in "mHS" for piece in pieces)
+    for at, day in enumerate(pieces) if priced else ():
+        first = day.first - 1
+        while first >= 0 and texts[first] in UNTIL:
+            first -= 1
+        held = first >= 0 and texts[first] in HOLDING
+        begin = max(first - MOST_BEFORE, 0)
+        if day.kind != "D" or not held or not (QUOTES.intersection(texts[begin:first]) or texts[first] == "valid"):
+            continue
+        others = [piece for here, piece in enumerate(pieces) if here != at and not first <= piece.first < day.first]
+        return others, [Doubt(sentence.part(first, day.last), (), VALIDITY, blocking=False)]
+    return list(pieces), []
+
+
+def _are_joints(sentence: Sentence, first: int, last: int) -> bool:
+    return all(token.text in JOINTS for token in sentence.tokens[first:last])
