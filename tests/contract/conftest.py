@@ -86,7 +86,9 @@ def tracking_app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         if request.param == "postgresql":
             model = request.getfixturevalue("postgres_model")
             env["OUTLAY_DATABASE_URL"] = stack.enter_context(new_database(request.getfixturevalue("postgres_server"), model))
-        app = create_app(load_settings(env))
+        settings = load_settings(env)
+        settings.data_dir.mkdir()
+        app = create_app(settings)
         stack.enter_context(closing(app.extensions["context"].store)).migrate()
         yield app
 
