@@ -226,7 +226,7 @@ def share_of_machines(pieces: Sequence[Piece]) -> Iterator[Slot]:
 
 
 def maintenance(pieces: Sequence[Piece]) -> Iterator[Slot]:
-    """Maintenance of 4 hours per week, every Tuesday 6h, 2 hours of maintenance a day: the time a week without work."""
+    """Maintenance of 4 hours per week, every Tuesday 6h, 2 hours a day for maintenance: the time a week without work."""
     keys = [piece for piece in pieces if piece.value in (MAINTENANCE, OPEX_SHARE)]
     times = [piece.value for piece in pieces if isinstance(piece.value, Duration)]
     times.sort(key=lambda time: time.article)  # fortnightly maintenance of 12 hours
@@ -234,6 +234,8 @@ def maintenance(pieces: Sequence[Piece]) -> Iterator[Slot]:
     if not keys or not every[0].article or times[0].article:
         return
     hours = round(times[0].days * HOURS_PER_DAY * DAYS_PER_WEEK / every[0].days, 2)
+    if hours >= HOURS_PER_DAY * DAYS_PER_WEEK:
+        return
     weekly = every[0].days == DAYS_PER_WEEK
     note = "" if weekly else f"{float(times[0].value):g} {times[0].unit} each {every[0].days:g} days"
     yield Slot(MAINTENANCE, hours, pieces[0].first, pieces[-1].last, note)

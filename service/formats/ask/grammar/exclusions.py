@@ -130,7 +130,9 @@ def _replaces_figure(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence
     if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD:
         return False
     before = {piece.kind for piece in [piece for piece in kept if piece.kind != FILLER][-MOST_BETWEEN:]}
-    after = next((piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED), "")
+    first = next((piece for piece in pieces[at + 1 :] if piece.kind not in SKIPPED), None)
+    year = first is not None and first.kind == "D" and _said(sentence, first).isdigit()  # 4096 H100 instead of 2048
+    after = "n" if year else first.kind if first else ""
     return after in FIGURES and bool(before & (TIMES if after == "n" else {after}))
 
 

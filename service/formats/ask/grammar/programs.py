@@ -23,16 +23,48 @@ _EVERY = re.compile(
     r"\b(?:all|every|each)\b[^,.;?]*?\bprogram(?:me)?s?\b(?: that| which| are)*(?: (?:behind|ahead|over|late|on)\b[\w ]*)?", re.IGNORECASE
 )
 """Words of all programs, or of those that something is true of."""
+_ASKED_OF = re.compile(
+    r"\W*(?:(?:so|and|hi|hey|please|pls)\b\W*)*(?:when\s+)?(?:is|are|will|did|has|does|was)\s+(?:(?:the|our|my)\s+)?(?:(?:project|program(?:me)?|run)\s+)?"
+    r"(?P<name>[\w-]+(?:\s+[\w.-]+)??)\s+(?:(?:project|program(?:me)?)\s+)?"
+    r"(?:(?:still|currently|now|going to|likely to|set to|expected to|be|running|gone|go|finish|end|land|come in|done|complete)\s+)*"
+    r"(?:(?:make|hit|meet|miss)\s+(?:its|the|their|that|this)\s+(?:deadline|budget|target|date)"
+    r"|on time|in time|late|behind|ahead|on track|(?:on|within|over|under) (?:its )?budget|overspent|on schedule"
+    r"|(?P<ends>finish(?:ed)?|done|completed?|ready)|burning too fast)"
+    r"(?: of| behind)?(?: schedule| plan)?(?:\s+or not)?\W*",
+    re.IGNORECASE,
+)
+"""A whole question of whether a program keeps its time and money: is atlas going to make its deadline, will atlas finish on time?"""
+_ASKED_FOR = re.compile(
+    r"\W*(?:are we (?:going|likely|set) to|will we|do we|can we|did we)\s+(?:still\s+)?(?:make|hit|meet|miss)\s+(?:the|our)\s+"
+    r"(?:deadline|budget|target|date)\s+(?:on|for|with|of)\s+(?:(?:the|our|my)\s+)?(?:(?:project|program(?:me)?)\s+)?"
+    r"(?P<name>[\w-]+(?:\s+[\w.-]+)?)\W*",
+    re.IGNORECASE,
+)
+"""The same of us: are we going to hit the deadline on orion?"""
 OF_ONE = "a status is of one program, and programs are not chosen by it: which?"
 NONE_TRACKED = "no program is tracked; POST /v1/track/programs starts one"
 CLAUSES = frozenset({"are", "is", "will", "do", "does", "can", "and", "what", "how", "when", "any", "did", "have", "has"})
 """Words that a second clause begins with."""
+OF_RUN = "MACPRJGSXYTQHmp"
+"""Kinds of pieces of a run or of prices, which are no part of an unknown name."""
+ANY = frozenset({"anything", "everything", "something", "nothing", "anyone", "everyone", "training", "this", "that"})
 LEAST_SCALE = 10**6
 """A number of millions and more may be a size."""
 
 
 def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with what follows `status` read as a program's name, whatever it is made of; and its candidates, where it is none."""
+    asked = _asked_of(sentence, pieces)
+    if not asked:
+        return _behind_status(sentence, pieces, vocabulary)
+    found = _programs_like(asked, vocabulary)
+    if len(found) == 1 and compact(asked) in compact(found[0].value):
+        return [Piece("I", "status", 0, 1), Piece("G", Chosen(found[0], asked), 0, len(sentence.tokens))], []
+    return [Piece("I", "status", 0, 1)], [_unknown(asked, found, vocabulary)]
+
+
+def _behind_status(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with the name of a program behind words of status, and its candidates."""
     pieces = _with_status(sentence, pieces)
     at = next((at for at, piece in enumerate(pieces) if piece.kind != FILLER and (piece.kind, piece.value) != ("I", "estimate")), None)
     if at is None or pieces[at].kind != "I" or pieces[at].value != "status" or any(piece.kind == "G" for piece in pieces):
@@ -57,12 +89,26 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
         return list(pieces), []
     if len(found) == 1 and (compact(asked) in compact(found[0].value)):
         return [*before, Piece("G", Chosen(found[0], asked), first, last), *after], []
+    return [*before, *after], [_unknown(asked, found, vocabulary)]
+
+
+def _unknown(asked: str, found: Sequence[Name], vocabulary: Vocabulary) -> Doubt:
+    """Which program is meant by a name that no program has, or several have."""
     names = tuple(name.value for name in found) or tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
     if len({*names}) < len(names):
         names = tuple(f"{name.value} ({name.id})" for name in found)
     unknown = f"no program named {asked} is tracked"
     which = ("which program?" if found else f"{unknown}: one of these?") if names else f"{unknown}; POST /v1/track/programs starts one"
-    return [*before, *after], [Doubt(asked, names, which)]
+    return Doubt(asked, names, which)
+
+
+def _asked_of(sentence: Sentence, pieces: Sequence[Piece]) -> str:
+    """The name that a whole sentence asks the time and money of, where no part of it is of a run or of a known program."""
+    found = _ASKED_OF.fullmatch(sentence.text) or _ASKED_FOR.fullmatch(sentence.text)
+    of_run = OF_RUN + ("n" if found and found.groupdict().get("ends") else "")  # when will code-34b be done
+    plain = not any(piece.kind in of_run for piece in pieces)
+    named = any(piece.kind == UNKNOWN for piece in pieces)
+    return found["name"] if found and plain and named and found["name"].lower() not in ANY else ""
 
 
 def _parts(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:

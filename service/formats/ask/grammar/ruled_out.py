@@ -23,8 +23,8 @@ REFUSALS: tuple[tuple[str, ...], ...] = (
     *(("won't", "work"), ("won't", "do"), ("doesn't", "work"), ("don't", "work"), ("will", "not", "work"), ("does", "not", "work")),
 )
 OUT = "out"
-AFTER_OUT = frozenset({"", ".", ",", ";", "!", "?", "-", "so", "for", "because", "due", "and", "but", "as", "then"})
-"""Words behind `out` that leave its sense of left out: not out of stock, and no B300 that is out now."""
+OTHERWISE = frozenset({"of", "there", "in", "on", "at", "from", "to", "with", "this", "next", "soon", "already", "today", "tomorrow"})
+"""Words behind `out` that give it another sense than left out: out of stock, out in May."""
 JOINTS = frozenset({"and", "or", "nor", "&", "/"})
 PERSONS = ("us", "me", "this", "them")
 
@@ -73,5 +73,5 @@ def _end_of_refusal(texts: Sequence[str], piece: Piece) -> int:
     after = texts[here + 1] if here + 1 < len(texts) else ""
     if here < len(texts) and texts[here] in EXCLUDED:
         return here + 1
-    out = here > piece.last and texts[here : here + 1] == [OUT] and after in AFTER_OUT
+    out = here > piece.last and texts[here : here + 1] == [OUT] and after not in OTHERWISE
     return here + 1 if out and piece.kind in LEFT_OUT else piece.last

@@ -131,7 +131,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<!n)sn(?![Txs])|(?<=n)sn(?=,)", attributes.sequences_of),
     _rule("K=?ns(?![n=])", batches.sequences),
     _rule("K=?nE", batches.of_each_accelerator),
-    _rule("K[tb=]?U[@U]|UK[@U]|K=?@[ot=,]?U|@UK|U@K", attributes.maintenance),
+    _rule("K[tb=]?U[@U]|UK[@U]|UUK|K=?@[ot=,]?U|@UK|U@K", attributes.maintenance),
     _rule("KUE|KE[=t]?U", attributes.of_each_accelerator),
     _rule("p[Ng]K", attributes.share_of_machines),
     _rule("(?<![K=])n[gN]?K(?!A)", spares.of_number),

@@ -61,12 +61,13 @@ def _with_its_end(tokens: Sequence[Token], found: Found, today: date) -> Found:
 
 
 def _after_joint(tokens: Sequence[Token], end: int) -> int | None:
-    """The token after what joins the ends of a span: `to`, or a hyphen without blanks; None where there is no such thing."""
+    """The token after what joins the ends of a span: `to`, or a hyphen with or without blanks; None where there is no such thing."""
     worded = end < len(tokens) and tokens[end].text in TO
     begin = end + worded
     if begin >= len(tokens):
         return None
-    hyphened = tokens[begin].glued and tokens[begin].start == tokens[begin - 1].end + 1
+    apart = tokens[begin].start - tokens[begin - 1].end
+    hyphened = apart == len("-") if tokens[begin].glued else apart == len(" - ")
     return begin if worded or hyphened else None
 
 

@@ -175,7 +175,7 @@ def hardware_section(draft: Draft, *, required: bool = True, choices: Sequence[s
         if len(values) > 1:
             shown = tuple(str(value) for value in values)
             draft.doubts.append(Doubt(", ".join(shown), shown, f"which {what}: one of these?"))
-    if required and not names and any(doubt.question.startswith("which card") for doubt in draft.doubts):
+    if required and not names and any(doubt.question.startswith(("which card", "which slice")) for doubt in draft.doubts):
         return stated(count=counts[0] if len(counts) == 1 else None)
     if required and not names:
         draft.missing(WHICH_MACHINE.format((*choices, EXAMPLE_MACHINES)[0]), choices)
