@@ -30,15 +30,15 @@ AHEAD = 3
 
 def with_asked_words(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question about a run with words that ask for a figure as such, and `how many` of them as no comparison."""
-    if not any(_is_trained(piece) for piece in pieces):
+    if not any(is_trained(piece) for piece in pieces):
         return list(pieces), []
     found = [_asked(sentence, pieces, at) for at in range(len(pieces))]
     found = _costs_per(sentence, found)
     return [_of_figure(sentence, found, at) for at in range(len(found))], []
 
 
-def _is_trained(piece: Piece) -> bool:
-    """Whether a model is named, or a size that no number of accelerators has."""
+def is_trained(piece: Piece) -> bool:
+    """Whether a model is named, or a size or number of tokens: no number of accelerators is so large."""
     large = isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE and not piece.value.unit
     return piece.kind in ("M", "B") or large
 

@@ -89,10 +89,10 @@ NOW = frozenset({"today", "now", "as of today", "as of now", "as at today", "on 
 """What says nothing of a price but that it is one of now."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
+"""Words between accelerators of which one is taken; `and` may mean both together."""
 WEIGHING = EITHER - {".", "to", "/"}
 ADDING = frozenset({"and", "plus", "+", "&"})
 """Words between machines that are used at the same time."""
-"""Words between accelerators of which one is taken; `and` may mean both together."""
 DEADLINE_OR_START = "is it the deadline or the start?"
 OF_PRICES = "prices are those of now"
 OF_BUDGET = "read as the time that the budget is of, and no deadline"

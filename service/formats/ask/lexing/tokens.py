@@ -39,8 +39,10 @@ _MENTION = re.compile(r"<[@!][^<>\s][^<>]*>")
 """A person, an app or a group that is addressed, as Slack writes it: <@U04ABCD>, <@U04ABCD|outlay>, <!here>."""
 _LISTED = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[a-h]\)|[•▪◦‣·*-])[ \t]+", re.IGNORECASE | re.MULTILINE)
 """What a line of a list begins with: 1. 7B, 2) 1T tokens, • 256 H100."""
-_CARDS = re.compile(r",?\s*\(?\bthe (40|80|94|96|141)(?:s| ?(?:gb|gigs?) (?:ones?|cards?|versions?|variants?))\b\)?", re.IGNORECASE)
-"""Cards by their memory: 16 A100s, the 80s."""
+_CARDS = re.compile(
+    r",?\s*\(?(?<!\bin )\bthe (40|80|94|96|141)(?:s| ?(?:gb|gigs?) (?:ones?|cards?|versions?|variants?))\b\)?", re.IGNORECASE
+)
+"""Cards by their memory: 16 A100s, the 80s; not an MFU in the 40s."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms

@@ -74,7 +74,7 @@ def _of_term(term: Duration | str) -> Request:
 
 def _of_pricing(draft: Draft, slot: Slot, at: int, pricings: Sequence[Slot], years: Duration | None) -> Request | None:
     """A quote of the kind of pricing beside its price, or of the demand's length; None where several kinds are said and none beside it."""
-    beside = [other for other in pricings if slot.first == other.last or slot.last == other.first]
+    beside = [other for other in pricings if _touch(slot, other)]
     own = beside or ([] if slot.implied else pricings)
     if len({other.value for other in pricings}) > 1 and len(beside) != 1 and not slot.implied:
         words = tuple(WORDS.get(str(other.value), str(other.value)) for other in pricings)

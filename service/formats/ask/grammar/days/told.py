@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import pairwise
 
+from service.formats.ask.grammar.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import CalendarPeriod
-from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
@@ -33,12 +33,15 @@ VERBS = frozenset(
             "was",
             "were",
         ),
-        *("bought", "rented", "finished", "went", "needed", "budgeted", "built", "started", "wasted", "averaged", "reached"),
+        *("bought", "rented", "finished", "went", "needed", "built", "started", "wasted", "averaged", "reached"),
     )
 )
 """Verbs of what is over."""
 STILL_HOLDS = frozenset(
-    {"quoted", "quote", "quotes", "offered", "offer", "got", "approved", "granted", "signed", "allocated", "booked", "reserved", "contract"}
+    (
+        *("quoted", "quote", "quotes", "offered", "offer", "got", "approved", "granted", "signed", "allocated", "booked", "reserved"),
+        *("contract", "budgeted", "deadline", "moved", "told", "agreed", "decided"),
+    )
 )
 """Words of what was agreed in the past and holds now."""
 PAST = frozenset({"last", "previous", "previously", "earlier", "past", "ago", "yesterday", "formerly", "prior"})
@@ -50,7 +53,6 @@ BEGINNINGS = frozenset(
 THIS = frozenset({"this"})
 OF_NOW = frozenset({"year", "time", "quarter", "month", "week"})
 """What `this` is now: this year."""
-LEAST_SIZE_SCALE = 10**6
 CENTURY = 2000
 WHY = "told of the past, and no part of what is asked"
 
@@ -72,7 +74,7 @@ def _clauses(sentence: Sentence, pieces: Pieces) -> Iterator[tuple[int, int]]:
     begin = 0
     for at, piece in enumerate(pieces):
         ends = piece.kind == FILLER and _text(sentence, piece) in ENDS
-        names = at + 1 < len(pieces) and _is_trained(pieces[at + 1]) and not any(_is_trained(each) for each in pieces[begin:at])
+        names = at + 1 < len(pieces) and is_trained(pieces[at + 1]) and not any(is_trained(each) for each in pieces[begin:at])
         if ends or (piece.kind == "," and (names or _begins(sentence, piece.last))):
             yield begin, at + 1
             begin = at + 1
@@ -113,15 +115,9 @@ def _without_now(sentence: Sentence, kept: Pieces, begins: set[int]) -> tuple[li
 
 def _is_complete(kept: Pieces, gone: Pieces) -> bool:
     """Whether pieces name a model or a size, and accelerators where the told ones do, else how much it is trained on."""
-    models = sum(_is_trained(piece) for piece in kept)
+    models = sum(is_trained(piece) for piece in kept)
     machines, told = (any(piece.kind in ("A", "C") for piece in part) for part in (kept, gone))
     return models > 0 and (machines or (models > 1 and not told))
-
-
-def _is_trained(piece: Piece) -> bool:
-    """Whether a model is named, or a size or number of tokens."""
-    large = isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE and not piece.value.unit
-    return piece.kind in ("M", "B") or large
 
 
 def _end(sentence: Sentence, pieces: Pieces, begin: int, end: int) -> int:

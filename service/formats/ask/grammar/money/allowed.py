@@ -12,7 +12,9 @@ LINKS = frozenset({"is", "are", "be", "would", "will", "should", "also", "instan
 """Words between a kind of pricing and that it is allowed."""
 ALLOWED = frozenset({"ok", "okay", "fine", "allowed", "acceptable", "permitted", "welcome", "possible", "tolerable", "alright", "works"})
 """Words behind a kind of pricing that allow it."""
-OPTION = (("an", "option"), ("no", "problem"), ("as", "an", "option"), ("if", "available"), ("if", "cheaper"), ("if", "possible"), ("too",))
+OPTION = (("an", "option"), ("no", "problem"), ("as", "an", "option"), ("if", "available"), ("if", "cheaper"), ("if", "possible"))
+TOO, ENDS = "too", frozenset({",", ".", ";", "?", "!"})
+"""Spot too allows it at the end of a clause; spot too risky does not."""
 ALLOWING: tuple[tuple[str, ...], ...] = (
     *(("ok", "with"), ("okay", "with"), ("fine", "with"), ("open", "to"), ("happy", "with"), ("open", "to", "using"), ("ok", "to", "use")),
     *(
@@ -30,6 +32,7 @@ ALLOWING: tuple[tuple[str, ...], ...] = (
     *(("including",), ("incl",), ("incl", "."), ("include",), ("permit",), ("don't", "mind"), ("dont", "mind"), ("consider",)),
 )
 """Words before a kind of pricing that allow it."""
+WHY = "why"
 NOT = frozenset({"not", "isn't", "aren't", "never", "no"})
 NOTE = "allowed, and not asked for alone: on demand is read beside it"
 
@@ -44,6 +47,9 @@ def with_allowed(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     begin = _allowing_before(texts, spot.first)
     if end == spot.last and begin == spot.first:
         return list(pieces), []
+    denial = next((piece for piece in pieces if piece.kind == "!" and piece.last == begin), None)
+    if denial is not None:  # not including spot, we cannot accept spot; but why not allow spot
+        begin, denied = denial.first, texts[denial.first - 1 : denial.first] != [WHY]
     around = [piece for piece in pieces if piece.last <= begin or piece.first >= end]
     if denied:
         made = [Piece("!", "exclude", begin, spot.last), Piece("S", SPOT, spot.first, end)]
@@ -58,16 +64,17 @@ def _allowed_behind(texts: Sequence[str], at: int) -> tuple[int, bool]:
     """The token after words that allow, and whether they deny it; the token itself where there are none."""
     here, denied = at, False
     while here < len(texts) and (texts[here] in LINKS or texts[here] in NOT):
-        denied |= texts[here] in NOT and texts[here : here + 2] != ["no", "problem"]
         if texts[here : here + 2] == ["no", "problem"]:
             return here + 2, False
+        denied |= texts[here] in NOT
         here += 1
     if here < len(texts) and texts[here] in ALLOWED:
         return here + 1 + (texts[here + 1 : here + 2] in (["too"], ["with"], ["also"])), denied
     for words in OPTION:
         if tuple(texts[here : here + len(words)]) == words:
             return here + len(words), denied
-    return at, False
+    also = texts[here : here + 1] == [TOO] and (here + 1 == len(texts) or texts[here + 1] in ENDS)
+    return (here + 1, denied) if also else (at, False)
 
 
 def _allowing_before(texts: Sequence[str], at: int) -> int:

@@ -25,6 +25,7 @@ MACHINES = frozenset("AgN")
 HOLDING = frozenset({"of", "on", "with"})
 USING = frozenset({"use", "using", "used", "need", "run", "running", "keep", "utilise", "utilize", "load"})
 OF_USE = frozenset({FILLER, UNKNOWN, "K", "!", "n", "g", "i"})
+"""Kinds of pieces that words of use, of a part and of the fleet may be read as."""
 SHARES: tuple[tuple[tuple[str, ...], Fraction], ...] = (
     (("half",), Fraction(50)),
     (("a", "third"), Fraction("33.33")),
@@ -84,10 +85,8 @@ def with_used_parts(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         return list(pieces), []
     for first, middle, last, percent in _used(sentence):
         within = [piece for piece in pieces if first <= piece.first and piece.last <= last]
-        if (
-            any(piece.kind not in (FILLER, UNKNOWN, "K", "!", "n", "g", "i") for piece in within)
-            or sum(p.last - p.first for p in within) < last - first
-        ):
+        whole = sum(piece.last - piece.first for piece in within) == last - first
+        if not whole or any(piece.kind not in OF_USE for piece in within):
             continue
         made = [Piece("p", Figure(percent, unit="percent"), first, middle), Piece("K", UTILISATION, middle, last)]
         text = sentence.part(first, last)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from service.formats.ask.grammar.money.termed_quotes import CONTRACT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-TERM = "§"
 JOINTS = frozenset({"on", "with", "for", "under", "a", "an", "the", "as", "in", "over"})
 """Words between a price and its term."""
 HOLDING = frozenset({"valid", "good", "open", "expires", "expiring", "expire", "lapses", "stands", "holds"})
@@ -23,7 +23,9 @@ VALIDITY = "read as the day until which the quote holds, and no time of the run"
 
 def with_term_behind(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a kind of pricing beside the one price before it, where several kinds are said."""
-    kinds = [piece for piece, after in pairwise([*pieces, pieces[-1]]) if piece.kind == "S" or (piece.kind == "U" and after.kind == TERM)]
+    kinds = [
+        piece for piece, after in pairwise([*pieces, pieces[-1]]) if piece.kind == "S" or (piece.kind == "U" and after.kind == CONTRACT)
+    ]
     hourly = [piece for piece in pieces if piece.kind == "H"]
     if len(kinds) < 2 or len(hourly) != 1:
         return list(pieces), []

@@ -26,6 +26,7 @@ QUOTES = frozenset({"quote", "offer", "bid", "price", "rate"})
 ENDS = frozenset({".", "?", ";", "!"})
 RESERVED, PER_HOUR = "reserved", frozenset({"on_demand", "spot"})
 CONTRACT = "§"
+"""The kind of pieces that say a term: contract, commitment."""
 LEAST_QUOTES = 2
 LEAST_DAYS, MOST_YEARS = 27, 20
 """A shorter time is no term of a price, and none is longer."""
@@ -231,9 +232,9 @@ def _labels(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, 
     """Places of words that a letter or a figure names: bid A, vendor 2."""
     for at, piece in enumerate(pieces):
         words = _text(sentence, piece).split()
-        if len(words) == LEAST_QUOTES and words[0] in LABELS and LABEL.fullmatch(words[1]):
+        if len(words) == len(("bid", "a")) and words[0] in LABELS and LABEL.fullmatch(words[1]):
             yield at, at + 1
-        elif words[-1:] != [] and words == words[-1:] and words[0] in LABELS and at + 1 < len(pieces):
+        elif len(words) == 1 and words[0] in LABELS and at + 1 < len(pieces):
             after = pieces[at + 1]
             if after.last == after.first + 1 and LABEL.fullmatch(_text(sentence, after)):
                 yield at, at + 2

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import COUNTS, LENGTHS
 from service.formats.ask.grammar.money.reservations import TERMS
+from service.formats.ask.grammar.money.unsigned_sums import SELLER
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import Duration
@@ -15,7 +16,6 @@ from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-SELLER = "¤"
 ASKING = frozenset({"P", "S", "r", SELLER})
 """Kinds of pieces that a price of an hour stands beside: a seller, a kind of pricing, renting."""
 ASKED = frozenset({"price", "price weakly"})

@@ -10,7 +10,7 @@ from itertools import pairwise
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 COSTING = frozenset({"cost", "costs", "costing", "spend", "spends", "spending", "pay", "paying"})
@@ -85,7 +85,7 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
 
 
 def with_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """We pay 1.99 now, Lambda charges 2.35, is 3.05 a fair price for B200: dollars and cents in dollars."""
+    """We pay 1.99 now, Lambda charges 2.35, is 3.05 a good deal for B200: dollars and cents in dollars."""
     only = _price_in_question(pieces)
     return [in_dollars(piece) if at == only or _is_rate(sentence, pieces, at) else piece for at, piece in enumerate(pieces)], []
 
@@ -98,8 +98,9 @@ def _price_in_question(pieces: Sequence[Piece]) -> int:
     figures = [at for at, piece in enumerate(pieces) if _has_cents(piece)]
     if not asked or "A" not in kinds or kinds & (TRAINED | {"m"}) or sized or len(figures) != 1:
         return -1
-    beside = [piece.kind for piece in pieces[figures[0] + 1 : figures[0] + 2]]
-    return figures[0] if not set(beside) & (COUNTED | {"K"}) else -1
+    before, after = ({piece.kind for piece in pieces[at : at + 1]} for at in (max(figures[0] - 1, 0), figures[0] + 1))
+    counted = bool(after & ((COUNTED - {"I"}) | {"K", UNKNOWN})) or UNKNOWN in before  # CUDA 12.4, 3.2 Tbps
+    return -1 if counted else figures[0]
 
 
 def _has_cents(piece: Piece) -> bool:

@@ -21,8 +21,8 @@ SHARES: Mapping[str, int] = {
 PAYING = frozenset({"paid", "in", "of", "it", "the", "is", "payable", "due", "to", "be", "term", "will", "as"})
 """Words between that and the upfront payment."""
 MOST_BETWEEN = 5
-RATES = (["a"], ["per"], ["each"], ["every"], ["by"], ["/"], ["next"], ["this"], ["from"])
-"""Words behind `down` of a change in each of a time."""
+RATES = (*(["a"], ["per"], ["each"], ["every"], ["by"], ["/"], ["next"], ["this"], ["from"]), *(["over"], ["in"], ["since"], ["until"]))
+"""Words behind `down` of a change in a time."""
 
 
 def with_upfront(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -13,6 +13,9 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 EXPERTS, OF_TOKEN = "model.experts", "model.experts_per_token"
 TOP = "top"
 MOST_OF_TOKEN = 64
+RANKED = frozenset({"option", "options", "offer", "offers", "choice", "choices", "result", "results", "cheapest", "best", "fastest"})
+SOLD = frozenset({"cloud", "clouds", "provider", "providers", "vendor", "vendors", "seller", "sellers", "gpus", "ways"})
+"""Words behind a number of what is ranked, and no experts: the top 3 options."""
 
 
 def with_routing(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -23,7 +26,8 @@ def with_routing(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     found = list(pieces)
     for at, piece in enumerate(pieces[:-1]):
         top = piece.kind in (UNKNOWN, FILLER) and sentence.part(piece.first, piece.last).lower() == TOP
-        if top and _is_number(pieces[at + 1]):
+        behind = {token.text for token in sentence.tokens[pieces[at + 1].last : pieces[at + 1].last + 1]}
+        if top and _is_number(pieces[at + 1]) and not behind & (RANKED | SOLD):
             found[at] = replace(piece, kind="K", value=OF_TOKEN)
             found.insert(at, Piece(",", "comma", piece.first, piece.first))
             return found, []
