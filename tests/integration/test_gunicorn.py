@@ -164,16 +164,25 @@ def test_refusals_on_the_wire_are_problems(running: Server) -> None:
     is_problem(server.send(head("POST", ECHO, content, "Content-Length: 4", "Content-Length: 5"), b"{}"), 400)
 
 
-def test_slow_clients_hold_no_thread(start: Start) -> None:
-    """Far more silent bodies and heads than there are threads, and a good request is still answered; each slow one gets its 408."""
-    server = start(stall_s=3.0)
+def silent_clients(server: Server, open_connections: ExitStack) -> list[socket.socket]:
+    """Far more bodies and heads that do not go on than there are threads."""
+    slow = []
+    for begun in 20 * (SILENT_BODY, SILENT_HEAD):
+        slow.append(open_connections.enter_context(server.connect()))
+        slow[-1].sendall(begun)
+    return slow
+
+
+def test_slow_clients_hold_no_thread(running: Server) -> None:
+    """A good request is answered while they are waited for, which takes longer than a request may wait for a thread."""
     with ExitStack() as open_connections:
-        slow = []
-        for begun in 20 * (SILENT_BODY, SILENT_HEAD):
-            slow.append(open_connections.enter_context(server.connect()))
-            slow[-1].sendall(begun)
-        assert server.get("/v1/probe/items")[0] == 200
-        for connection in slow:
+        silent_clients(running, open_connections)
+        assert running.get("/v1/probe/items")[0] == 200
+
+
+def test_each_slow_client_learns_that_it_took_too_long(start: Start) -> None:
+    with ExitStack() as open_connections:
+        for connection in silent_clients(start(stall_s=3.0), open_connections):
             is_problem(answer_on(connection), 408)
 
 
