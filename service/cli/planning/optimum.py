@@ -106,7 +106,12 @@ def _layout(answer: Entry) -> list[tuple[str, str]]:
     fields = ", ".join(f"{name} {value}" for name, value in layout["model"].items())
     tokens = layout["data"]["tokens"] * layout["data"].get("epochs", 1)
     rows = [("a layout", f"{fields}: {tables.scaled(layout['params'])} on {tables.scaled(tokens)} tokens")]
-    return [*rows, *_estimate(answer["estimate"])]
+    estimate = answer["estimate"]
+    if estimate is None:
+        return rows
+    days = estimate["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
+    cost = tables.usd_text(estimate["cost"]["total_usd"])
+    return [*rows, ("its estimate", f"{cost}, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
 
 
 def _given_model(answer: Entry, given: Entry) -> list[tuple[str, str]]:
@@ -122,15 +127,7 @@ def _given_model(answer: Entry, given: Entry) -> list[tuple[str, str]]:
     if best is not None:
         loss = "" if best["loss"] is None else f", loss {_loss(best['loss'])}"
         rows.append(("of the budget", f"{_size(best)} tokens are compute-optimal{loss}"))
-    return [*rows, *_estimate(answer["estimate"])]
-
-
-def _estimate(estimate: Entry | None) -> list[tuple[str, str]]:
-    if estimate is None:
-        return []
-    days = estimate["time"]["wall_clock_hours"]["p50"] / HOURS_PER_DAY
-    cost = tables.usd_text(estimate["cost"]["total_usd"])
-    return [("its estimate", f"{cost}, {tables.figure(days)} days"), ("price", tables.price_text(estimate["price"]))]
+    return rows if answer["estimate"] is None else [*rows, ("price", tables.price_text(answer["estimate"]["price"]))]
 
 
 def _lifetime(lifetime: Entry | None) -> list[tuple[str, str]]:
@@ -172,10 +169,11 @@ def _plan(plan: Entry | None) -> list[tuple[str, str]]:
 
 
 def _other_laws(answer: Entry) -> list[str]:
-    """Other laws and published plans for the same FLOPs."""
+    """Other laws and published plans for the same FLOPs, which beside a stated model are those of the budget's optimum."""
+    title = "the same by" if answer["given_model"] is None else "for the optimum's FLOPs"
     rows = [(entry["law"], entry["params"], entry["tokens"]) for entry in answer["other_laws"]]
     rows += [(entry["name"], entry["params"], entry["tokens"]) for entry in answer["published"]]
-    return [tables.columns([("the same by", "parameters", "tokens"), *((name, tables.scaled(n), tables.scaled(d)) for name, n, d in rows)])]
+    return [tables.columns([(title, "parameters", "tokens"), *((name, tables.scaled(n), tables.scaled(d)) for name, n, d in rows)])]
 
 
 def _size(model: Entry) -> str:

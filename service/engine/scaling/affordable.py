@@ -1,4 +1,7 @@
-"""Tokens that a budget affords a given model, by a cost that is known one number of tokens at a time."""
+"""Tokens that a budget affords a given model, by a cost that is known one number of tokens at a time.
+
+A cost is a whole estimate. Brent's method takes twice as many of them, needs a bracket first, and may end above the budget.
+"""
 
 from __future__ import annotations
 

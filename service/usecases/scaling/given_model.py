@@ -39,6 +39,7 @@ LEAST_TOKENS, MOST_TOKENS = 1.0, 1e18
 MIXTURE_FACTOR = 1.5
 # Within this factor of the best tokens a size counts as trained on about as many.
 ABOUT_OPTIMAL = 1.25
+TOO_SMALL = "the budget is too small to train the model on any token: state a larger one"
 OF_SERVING = ("lifetime_inference_tokens", "serving")
 
 
@@ -67,12 +68,12 @@ class AffordedRun:
 
 def resolve_given_model(request: Request) -> StatedModel:
     """The stated model. Raises DomainErrors where it is no transformer, or with what chooses a size."""
-    if any(name in request for name in OF_SERVING):
-        stated = next(name for name in OF_SERVING if name in request)
+    refused = [name for name in OF_SERVING if name in request]
+    if refused:
         raise InvalidRequest(
             "tokens served over a lifetime decide about the size, which model states: leave one of them out. POST /v1/serving prices the"
             " serving of a model",
-            f"/{stated}",
+            f"/{refused[0]}",
         )
     stated_model = request["model"]
     model, _ = resolve_model(stated_model, AssumptionLog(), ranks=stated_ranks(request.get("training", {})))
@@ -210,17 +211,16 @@ def _spent(resolved: OptimumRequest, run: Callable[[float], EstimateAnswer], qua
 
 
 def _why_no_token(resolved: OptimumRequest, run: Callable[[float], EstimateAnswer]) -> str:
-    text = "the budget is too small to train the model on any token: state a larger one"
     if resolved.budget.kind != "usd":
-        return text
+        return TOO_SMALL
     besides = money(_spent(resolved, run, "p50")(LEAST_TOKENS))
-    return f"{text}; storage, people and other costs besides training take {besides} of it"
+    return f"{TOO_SMALL}; storage, people and other costs besides training take {besides} of it"
 
 
 def _checked(tokens: float) -> float:
     """The tokens. Raises InvalidRequest where they are too few or too many."""
     if tokens < LEAST_TOKENS:
-        raise InvalidRequest("the budget is too small to train the model on any token: state a larger one", "/budget")
+        raise InvalidRequest(TOO_SMALL, "/budget")
     if tokens > MOST_TOKENS:
         raise InvalidRequest(f"the budget would train the model on {tokens:.2g} tokens: state a smaller one, or a larger model", "/budget")
     return tokens
@@ -266,8 +266,10 @@ def _best_text(optimum: CostedModel, chosen: Optimum) -> str:
     text = f"Compute-optimal for the budget are {short_count(optimum.params)} parameters on {short_count(optimum.tokens)} tokens"
     if optimum.loss is None or chosen.loss is None:
         return text
-    lower = f"with a loss of {optimum.loss:.3f} instead of {float(chosen.loss):.3f}"
-    return f"{text}, {lower if optimum.loss < chosen.loss else 'whose loss is no lower'}"
+    best, own = f"{optimum.loss:.3f}", f"{float(chosen.loss):.3f}"
+    if best == own:
+        return f"{text}, with about the same loss"
+    return f"{text}, {f'with a loss of {best} instead of {own}' if optimum.loss < chosen.loss else 'whose loss is no lower'}"
 
 
 def _as_costed(best: OptimalAnswer) -> CostedModel:

@@ -57,7 +57,7 @@ def test_a_stated_model_has_its_tokens_and_the_optimum_beside(settings: Settings
     """By preset or by parameters; the same answer as over HTTP."""
     machine = ("--usd", "1e6", "--accelerator", "H100", "--count", "256", "--usd-per-hour", "2.5")
     text = printed(settings, "--model", "mixtral-8x7b", *machine)
-    for word in ("the model       46.7B, 12.9B active", "of this size", "of the budget", "USD by the estimate"):
+    for word in ("the model       46.7B, 12.9B active", "of this size", "of the budget", "USD by the estimate", "for the optimum's FLOPs"):
         assert word in text
     assert "smaller models" not in text
     request = {**{name: EXAMPLE[name] for name in ("budget", "hardware", "price")}, "model": {"params": "7B"}}

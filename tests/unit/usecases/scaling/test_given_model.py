@@ -173,6 +173,13 @@ def test_the_budget_of_its_best_tokens_makes_a_size_the_optimum(context: AppCont
     assert longer.given_model.text in longer.summary.text
 
 
+def test_losses_that_are_the_same_when_rounded_are_told_as_about_the_same(context: AppContext) -> None:
+    """8B on two hundredths more than its best tokens: an optimum of nearly this size."""
+    answer = asked(context, budget={"flops": 8.03e21}, model={"params": 8_000_000_000})
+    assert answer.given_model is not None
+    assert answer.given_model.text.endswith(", with about the same loss")
+
+
 def test_repeated_data_are_worth_less(context: AppContext) -> None:
     """As many tokens, in epochs, with a higher loss and a warning; the estimate agrees."""
     request = {"budget": {"usd": 3e5}, "model": DENSE, **machine(), **PRICE}
