@@ -22,6 +22,8 @@ REFUSALS: tuple[tuple[str, ...], ...] = (
     *(("isn't", "an", "option"), ("aren't", "an", "option"), ("isn't", "allowed"), ("aren't", "allowed"), ("isn't", "possible")),
     *(("won't", "work"), ("won't", "do"), ("doesn't", "work"), ("don't", "work"), ("will", "not", "work"), ("does", "not", "work")),
 )
+SOLD_OUT: tuple[tuple[str, ...], ...] = (("out", "of", "stock"), ("out", "of", "capacity"), ("sold", "out"))
+"""What is said of a seller behind `is`: lambda is out of stock."""
 OUT = "out"
 OTHERWISE = frozenset({"of", "there", "in", "on", "at", "from", "to", "with", "this", "next", "soon", "already", "today", "tomorrow"})
 """Words behind `out` that give it another sense than left out: out of stock, out in May."""
@@ -66,7 +68,8 @@ def _end_of_refusal(texts: Sequence[str], piece: Piece) -> int:
     here = piece.last
     while here < len(texts) and texts[here] in LINKS:
         here += 1
-    words = next((words for words in REFUSALS if tuple(texts[here : here + len(words)]) == words), ())
+    refusals = (*REFUSALS, *SOLD_OUT) if here > piece.last and piece.kind in LEFT_OUT else REFUSALS
+    words = next((words for words in refusals if tuple(texts[here : here + len(words)]) == words), ())
     if words:
         end = here + len(words)
         return end + 2 if texts[end : end + 1] == ["for"] and texts[end + 1 : end + 2] and texts[end + 1] in PERSONS else end
