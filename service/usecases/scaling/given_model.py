@@ -214,7 +214,7 @@ def _why_no_token(resolved: OptimumRequest, run: Callable[[float], EstimateAnswe
     if resolved.budget.kind != "usd":
         return TOO_SMALL
     besides = money(_spent(resolved, run, "p50")(LEAST_TOKENS))
-    return f"{TOO_SMALL}; storage, people and other costs besides training take {besides} of it"
+    return f"{TOO_SMALL}; storage, people and other costs besides training take {besides}"
 
 
 def _checked(tokens: float) -> float:
