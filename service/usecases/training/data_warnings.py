@@ -62,8 +62,8 @@ def _optimality_warnings(comparison: PlanAgainstOptimum, source: str, total_usd:
     advice = (
         "use the smaller model, or train this one on more tokens"
         if too_few
-        else "longer training pays off only if the smaller model serves many tokens: POST /v1/optimal weighs it by lifetime_inference_tokens"
-        " and without a model"
+        else "longer training pays off only if the smaller model serves many tokens: POST /v1/optimal weighs that"
+        " by lifetime_inference_tokens, without a model"
     )
     yield (
         f"{FAR_FROM_OPTIMAL}: {planned} is {distance}."
