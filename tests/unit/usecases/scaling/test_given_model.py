@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.config import load_settings
-from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, InvalidRequest, UnpricedAccelerator
 from service.domain.scaling.laws import ParametricLaw
@@ -32,16 +27,6 @@ PEOPLE: dict[str, Any] = {"personnel": {"oncall_hours": 1000.0, "usd_per_hour": 
 
 def machine(count: int = 256, accelerator: str = "H100") -> dict[str, Any]:
     return {"hardware": {"accelerator": accelerator, "count": count}}
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
-    """A context with the shipped prices."""
-    folder: Path = tmp_path_factory.mktemp("given")
-    made = build_context(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
-    with closing(made.store):
-        made.store.migrate()
-        yield made
 
 
 def asked(context: AppContext, **request: Any) -> OptimalAnswer:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.config import load_settings
-from service.container import build_context
 from service.context import AppContext
 from service.domain.errors import DoesNotFit, InvalidRequest, NoOffer
 from service.engine.training.parameters import count_parameters
@@ -40,16 +35,6 @@ MACHINE: dict[str, Any] = {"hardware": {"accelerator": "H100", "count": 64}, "pr
 CENT = 0.01
 """What rounding may add to a sum [USD]."""
 PARAMETRIC = [name for name, law in load_laws().items() if hasattr(law.law, "alpha") and name != "krajewski-moe"]
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
-    """A context with the shipped prices."""
-    folder: Path = tmp_path_factory.mktemp("optimal")
-    made = build_context(load_settings({"OUTLAY_DATA_DIR": str(folder), "OUTLAY_OFFLINE": "1"}))
-    with closing(made.store):
-        made.store.migrate()
-        yield made
 
 
 def asked(context: AppContext, **request: Any) -> OptimalAnswer:
