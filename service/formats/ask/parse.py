@@ -363,8 +363,8 @@ def _without_versions(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece
     """The pieces with the version of a machine (ND H100 v5) as no accelerator of its own: it is a TPU's name too."""
     found: list[Piece] = []
     for before, piece in zip([None, *pieces], pieces, strict=False):
-        text = sentence.part(piece.first, piece.last).lower()
-        follows = before is not None and before.kind == "A" and "tpu" not in sentence.part(before.first, before.last).lower()
+        text = sentence.words(piece)
+        follows = before is not None and before.kind == "A" and "tpu" not in sentence.words(before)
         versioned = piece.kind == "A" and follows and len(text) == len("v5") and text[0] == "v"
         found.append(replace(piece, kind=UNKNOWN, value="") if versioned else piece)
     return found

@@ -44,7 +44,7 @@ def is_trained(piece: Piece) -> bool:
 
 
 def _asked(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
-    piece, text = pieces[at], _text(sentence, pieces[at])
+    piece, text = pieces[at], sentence.words(pieces[at])
     if piece.kind not in UNITS or _has_number(sentence, pieces, at):
         return piece
     before = sentence.tokens[piece.first - 1].text if piece.first else ""
@@ -72,7 +72,7 @@ def _costs_per(sentence: Sentence, pieces: Pieces) -> list[Piece]:
     """The pieces with the cost of a token, or of a day, as asked for: cost per million tokens, $/token, how much per day."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
-        text = _text(sentence, piece)
+        text = sentence.words(piece)
         if text not in COSTS:
             continue
         ends = [here for here in range(at + 1, min(at + 2 + AHEAD, len(pieces))) if pieces[here].kind == "T"]
@@ -94,7 +94,7 @@ def _costs_per(sentence: Sentence, pieces: Pieces) -> list[Piece]:
 def _of_figure(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
     """`How many` before what is a figure of the answer: it asks for an estimate, and weighs no numbers of accelerators."""
     piece = pieces[at]
-    if piece.kind != "I" or _text(sentence, piece) != MANY:
+    if piece.kind != "I" or sentence.words(piece) != MANY:
         return piece
     ahead = [other for other in pieces[at + 1 : at + 1 + AHEAD] if other.kind not in ("A", UNKNOWN)]
     counted = any(before.kind == "n" and after.kind in "Ag" for before, after in pairwise(pieces))
@@ -102,7 +102,3 @@ def _of_figure(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
         return piece
     asked = bool(ahead) and (ahead[0].value in UNITS.values() or (ahead[0].kind == "K" and ahead[0].value in MEASURED))
     return replace(piece, value="estimate") if asked else piece
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()

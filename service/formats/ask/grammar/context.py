@@ -94,15 +94,11 @@ def settle_context(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     return found, doubts
 
 
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()
-
-
 def _clauses(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
     """Where each clause begins and ends, its mark included."""
     begin = 0
     for at, piece in enumerate(pieces):
-        if piece.kind == FILLER and _text(sentence, piece) in ENDS:
+        if piece.kind == FILLER and sentence.words(piece) in ENDS:
             yield begin, at + 1
             begin = at + 1
     if begin < len(pieces):
@@ -123,7 +119,7 @@ def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
         for at in range(begin, end):
             here = pieces[at].first - first
             asked = any(pair == ("how", "many") for pair in pairwise(texts[:here]))
-            if pieces[at].kind == "d" and _text(sentence, pieces[at]) in ORDERED and asked and texts[here - 1] in BEFORE_ORDER:
+            if pieces[at].kind == "d" and sentence.words(pieces[at]) in ORDERED and asked and texts[here - 1] in BEFORE_ORDER:
                 found[at] = replace(pieces[at], kind=FILLER)
     return found, []
 
@@ -156,7 +152,7 @@ def _describes(sentence: Sentence, pieces: Sequence[Piece], at: int, end: int) -
     if not 0 < at < end < len(pieces) or pieces[at].kind != UNKNOWN or pieces[end].kind != "A":
         return False
     number = at - 2 if at > 1 and pieces[at - 1].kind == "x" else at - 1
-    words = [_text(sentence, piece) for piece in pieces[at:end]]
+    words = [sentence.words(piece) for piece in pieces[at:end]]
     alone = all(word.isalpha() and word not in CHANGING for word in words) and not sentence.tokens[pieces[end].first].glued
     return alone and _is_count(pieces[number]) and not (number > 0 and pieces[number - 1].kind in "K=")
 
@@ -175,9 +171,9 @@ def _scaling_questions(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
 def _factor(sentence: Sentence, clause: Sequence[Piece]) -> Fraction | None:
     """How many times as many accelerators a clause asks about, and nothing else."""
     at = next((at for at, piece in enumerate(clause) if piece.kind == "!"), None)
-    if at is None or _text(sentence, clause[-1]) != "?":
+    if at is None or sentence.words(clause[-1]) != "?":
         return None
-    word, before = _text(sentence, clause[at]), clause[at - 1] if at else None
+    word, before = sentence.words(clause[at]), clause[at - 1] if at else None
     others = [piece for here, piece in enumerate(clause) if here != at - 1 or word not in TIMES]
     if any(piece.kind not in OF_SCALING for piece in others):
         return None
@@ -225,12 +221,12 @@ def _around(sentence: Sentence, pieces: Sequence[Piece], first: int, last: int) 
     """The pieces of a waiver with what is waived: from the mark before it, or the one before that where it answers a question."""
     here = next((at for at, piece in enumerate(pieces) if piece.first <= first < piece.last), len(pieces))
     begin = here
-    if begin and _text(sentence, pieces[begin - 1]) == "?":
+    if begin and sentence.words(pieces[begin - 1]) == "?":
         begin -= 1
-    while begin and pieces[begin - 1].kind != "," and _text(sentence, pieces[begin - 1]) not in ENDS:
+    while begin and pieces[begin - 1].kind != "," and sentence.words(pieces[begin - 1]) not in ENDS:
         begin -= 1
     end = next((at for at in range(here, len(pieces)) if pieces[at].first >= last), len(pieces))
-    while end < len(pieces) and pieces[end].kind != "," and _text(sentence, pieces[end]) not in ENDS:
+    while end < len(pieces) and pieces[end].kind != "," and sentence.words(pieces[end]) not in ENDS:
         end += 1
     return begin, end
 
@@ -242,7 +238,7 @@ def _named_deadlines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
         if piece.kind != "b" or piece.value != "deadline":
             continue
         day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in (FILLER, UNKNOWN, "o")), len(pieces))
-        between = [_text(sentence, each) for each in pieces[at + 1 : day]]
+        between = [sentence.words(each) for each in pieces[at + 1 : day]]
         named = day < len(pieces) and pieces[day].kind == "D" and between[-1:] == ["is"] and not ENDS & set(between)
         if named and len(between) > 1:
             found[at] = replace(piece, kind=FILLER)
@@ -256,20 +252,20 @@ def _views(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     found = list(pieces)
     for at, (before, piece) in enumerate(pairwise(pieces), 1):
         years = before.value.years if isinstance(before.value, Duration) else 0
-        if years >= YEARS_OF_VIEW and piece.kind == UNKNOWN and _text(sentence, piece) in VIEWS:
+        if years >= YEARS_OF_VIEW and piece.kind == UNKNOWN and sentence.words(piece) in VIEWS:
             found[at] = replace(piece, kind=FILLER)
     return found, []
 
 
 def _lost_nodes(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     """We lose about one node a week, a node dies every 3 days: as often a failure of the job."""
-    said = [piece for piece in pieces if piece.kind != FILLER or _text(sentence, piece) in LOSING]
+    said = [piece for piece in pieces if piece.kind != FILLER or sentence.words(piece) in LOSING]
     for at, verb in enumerate(said):
         first, rest = at, said[at + 1 : at + 5]
         if _fails(sentence, verb):
             first = at - (2 if at > 1 and said[at - 1].kind in "Ng" else 1)
             rest = [*said[max(first, 0) : at], *said[at + 1 : at + 3]]
-        elif _text(sentence, verb) not in LOSING:
+        elif sentence.words(verb) not in LOSING:
             continue
         read = _losses(sentence, rest, every=verb.kind == "K")
         if first < 0 or read is None:
@@ -287,23 +283,23 @@ def _lost_nodes(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
 
 def _fails(sentence: Sentence, verb: Piece) -> bool:
     """Whether a machine before a word is said to fail: a node dies, one GPU fails every."""
-    return (verb.kind == UNKNOWN and _text(sentence, verb) in FAILING) or (verb.kind == "K" and verb.value == MTBF)
+    return (verb.kind == UNKNOWN and sentence.words(verb) in FAILING) or (verb.kind == "K" and verb.value == MTBF)
 
 
 def _losses(sentence: Sentence, rest: Sequence[Piece], *, every: bool) -> tuple[Duration, int] | None:
     """The time of one failure in `one node a week`, `a node every 3 days`, and the token after it; `every`: the word before has said it."""
-    if len(rest) > 1 and rest[0].kind in "LE" and _text(sentence, rest[0]) in ONE_MACHINE:
+    if len(rest) > 1 and rest[0].kind in "LE" and sentence.words(rest[0]) in ONE_MACHINE:
         count, times = Fraction(1), rest[1:]
     elif len(rest) > 2 and rest[0].kind == "n" and rest[1].kind in "Ng" and isinstance(rest[0].value, Figure):
         count, times = rest[0].value.value, rest[2:]
     else:
         return None
-    named = _text(sentence, times[0]) in EVERY and len(times) > 1
+    named = sentence.words(times[0]) in EVERY and len(times) > 1
     time, every = times[named], every or named
     if time.kind == "@" and not every:
         return Duration(1 / count, str(time.value)), time.last
-    if every and _text(sentence, time) in UNITS:
-        return Duration(1 / count, UNITS[_text(sentence, time)]), time.last
+    if every and sentence.words(time) in UNITS:
+        return Duration(1 / count, UNITS[sentence.words(time)]), time.last
     found = time.value
     if count < 1 or not isinstance(found, Duration) or not (found.article or every) or found.of_calendar:
         return None

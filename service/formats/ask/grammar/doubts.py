@@ -107,20 +107,18 @@ def piece_doubts(
 ) -> Iterator[Doubt]:
     """What no rule reads: names in doubt, figures without a meaning, unknown words, neighbours as one."""
     governing = GOVERNING - (OF_DEADLINES if any(slot.name in ("deadline", "date") for slot in slots) else frozenset())
-    governed = {after.first for before, after in pairwise(pieces) if before.kind in governing or _text(sentence, before) in ("per", "/")}
+    governed = {after.first for before, after in pairwise(pieces) if before.kind in governing or sentence.words(before) in ("per", "/")}
     said = [piece for piece in pieces if piece.kind != FILLER]
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED and _touch(sentence, before, after)}
-    governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
-    governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and _text(sentence, joint) in EITHER}
+    governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and sentence.words(joint) in EITHER}
+    governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and sentence.words(joint) in EITHER}
     governed |= _beside_places(sentence, said)
     governed |= _behind_sums(said, slots)
     asked = {*asked_figures(sentence, pieces), *_stated_storage(pieces, slots)}
     yield from _unmet_limits(sentence, said, slots)
     others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
-    words = [_text(sentence, piece) for piece in pieces if piece.kind == UNKNOWN]
-    governed -= {
-        after.first for one, after in pairwise(pieces) if _text(sentence, one) == "one" and words.count(_text(sentence, after)) > 1
-    }
+    words = [sentence.words(piece) for piece in pieces if piece.kind == UNKNOWN]
+    governed -= {after.first for one, after in pairwise(pieces) if sentence.words(one) == "one" and words.count(sentence.words(after)) > 1}
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -158,8 +156,8 @@ def _beside_places(sentence: Sentence, said: Sequence[Piece]) -> set[int]:
     """Where an unknown word is joined to a place, and nothing follows it: it may be another place, as in Paris and Atlantis."""
     ends = {at for at, piece in enumerate(said) if at + 1 == len(said) or said[at + 1].kind == "," or _ends(sentence, piece.last)}
     places = {at for at, piece in enumerate(said) if piece.kind in PLACES}
-    joined = {at for at in ends if at > 1 and said[at - 1].kind == "," and at - 2 in places and _text(sentence, said[at - 1]) in AND}
-    before = {at - 2 for at in places if at > 1 and said[at - 1].kind == "," and _text(sentence, said[at - 1]) in AND}
+    joined = {at for at in ends if at > 1 and said[at - 1].kind == "," and at - 2 in places and sentence.words(said[at - 1]) in AND}
+    before = {at - 2 for at in places if at > 1 and said[at - 1].kind == "," and sentence.words(said[at - 1]) in AND}
     found = {said[at].first for at in joined | before if said[at].kind == UNKNOWN}
     return {first for first in found if sentence.tokens[first].written[0].isupper()}
 
@@ -192,10 +190,6 @@ def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slo
         names = {name for first, last, name in spans if first <= after.first and after.last <= last}
         if names and not names & LIMITED and not any(first <= before.first and before.last <= last for first, last, _ in spans):
             yield Doubt(sentence.part(before.first, after.last), (), "a limit of this has no place: which value is meant?")
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()
 
 
 def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, governed: Set[int]) -> Iterator[Doubt]:

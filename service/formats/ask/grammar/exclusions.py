@@ -87,7 +87,7 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         end, found = (past, []) if past else _denied(sentence, pieces, at)
         if found:
             slots += found
-            within = [piece for piece in pieces[at:end] if _said(sentence, piece) in CLASSES and not _is_left_out(piece, found)]
+            within = [piece for piece in pieces[at:end] if sentence.words(piece) in CLASSES and not _is_left_out(piece, found)]
             doubts += [Doubt(sentence.part(piece.first, piece.last), (), NAMED_ALONE, blocking=False) for piece in within]
         else:
             doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), PAST if past else QUESTION))
@@ -104,13 +104,13 @@ def _is_left_out(group: Piece, slots: Sequence[Slot]) -> bool:
 def _is_excess(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether more than a sum is said, as `over` says it."""
     rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
-    return pieces[at].kind == "!" and _said(sentence, pieces[at]) in EXCESS and rest[:1] == ["m"]
+    return pieces[at].kind == "!" and sentence.words(pieces[at]) in EXCESS and rest[:1] == ["m"]
 
 
 def _is_longer(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether more than a time is asked about: the chance to need more than 6 weeks, will it take longer than 40 days."""
     rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
-    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in EXCESS or rest[:1] != ["U"]:
+    if pieces[at].kind != "!" or sentence.words(pieces[at]) not in EXCESS or rest[:1] != ["U"]:
         return False
     before = sentence.tokens[pieces[at].first - 1].text if pieces[at].first else ""
     return before in TAKING or any(piece.kind == "I" and piece.value == "chance" for piece in pieces)
@@ -118,7 +118,7 @@ def _is_longer(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
 
 def _is_instead(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
     """Whether one thing stands against another of its kind: muon instead of adamw, 2,000 GPUs instead of 1,000."""
-    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD:
+    if pieces[at].kind != "!" or sentence.words(pieces[at]) not in INSTEAD:
         return False
     before = [piece.kind for piece in kept if piece.kind != FILLER]
     after = [piece.kind for piece in pieces[at + 1 :] if piece.kind not in SKIPPED]
@@ -127,11 +127,11 @@ def _is_instead(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piec
 
 def _replaces_figure(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
     """Whether a figure stands in the place of another that is said a few words before it: an MTTF of 10k hours instead of 50k."""
-    if pieces[at].kind != "!" or _said(sentence, pieces[at]) not in INSTEAD:
+    if pieces[at].kind != "!" or sentence.words(pieces[at]) not in INSTEAD:
         return False
     before = {piece.kind for piece in [piece for piece in kept if piece.kind != FILLER][-MOST_BETWEEN:]}
     first = next((piece for piece in pieces[at + 1 :] if piece.kind not in SKIPPED), None)
-    year = first is not None and first.kind == "D" and _said(sentence, first).isdigit()  # 4096 H100 instead of 2048
+    year = first is not None and first.kind == "D" and sentence.words(first).isdigit()  # 4096 H100 instead of 2048
     after = "n" if year else first.kind if first else ""
     return after in FIGURES and bool(before & (TIMES if after == "n" else {after}))
 
@@ -193,10 +193,10 @@ def _past_time(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
     """The piece after what is said of the past: price history past 6 months, over the last year; 0 where it is something else."""
     words = [here for here in range(at, len(pieces)) if pieces[here].kind == "!"]
     last = next((here for here in range(at, len(pieces)) if pieces[here].kind not in "!_ivotqu"), len(pieces))
-    of_past = all(_said(sentence, pieces[here]) in PAST_WORDS for here in words if here < last)
+    of_past = all(sentence.words(pieces[here]) in PAST_WORDS for here in words if here < last)
     if not of_past:
         return 0
-    history = any(_said(sentence, pieces[here]) in HISTORY for here in words if here < last)
+    history = any(sentence.words(pieces[here]) in HISTORY for here in words if here < last)
     timed = last < len(pieces) and pieces[last].kind in "UD"
     return last + timed if history or (timed and pieces[last].kind == "U") else 0
 
@@ -204,9 +204,9 @@ def _past_time(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
 def _denied(sentence: Sentence, pieces: Sequence[Piece], at: int) -> tuple[int, list[Slot]]:
     """The piece after what a negation denies, and slots of it where all of it can be left out."""
     first = at + 1
-    while first < len(pieces) and (pieces[first].kind in SKIPPED or _said(sentence, pieces[first]) in BETWEEN):
+    while first < len(pieces) and (pieces[first].kind in SKIPPED or sentence.words(pieces[first]) in BETWEEN):
         first += 1
-    plain = pieces[at].value == "exclude" and all(_said(sentence, piece) in BETWEEN for piece in pieces[at + 1 : first])
+    plain = pieces[at].value == "exclude" and all(sentence.words(piece) in BETWEEN for piece in pieces[at + 1 : first])
     first = _after_class(sentence, pieces, first) if plain else first
     names, joints, end = _listed(sentence, pieces, first)
     runs_on = end < len(pieces) and pieces[end].kind in NAMES
@@ -228,9 +228,9 @@ def _values(piece: Piece) -> Sequence[object]:
 def _after_class(sentence: Sentence, pieces: Sequence[Piece], first: int) -> int:
     """The first name behind a class of sellers and `such as`, else the piece itself: marketplaces such as vast, providers like runpod."""
     here = first
-    while here < len(pieces) and (_said(sentence, pieces[here]) in CLASSES | NAMING or pieces[here].kind == "_"):
+    while here < len(pieces) and (sentence.words(pieces[here]) in CLASSES | NAMING or pieces[here].kind == "_"):
         here += 1
-    words = {_said(sentence, piece) for piece in pieces[first:here]}
+    words = {sentence.words(piece) for piece in pieces[first:here]}
     return here if here < len(pieces) and pieces[here].kind == "P" and words & NAMING else first
 
 
@@ -251,7 +251,7 @@ def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[li
             after += 1
         if after == at or after >= len(pieces) or _of_kind(pieces[after]) != _of_kind(pieces[first]):
             return names, joints, at
-        joint = _said(sentence, pieces[after - 1])
+        joint = sentence.words(pieces[after - 1])
         if joint not in JOINING and joint != ",":
             return names, joints, at
         names.append(pieces[after])
@@ -261,7 +261,3 @@ def _listed(sentence: Sentence, pieces: Sequence[Piece], first: int) -> tuple[li
 
 def _of_kind(piece: Piece) -> str:
     return WITHOUT.get(piece.kind, piece.kind)
-
-
-def _said(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()

@@ -80,6 +80,10 @@ class Sentence:
         """Tokens as they were written."""
         return self.text[self.tokens[first].start : self.tokens[last - 1].end]
 
+    def words(self, piece: Piece) -> str:
+        """What a piece was written as, in lower case; empty where it stands for no token."""
+        return self.part(piece.first, piece.last).lower() if piece.last > piece.first else ""
+
 
 def normalise(text: str) -> str:
     """The text in one form of Unicode, its hyphens and quotes in one form each, blanks as single blanks.

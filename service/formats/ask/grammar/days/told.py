@@ -73,7 +73,7 @@ def _clauses(sentence: Sentence, pieces: Pieces) -> Iterator[tuple[int, int]]:
     """Where each clause begins and ends with its mark; a comma ends one where the question begins behind it, or its first model."""
     begin = 0
     for at, piece in enumerate(pieces):
-        ends = piece.kind == FILLER and _text(sentence, piece) in ENDS
+        ends = piece.kind == FILLER and sentence.words(piece) in ENDS
         names = at + 1 < len(pieces) and is_trained(pieces[at + 1]) and not any(is_trained(each) for each in pieces[begin:at])
         if ends or (piece.kind == "," and (names or _begins(sentence, piece.last))):
             yield begin, at + 1
@@ -123,9 +123,5 @@ def _is_complete(kept: Pieces, gone: Pieces) -> bool:
 def _end(sentence: Sentence, pieces: Pieces, begin: int, end: int) -> int:
     """The end of a clause without its mark."""
     last = pieces[end - 1]
-    marked = last.kind == "," or _text(sentence, last) in ENDS
+    marked = last.kind == "," or sentence.words(last) in ENDS
     return end - 1 if marked and end - 1 > begin else end
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()

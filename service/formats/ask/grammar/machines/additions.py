@@ -24,7 +24,7 @@ def with_renewals(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
     """Renew the lease or buy: renting on, where buying is weighed against it."""
     bought = any(piece.kind == "I" and str(piece.value).startswith("buy_or_rent") for piece in pieces)
     quoted = len([piece for piece in pieces if isinstance(piece.value, Figure) and piece.value.value.denominator > 1]) > 1
-    renewed = [piece for piece in pieces if (bought or quoted) and piece.kind == "d" and _text(sentence, piece) == RENEW]
+    renewed = [piece for piece in pieces if (bought or quoted) and piece.kind == "d" and sentence.words(piece) == RENEW]
     doubts = [Doubt(sentence.part(piece.first, piece.last), (), RENEWED, blocking=False) for piece in renewed]
     return [replace(piece, kind=FILLER, value="") if piece in renewed else piece for piece in pieces], doubts
 
@@ -34,7 +34,7 @@ def with_added(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
     said = [piece for piece in pieces if piece.kind != FILLER]
     for at, piece in enumerate(said[:-2]):
         kinds = "".join(after.kind for after in said[at + 1 : at + 4])
-        added = piece.kind == UNKNOWN and _text(sentence, piece) == PLUS and kinds.startswith(("nT", "n?T"))
+        added = piece.kind == UNKNOWN and sentence.words(piece) == PLUS and kinds.startswith(("nT", "n?T"))
         if added and sum(other.kind == "T" for other in said) == 1 and not _is_sum(said[max(at - 1, 0) : at], said[at + 1]):
             text = sentence.part(piece.first, said[at + 1].last)
             found = [replace(other, kind=FILLER, value="") if other is piece else other for other in pieces]
@@ -55,10 +55,6 @@ def without_remaining(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     found = list(pieces)
     for at, piece in enumerate(pieces):
         before = pieces[max(at - MOST_BETWEEN, 0) : at]
-        if piece.kind == "c" and _text(sentence, piece) in REMAINING and any(other.value == GOODPUT for other in before):
+        if piece.kind == "c" and sentence.words(piece) in REMAINING and any(other.value == GOODPUT for other in before):
             found[at] = replace(piece, kind=FILLER, value="")
     return found, []
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()

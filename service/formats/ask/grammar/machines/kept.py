@@ -29,13 +29,13 @@ def kept_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
     found, doubts = _with_retention(sentence, pieces)
     found, of_data = _with_stored(sentence, found)
     doubts += of_data
-    said = [piece for piece in found if piece.kind != FILLER or _text(sentence, piece) in KEEPING]
+    said = [piece for piece in found if piece.kind != FILLER or sentence.words(piece) in KEEPING]
     for at, noun in enumerate(said):
         whole = noun.kind == "K" and noun.value == KEPT
-        if not whole and not (noun.kind == UNKNOWN and _text(sentence, noun) in CHECKPOINTS):
+        if not whole and not (noun.kind == UNKNOWN and sentence.words(noun) in CHECKPOINTS):
             continue
         number = said[at - 1] if at and said[at - 1].kind == "n" else None
-        verb = next((piece for piece in said[max(at - 3, 0) : at + 2] if _text(sentence, piece) in KEEPING), None)
+        verb = next((piece for piece in said[max(at - 3, 0) : at + 2] if sentence.words(piece) in KEEPING), None)
         after = next((piece for piece in said[at + 1 : at + 4] if piece.kind not in (FILLER, UNKNOWN, "o")), None)
         time = after if after is not None and _is_plain(after) else None
         if (whole or verb is not None) and (number is not None or time is not None):
@@ -57,7 +57,7 @@ def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
     said = [piece for piece in pieces if piece.kind != FILLER]
     for at, noun in enumerate(said):
         times = [piece for piece in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if _is_plain(piece)]
-        if _text(sentence, noun) == "retention" and times:
+        if sentence.words(noun) == "retention" and times:
             others = [piece for piece in pieces if piece not in (noun, times[0])]
             return sorted([*others, *_retained(times[0])], key=lambda piece: piece.first), list(_noted(sentence, times[0]))
     return list(pieces), []
@@ -86,10 +86,6 @@ def _noted(sentence: Sentence, time: Piece | None) -> Iterator[Doubt]:
     """What a time in days or weeks is read as, which is kept for months."""
     if time is not None and isinstance(time.value, Duration) and time.value.unit not in ("months", "years"):
         yield Doubt(sentence.part(time.first, time.last), (), f"read as {float(_months(time)):g} months", blocking=False)
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()
 
 
 def _is_plain(time: Piece) -> bool:

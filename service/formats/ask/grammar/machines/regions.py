@@ -84,7 +84,7 @@ def _end_of_city(sentence: Sentence, pieces: Sequence[Piece], at: int, vocabular
 
 def _may_name(sentence: Sentence, piece: Piece) -> bool:
     """Whether a piece may be a part of a name: a word that is not known, and the N of N. Virginia."""
-    return piece.kind in (UNKNOWN, FILLER) or sentence.part(piece.first, piece.last).lower() == NORTH
+    return piece.kind in (UNKNOWN, FILLER) or sentence.words(piece) == NORTH
 
 
 def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece]) -> bool:

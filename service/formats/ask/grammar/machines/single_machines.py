@@ -37,7 +37,7 @@ def with_single_machines(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[l
     found: list[Piece] = []
     said = [piece for piece in pieces if piece.kind != FILLER]
     for piece in pieces:
-        text = sentence.part(piece.first, piece.last).lower()
+        text = sentence.words(piece)
         before, after = _neighbours(said, piece)
         if piece.kind == "L" and text in ONE_NODE and MACHINE.match(after) and before not in PRICED:
             found += [Piece("n", ONE, piece.first, piece.first + 1), Piece("N", NODE, piece.first + 1, piece.last)]
@@ -52,7 +52,7 @@ def with_sets(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece],
     """The pieces with a pair of A100s as two of them."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
-        number = SETS.get(sentence.part(piece.first, piece.last).lower())
+        number = SETS.get(sentence.words(piece))
         after = [other for other in pieces[at + 1 :] if other.kind != FILLER][:1]
         of = sentence.tokens[piece.last].text if piece.last < len(sentence.tokens) else ""
         if number and of == "of" and after and after[0].kind == "A" and after[0].first == piece.last + 1:
@@ -70,7 +70,7 @@ def single_machine(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[P
     for before, after in pairwise(named):
         machine, other = (before, after) if before.kind == "N" else (after, before)
         beside = before.last == after.first and {machine.kind, other.kind} == {"N", "A"}
-        if not beside or sentence.part(machine.first, machine.last).lower() not in ONE_MACHINE or _is_of_each(sentence, before.first):
+        if not beside or sentence.words(machine) not in ONE_MACHINE or _is_of_each(sentence, before.first):
             continue
         name = next((slot.value for slot in slots if slot.name == "accelerator" and slot.first <= other.first < slot.last), None)
         plural = isinstance(other.value, Chosen) and other.value.plural

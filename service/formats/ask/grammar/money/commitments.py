@@ -35,4 +35,4 @@ def _end_of_term(sentence: Sentence, pieces: Sequence[Piece], commitment: Piece)
 
 
 def _is_commitment(sentence: Sentence, piece: Piece) -> bool:
-    return piece.kind == "S" and sentence.part(piece.first, piece.last).lower() in COMMITMENTS
+    return piece.kind == "S" and sentence.words(piece) in COMMITMENTS

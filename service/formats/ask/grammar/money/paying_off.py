@@ -24,7 +24,7 @@ SENSIBLE = frozenset({"sense", "sensible", "worthwhile", "wise", "reasonable", "
 def with_commitment_asked(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a word of paying off as a question of the reservation, where one is said and no purchase is."""
     asking = [piece for piece in pieces if piece.kind == "I" and str(piece.value).startswith("buy_or_rent")]
-    words = {sentence.part(piece.first, piece.last).lower() for piece in asking}
+    words = {sentence.words(piece) for piece in asking}
     reserved = any(piece.kind == "S" and str(piece.value).startswith("reserved") for piece in pieces)
     bought = any(piece.kind == "K" and piece.value == "capex" for piece in pieces)
     if reserved and not bought and not asking:
@@ -37,11 +37,7 @@ def with_commitment_asked(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[
 def _with_sense(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces with a word that asks whether a reservation makes sense as that question, where nothing is trained."""
     trained = any(piece.kind in TRAINED for piece in pieces)
-    words = [at for at, piece in enumerate(pieces) if piece.kind in (FILLER, UNKNOWN, "c") and _text(sentence, piece) in SENSIBLE]
+    words = [at for at, piece in enumerate(pieces) if piece.kind in (FILLER, UNKNOWN, "c") and sentence.words(piece) in SENSIBLE]
     if trained or not words or not any(piece.kind == "A" for piece in pieces):
         return list(pieces)
     return [replace(piece, kind="I", value=COMMITMENT) if at == words[0] else piece for at, piece in enumerate(pieces)]
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()

@@ -53,9 +53,9 @@ FLEET: tuple[tuple[str, ...], ...] = (
 def without_purchase(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """No purchase, we don't want to buy, not buying: the pieces without what is denied, where a price to buy is not said."""
     for at, piece in enumerate(pieces):
-        if piece.kind != "!" or not (piece.value == "exclude" or _text(sentence, piece) in REFUSING):
+        if piece.kind != "!" or not (piece.value == "exclude" or sentence.words(piece) in REFUSING):
             continue
-        bought = next((here for here in range(at + 1, len(pieces)) if _text(sentence, pieces[here]) not in WANTING), len(pieces))
+        bought = next((here for here in range(at + 1, len(pieces)) if sentence.words(pieces[here]) not in WANTING), len(pieces))
         if bought == len(pieces) or pieces[bought].kind != "I" or not str(pieces[bought].value).startswith("buy_or_rent"):
             continue
         rest = [*pieces[:at], *pieces[bought + 1 :]]
@@ -105,7 +105,3 @@ def _used(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:
             end = begin + len(words)
             if tuple(texts[begin:end]) == words:
                 yield from ((at, end, end + len(fleet), percent) for fleet in FLEET if tuple(texts[end : end + len(fleet)]) == fleet)
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower() if piece.last > piece.first else ""

@@ -75,7 +75,7 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
 
 def _as_joint(sentence: Sentence, piece: Piece) -> Piece:
     """One price rather than another: both are weighed."""
-    return replace(piece, kind=",", value="list") if piece.kind == "!" and _text(sentence, piece) in INSTEAD else piece
+    return replace(piece, kind=",", value="list") if piece.kind == "!" and sentence.words(piece) in INSTEAD else piece
 
 
 def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
@@ -97,7 +97,7 @@ def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
 
 def _joins(sentence: Sentence, piece: Piece) -> bool:
     """Whether a piece may stand between a price and its term."""
-    text = _text(sentence, piece)
+    text = sentence.words(piece)
     return (piece.kind in JOINTS and text not in ENDS) or (piece.kind == "I" and text in QUOTES)
 
 
@@ -172,7 +172,7 @@ def _costs_an_hour(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool
     if piece.kind not in "nm" or not isinstance(figure, Figure) or figure.scale > 1 or figure.unit not in ("", "usd"):
         return False
     hourly = any(each.kind == "H" for each in pieces[at + 1 : at + 2])
-    priced = figure.unit == "usd" or "." in _text(sentence, piece) or hourly
+    priced = figure.unit == "usd" or "." in sentence.words(piece) or hourly
     return priced and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
 
 
@@ -196,7 +196,7 @@ def _sellers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quot
     if labels:
         return labels[-1:]
     at = end - 1
-    while at >= begin and (pieces[at].kind in ("t", "=", "o") or _text(sentence, pieces[at]) in QUOTING):
+    while at >= begin and (pieces[at].kind in ("t", "=", "o") or sentence.words(pieces[at]) in QUOTING):
         at -= 1
     if at < begin:
         return []
@@ -222,8 +222,8 @@ def _letters(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quot
 def _numbers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quote]) -> set[int]:
     """The places of numbers that count the quotes: 1) 2.10 for 1 year 2) 1.90 for 2 years."""
     places = [min(quote.places) - 1 for quote in quotes]
-    signs = [_text(sentence, pieces[at]) if at > 0 else "" for at in places]
-    counts = [_text(sentence, pieces[at - 1]) if at > 0 else "" for at in places]
+    signs = [sentence.words(pieces[at]) if at > 0 else "" for at in places]
+    counts = [sentence.words(pieces[at - 1]) if at > 0 else "" for at in places]
     counted = set(signs) <= {")", "."} and counts == [str(at) for at in range(1, len(quotes) + 1)]
     return {at - 1 for at in places} if counted else set()
 
@@ -231,14 +231,10 @@ def _numbers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quot
 def _labels(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
     """Places of words that a letter or a figure names: bid A, vendor 2."""
     for at, piece in enumerate(pieces):
-        words = _text(sentence, piece).split()
+        words = sentence.words(piece).split()
         if len(words) == len(("bid", "a")) and words[0] in LABELS and LABEL.fullmatch(words[1]):
             yield at, at + 1
         elif len(words) == 1 and words[0] in LABELS and at + 1 < len(pieces):
             after = pieces[at + 1]
-            if after.last == after.first + 1 and LABEL.fullmatch(_text(sentence, after)):
+            if after.last == after.first + 1 and LABEL.fullmatch(sentence.words(after)):
                 yield at, at + 2
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower() if piece.last > piece.first else ""

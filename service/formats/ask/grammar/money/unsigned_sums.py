@@ -71,11 +71,11 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
         after = pieces[at + 2].kind if at + 2 < len(pieces) else ""
         if not is_sum(pieces[at + 1]) or after in COUNTED:
             continue
-        before, text = sentence.tokens[piece.first - 1].text, sentence.part(piece.first, piece.last).lower()
+        before, text = sentence.tokens[piece.first - 1].text, sentence.words(piece)
         if before in COSTING and text in EXCESS:
             found[at : at + 2] = [replace(piece, kind="v", value="over"), in_dollars(pieces[at + 1])]
     for at, piece in enumerate(pieces[:-1]):
-        if piece.kind == "d" and sentence.part(piece.first, piece.last).lower() in APPROVING and asks_chance:
+        if piece.kind == "d" and sentence.words(piece) in APPROVING and asks_chance:
             figure = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind != FILLER), at)
             after = pieces[figure + 1].kind if figure + 1 < len(pieces) else ""
             if pieces[figure].kind == "m" or (is_sum(pieces[figure]) and after not in COUNTED):
@@ -156,7 +156,7 @@ def with_hours_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     asked = any(pair == ("how", "many") and HOURS.intersection(texts[at : at + MOST_WORDS]) for at, pair in enumerate(pairwise(texts)))
     if not asked or not any(piece.kind == "m" or piece.value == "budget" for piece in pieces):
         return list(pieces), []
-    bought = [piece for piece in pieces if piece.kind == "I" and sentence.part(piece.first, piece.last).lower() in BUYING]
+    bought = [piece for piece in pieces if piece.kind == "I" and sentence.words(piece) in BUYING]
     return [replace(piece, value=ENOUGH_FOR) if piece in bought else piece for piece in pieces], []
 
 

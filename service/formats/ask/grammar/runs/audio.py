@@ -51,7 +51,7 @@ def _noun_after(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
     """Where the noun of audio stands that a few words lead to; 0 where there is none."""
     for here in range(at + 1, min(at + 2 + MOST_WORDS, len(pieces))):
         piece = pieces[here]
-        text = sentence.part(piece.first, piece.last).lower()
+        text = sentence.words(piece)
         if text in NOUNS:
             return here
         if piece.kind not in (FILLER, UNKNOWN, "J") or text in (".", "?", "!", "on", "with"):

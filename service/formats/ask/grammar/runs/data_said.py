@@ -69,13 +69,9 @@ def with_repetitions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
         after = [token.text for token in sentence.tokens[times[0].last : times[0].last + AFTER_TIMES]]
         if REPEATED.intersection(before) or (after[:1] == ["over"] and "data" in after):
             found[at + 1] = replace(times[0], kind="e", value="epochs")
-    repeated = {at for at, piece in enumerate(found) if piece.kind == UNKNOWN and _text(sentence, piece) in REPEATED}
+    repeated = {at for at, piece in enumerate(found) if piece.kind == UNKNOWN and sentence.words(piece) in REPEATED}
     followed = {at for at in repeated if any(piece.kind == "e" for piece in found[at : at + BEFORE_TIMES + 2])}
     return [replace(piece, kind=FILLER) if at in followed else piece for at, piece in enumerate(found)], []
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()
 
 
 def with_languages(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

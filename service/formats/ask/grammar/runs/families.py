@@ -29,14 +29,10 @@ def with_families(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         found += [Piece("n", size[1], piece.first, size[0]), Piece(FILLER, "", size[0], piece.last)]
         doubts.append(Doubt(sentence.part(size[0], piece.last + 1), (), OF_KIND, blocking=False))
     words = {doubt.text.lower().split()[-1].split("-")[-1] for doubt in doubts}
-    return [replace(piece, kind=FILLER) if _text(sentence, piece) in words else piece for piece in found], doubts
+    return [replace(piece, kind=FILLER) if sentence.words(piece) in words else piece for piece in found], doubts
 
 
 def _is_sized(piece: Piece, texts: Sequence[str]) -> bool:
     """Whether several models of a size are named, and the word behind them makes them a kind."""
     doubtful = isinstance(piece.value, Doubtful) and piece.value.what == "model"
     return doubtful and texts[piece.last : piece.last + 1] != [] and texts[piece.last] in KINDS and texts[piece.first][0].isdigit()
-
-
-def _text(sentence: Sentence, piece: Piece) -> str:
-    return sentence.part(piece.first, piece.last).lower()

@@ -180,7 +180,7 @@ def with_directions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         return list(pieces), []
     found = list(pieces)
     for at, (before, piece) in enumerate(pairwise(pieces), 1):
-        name = DIRECTIONS.get(sentence.part(piece.first, piece.last).lower())
+        name = DIRECTIONS.get(sentence.words(piece))
         if name and isinstance(before.value, Figure) and not before.value.unit and before.value.value <= MOST_RESPONSE_TOKENS:
             found[at] = replace(piece, kind="K", value=name)
     return found, []

@@ -25,7 +25,7 @@ def with_routing(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         return list(pieces), []
     found = list(pieces)
     for at, piece in enumerate(pieces[:-1]):
-        top = piece.kind in (UNKNOWN, FILLER) and sentence.part(piece.first, piece.last).lower() == TOP
+        top = piece.kind in (UNKNOWN, FILLER) and sentence.words(piece) == TOP
         behind = {token.text for token in sentence.tokens[pieces[at + 1].last : pieces[at + 1].last + 1]}
         if top and _is_number(pieces[at + 1]) and not behind & (RANKED | SOLD):
             found[at] = replace(piece, kind="K", value=OF_TOKEN)
