@@ -161,7 +161,7 @@ def _is_law_for(given: StatedModel, request: Request, notes: AssumptionLog) -> b
 
 def _afford(context: AppContext, request: Request, resolved: OptimumRequest, given: StatedModel, notes: AssumptionLog) -> AffordedRun:
     """Tokens within the budget: exact in FLOPs, else by estimates of the run. Raises DomainErrors."""
-    run = functools.partial(_estimate, context, request, resolved)
+    run = functools.cache(functools.partial(_estimate, context, request, resolved))
     if resolved.budget.kind == "flops":
         tokens = Range.exactly(_checked(resolved.budget.amount / (FLOPS_PER_PARAM_AND_TOKEN * given.active)))
         if resolved.setup is None:
