@@ -13,8 +13,11 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PARTS: tuple[tuple[tuple[str, ...], Fraction], ...] = (
     *((("half", "of"), Fraction(1, 2)), (("half",), Fraction(1, 2))),
-    *((("a", word, "of"), part) for word, part in (("half", Fraction(1, 2)), ("third", Fraction(1, 3)), ("quarter", Fraction(1, 4)))),
-    *((("one", word, "of"), part) for word, part in (("half", Fraction(1, 2)), ("third", Fraction(1, 3)), ("quarter", Fraction(1, 4)))),
+    *(
+        ((one, word, "of"), part)
+        for one in ("a", "one")
+        for word, part in (("half", Fraction(1, 2)), ("third", Fraction(1, 3)), ("quarter", Fraction(1, 4)))
+    ),
     *(
         (("two", "thirds", "of"), Fraction(2, 3)),
         (("three", "quarters", "of"), Fraction(3, 4)),
