@@ -42,7 +42,8 @@ from service.formats.ask.grammar.runs.reinforcement import join_prompts
 from service.formats.ask.grammar.runs.roles import split_roles, without_named
 from service.formats.ask.grammar.runs.tokens_asked import with_tokens_asked
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR, Duration
+from service.formats.ask.lexing.dates import LEAST_YEAR, MOST_YEAR
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN, Correction, correct_words, read_pieces
 from service.formats.ask.lexing.tokens import Piece, Sentence, Token, normalise, tokenise
@@ -176,7 +177,8 @@ def _things(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece], 
     found, of_cards = cards.settle(sentence, found, vocabulary)
     found, of_rates = without_other_rates(sentence, found, pieces)
     found, of_spares = spares.settle(sentence, found)
-    return found, [*of_images, *of_cards, *of_rates, *of_spares]
+    of_numbers = cards.number_or_memory(sentence, found, vocabulary)
+    return found, [*of_images, *of_cards, *of_rates, *of_spares, *of_numbers]
 
 
 def _read(sentence: Sentence, vocabulary: Vocabulary, today: date) -> list[Piece]:

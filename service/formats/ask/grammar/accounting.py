@@ -15,7 +15,8 @@ from typing import Any
 
 from service.domain.ask import ReadingNote
 from service.formats.ask.grammar.slots import Doubt, Slot
-from service.formats.ask.lexing.dates import CalendarPeriod, Duration
+from service.formats.ask.lexing.dates import CalendarPeriod
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.names import SAME_SIZE, Chosen
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece, Sentence

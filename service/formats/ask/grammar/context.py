@@ -45,7 +45,7 @@ from service.formats.ask.grammar.runs.rollouts import with_groups
 from service.formats.ask.grammar.runs.routing import with_routing
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence

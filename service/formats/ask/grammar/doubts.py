@@ -85,7 +85,7 @@ UNPLACED: Mapping[str, str] = {
 """What to ask about slots that no request has, by their name."""
 OFTEN = ("annual", "yearly", "every ")
 """What a plan or budget is too, or a run, where nothing is paid for a time: annual, every week."""
-NOW = frozenset({"today", "now", "as of today", "as of now", "as at today", "on today"})
+NOW = frozenset({"today", "now", "as of today", "as of now", "as at today", "on today", "tonight"})
 """What says nothing of a price but that it is one of now."""
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})

@@ -13,7 +13,7 @@ from service.formats.ask.grammar.money.rates import EACH
 from service.formats.ask.grammar.money.reservations import RESERVED_FOR
 from service.formats.ask.grammar.money.upfront import UPFRONT
 from service.formats.ask.grammar.slots import Slots
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 
 LEVERS = "levers"

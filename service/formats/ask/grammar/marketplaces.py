@@ -37,10 +37,15 @@ def settle(slots: Sequence[Slot], kind: Kind) -> tuple[list[Slot], list[ReadingN
 
 
 def with_prices(slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
-    """The slots without a marketplace that a word for several stands for, and that has no prices."""
+    """The slots without a provider that a word for several stands for (neoclouds, marketplaces), and that has no prices."""
     known = {name.value for name in vocabulary.providers}
-    return [slot for slot in slots if not (isinstance(slot.value, Name) and slot.name == "provider" and _is_unknown(slot.value, known))]
-
-
-def _is_unknown(name: Name, known: set[str]) -> bool:
-    return name.value in MARKETPLACES and name.value not in known
+    of_group = [slot for slot in slots if slot.name == "provider" and slot.implied and isinstance(slot.value, Name)]
+    sold = [slot for slot in of_group if isinstance(slot.value, Name) and slot.value.value in known]
+    found: list[Slot] = []
+    for slot in slots:
+        if slot not in of_group:
+            found.append(slot)
+        elif slot in sold:
+            names = [str(each.value.value) for each in sold if each.first == slot.first and isinstance(each.value, Name)]
+            found.append(replace(slot, note=f"read as {', '.join(names)}"))
+    return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Doubt, Slot, plain
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece, Sentence
 

@@ -83,9 +83,7 @@ def _named(name: str) -> Maker:
 
 def _group(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """Hyperscalers: the providers that they are."""
-    names = exclusions.providers_of(pieces[0])
-    note = f"read as {', '.join(name.value for name in names)}"
-    yield from (Slot("provider", name, pieces[0].first, pieces[0].last, note) for name in names)
+    yield from (Slot("provider", name, pieces[0].first, pieces[0].last, implied=True) for name in exclusions.providers_of(pieces[0]))
 
 
 def _countries(pieces: Sequence[Piece]) -> Iterator[Slot]:
@@ -192,6 +190,8 @@ RULES: tuple[Rule, ...] = (
     _rule("ne", quantities.counted("epochs")),
     _rule("nf", quantities.flops),
     _rule("nx?NC", quantities.instances),
+    _rule("A=n(?=,?A=)", quantities.accelerators),
+    _rule("(?:n,)+nnx?AN", nodes.listed_machines),
     _rule("(?<!K)nn(?:x|gx?)?AN?", nodes.machines_of),
     _rule("nN,?Ex?nx?A", nodes.nodes),
     _rule("nN,?nx?g[EL],?A?", nodes.nodes),

@@ -1,4 +1,4 @@
-"""Dates and durations in words, relative to a day that is passed in: 1 March, Q3 2027, next june, end of the year, in 6 weeks."""
+"""Dates in words, relative to a day that is passed in: 1 March, Q3 2027, next june, end of the year."""
 
 from __future__ import annotations
 
@@ -6,33 +6,19 @@ import calendar
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from fractions import Fraction
 from typing import Literal
 
+from service.formats.ask.lexing.durations import MONTHS_OF, UNIT_OF, add_months, goes_on
 from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
 from service.formats.ask.lexing.holidays import next_holiday
-from service.formats.ask.lexing.numbers import read_figure
 from service.formats.ask.lexing.quarters import part_of_year, read_lettered, read_short_year, read_worded
+from service.formats.ask.lexing.seasons import FIRST_MONTHS, LENGTH_MONTHS, read_season
 from service.formats.ask.lexing.tokens import Token
 
 MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
 MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
 _WEEKDAYS = {name.lower(): at for at, name in enumerate(calendar.day_name)}
 _WEEKDAYS |= {name[:3]: at for name, at in _WEEKDAYS.items() if name[:3] not in ("sun", "sat")} | {"tues": 1, "thurs": 3}
-_UNIT_WORDS = {
-    "seconds": ("sec", "secs", "second", "seconds"),
-    "minutes": ("min", "mins", "minute", "minutes"),
-    "hours": ("h", "hr", "hrs", "hour", "hours"),
-    "days": ("d", "day", "days"),
-    "weeks": ("w", "wk", "wks", "week", "weeks", "fortnight"),
-    "months": ("mo", "mos", "month", "months", "mth", "mths"),
-    "quarters": ("quarter", "quarters"),
-    "years": ("y", "yr", "yrs", "year", "years"),
-}
-_UNIT_OF = {word: unit for unit, words in _UNIT_WORDS.items() for word in words}
-_DAYS = {"seconds": Fraction(1, 86400), "minutes": Fraction(1, 1440), "hours": Fraction(1, 24), "days": Fraction(1), "weeks": Fraction(7)}
-_MONTHS_OF = {"months": 1, "quarters": 3, "years": 12}
-DAYS_PER_MONTH = Fraction(36525, 1200)
 _ORDINALS = ("st", "nd", "rd", "th")
 # "may" and "march" are words too, "sun" and "sat" nothing else here than slips.
 _WORDS_TOO = frozenset({"may", "march", "mar", "sun", "sat", "sec", "dec"})
@@ -45,7 +31,23 @@ _BEFORE_MONTHS = frozenset(
     )
 )
 DATE_WORDS = frozenset(
-    {*MONTHS, *_WEEKDAYS, *_UNIT_OF, "yesterday", "today", "tomorrow", "now", "next", "end", "mid", "eoy", "eoq", "eom", "eow"}
+    {
+        *MONTHS,
+        *_WEEKDAYS,
+        *UNIT_OF,
+        *FIRST_MONTHS,
+        "yesterday",
+        "today",
+        "tomorrow",
+        "now",
+        "next",
+        "end",
+        "mid",
+        "eoy",
+        "eoq",
+        "eom",
+        "eow",
+    }
 )
 _MOST_DAYS_APART = 12 * 366
 """Within twelve years each day of a month was each day of the week, the 31st of months too [days]."""
@@ -67,72 +69,6 @@ class CalendarPeriod:
     at_end: bool = False
     note: str = ""
     repeats: Literal["", "week", "year"] = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """Seconds to years; `of_calendar`: from today on (6 weeks from now), `article`: a day, a rate where no word is before it."""
-
-    value: Fraction
-    unit: str
-    of_calendar: bool = False
-    article: bool = False
-
-    @property
-    def days(self) -> float:
-        """Its length, with months of 30.4375 days [days]."""
-        return float(self.value * (_DAYS.get(self.unit) or _MONTHS_OF[self.unit] * DAYS_PER_MONTH))
-
-    @property
-    def years(self) -> float:
-        """Its length in years of 12 months; days count 365.25 a year [years]."""
-        months = _MONTHS_OF.get(self.unit)
-        return float(self.value * Fraction(months, 12)) if months else self.days / 365.25
-
-    def after(self, day: date) -> date:
-        """The day that is that much later; the last possible day where there is none."""
-        try:
-            if self.unit in _MONTHS_OF and (self.value * _MONTHS_OF[self.unit]).denominator == 1:
-                return add_months(day, int(self.value * _MONTHS_OF[self.unit]))
-            return day + timedelta(days=int(self.days))
-        except (OverflowError, ValueError):
-            return date.max
-
-
-def add_months(day: date, months: int) -> date:
-    """The same day of the month so many months later, or the month's last. Raises ValueError beyond the calendar."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
-
-
-def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | None:
-    """A number with a unit of time, and the token after it: 6 weeks, 3y, a year, 30d, half a year."""
-    spoken = _read_spoken_duration([token.text for token in tokens[at : at + 3]])
-    if spoken is not None:
-        return at + spoken[0], spoken[1]
-    read = read_figure(tokens, at)
-    if read is None or read[0] >= len(tokens):
-        return None
-    end, figure = read
-    word = tokens[end].text
-    named = end + 1 < len(tokens) and tokens[end + 1].text[0].isdigit()  # 64 H 100
-    loose = len(word) == 1 and ((not tokens[end].glued and (word == "w" or named)) or _goes_on(tokens, end))
-    after = [token.text for token in tokens[end + 1 : end + 3]]
-    recorded = after[after[:1] == ["of"] :][:1] in (["audio"], ["video"], ["speech"])
-    if figure.unit or figure.scale > 1000 or word not in _UNIT_OF or loose or recorded or tokens[end].written == "W":  # watts
-        return None
-    of_calendar = after in (["from", "now"], ["from", "today"])
-    return end + 1 + 2 * of_calendar, Duration(figure.value, _UNIT_OF[word], of_calendar)
-
-
-def _read_spoken_duration(words: Sequence[str]) -> tuple[int, Duration] | None:
-    """A year, a fortnight, half a year: how many words, and the duration. `an hour` is a unit of prices."""
-    unit = _UNIT_OF.get(words[1], "") if len(words) > 1 and len(words[1]) > 1 else ""
-    if words[0] in ("a", "an", "one") and unit and unit != "hours":
-        return 2, Duration(Fraction(2 if words[1] == "fortnight" else 1), unit, article=words[0] != "one")
-    if list(words[:2]) == ["half", "a"] and words[2:] and words[2] in ("year", "month"):
-        return 3, Duration(Fraction(1, 2), _UNIT_OF[words[2]])
-    return None
 
 
 def read_period(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
@@ -162,7 +98,7 @@ def _read_plain(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
         return None
     if (absolute := _read_iso(tokens, at) or _read_slashed(tokens, at)) is not None:
         return absolute
-    for read in (_read_named_day, _read_quarter, _read_relative, _read_weekday, _read_month):
+    for read in (_read_named_day, _read_quarter, _read_season, _read_relative, _read_weekday, _read_month):
         found = read(tokens, at, today)
         if found is not None:
             return found
@@ -242,7 +178,7 @@ def read_ordinal(tokens: Sequence[Token], at: int) -> tuple[int, int]:
 def _with_year(tokens: Sequence[Token], end: int, today: date, month: int, number: int) -> tuple[int, CalendarPeriod] | None:
     """The day of a month; the next one to come where no year follows."""
     stated = end + (end < len(tokens) and tokens[end].text == ",")
-    if stated < len(tokens) and _is_year(tokens[stated].text) and not _goes_on(tokens, stated):
+    if stated < len(tokens) and _is_year(tokens[stated].text) and not goes_on(tokens, stated):
         day = _day(int(tokens[stated].text), month, number)
         return None if day is None else (stated + 1, CalendarPeriod(day, day))
     end += tokens[end].text == "next" if end < len(tokens) else 0
@@ -280,6 +216,17 @@ def _read_quarter(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     return end, _cut(period, "end") if ends else period
 
 
+def _read_season(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """Spring 2027, next summer, the fall: three months."""
+    found = read_season([token.text for token in tokens[at : at + 4]], tokens[at - 1].text if at else "", today)
+    if found is None or not LEAST_YEAR <= found[1] < MOST_YEAR:
+        return None
+    length, year, month = found
+    period = _months(year, month, LENGTH_MONTHS, "season")
+    stated = any(token.text.isdigit() or token.text == "year" for token in tokens[at : at + length])
+    return at + length, replace(period, note=f"read as {period.first} to {period.last}", repeats="" if stated else "year")
+
+
 def _stated_year(tokens: Sequence[Token], at: int, today: date) -> tuple[int, int] | None:
     """A year, as a number or as `next year`, and the token after it."""
     words = [token.text for token in tokens[at : at + 2]]
@@ -290,7 +237,7 @@ def _stated_year(tokens: Sequence[Token], at: int, today: date) -> tuple[int, in
     return today.year + (words[0] in _NEXT), at + 2
 
 
-_DAYS_AHEAD = {"yesterday": -1, "today": 0, "now": 0, "tomorrow": 1}
+_DAYS_AHEAD = {"yesterday": -1, "today": 0, "tonight": 0, "now": 0, "tomorrow": 1}
 _END_CODES = {"eoy": "years", "eoq": "quarters", "eom": "months", "eow": "weeks"}
 _NEXT, _LAST = ("next", "nxt"), ("last", "previous")
 
@@ -318,12 +265,12 @@ def _read_relative(tokens: Sequence[Token], at: int, today: date) -> tuple[int, 
     if first in _END_CODES:
         return at + 1, _cut(_period_of(today, _END_CODES[first], 0), "end")
     if first in CALENDAR_UNITS and second == "end":
-        return at + 2, _cut(_period_of(today, _UNIT_OF[first], 0), "end")
+        return at + 2, _cut(_period_of(today, UNIT_OF[first], 0), "end")
     of_period = at + 2 < len(tokens) and tokens[at + 2].text == "of" and first in _LAST  # the last quarter of 2026
     if first in (*_NEXT, *_LAST, "this", "current") and second in CALENDAR_UNITS and not of_period:
-        return at + 2, _period_of(today, _UNIT_OF[second], (first in _NEXT) - (first in _LAST))
+        return at + 2, _period_of(today, UNIT_OF[second], (first in _NEXT) - (first in _LAST))
     after_edge = at > 0 and tokens[at - 1].text in ("of", "the")
-    return (at + 1, _period_of(today, _UNIT_OF[first], 0)) if after_edge and first in CALENDAR_UNITS else None
+    return (at + 1, _period_of(today, UNIT_OF[first], 0)) if after_edge and first in CALENDAR_UNITS else None
 
 
 def _is_dated(tokens: Sequence[Token], end: int) -> bool:
@@ -337,7 +284,7 @@ def _period_of(today: date, unit: str, ahead: int) -> CalendarPeriod:
     if unit == "weeks":
         monday = today - timedelta(days=today.weekday()) + timedelta(weeks=ahead)
         return CalendarPeriod(monday, monday + timedelta(days=6), "week")
-    months = _MONTHS_OF[unit]
+    months = MONTHS_OF[unit]
     begin = add_months(date(today.year, (today.month - 1) // months * months + 1, 1), ahead * months)
     return _months(begin.year, begin.month, months, unit.removesuffix("s"))
 
@@ -372,7 +319,7 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
         return None
     month, end = MONTHS[word], begin + 1
     following = [token.text for token in tokens[end : end + 2]]
-    if following and _is_year(following[0]) and not _goes_on(tokens, end):
+    if following and _is_year(following[0]) and not goes_on(tokens, end):
         return end + 1, _month(int(following[0]), month)
     if following in (["next", "year"], ["this", "year"]):
         return end + 2, _month(today.year + (following[0] == "next"), month)
@@ -393,18 +340,13 @@ def _read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] |
 
 def read_year(tokens: Sequence[Token], at: int) -> tuple[int, CalendarPeriod] | None:
     """A year, whatever stands before it."""
-    if not _is_year(tokens[at].text) or _goes_on(tokens, at):
+    if not _is_year(tokens[at].text) or goes_on(tokens, at):
         return None
     return at + 1, _months(int(tokens[at].text), 1, 12, "year")
 
 
 def _is_year(text: str) -> bool:
     return len(text) == 4 and text.isdigit() and LEAST_YEAR <= int(text) < MOST_YEAR
-
-
-def _goes_on(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the token runs into the next one: of `2027b`, the year."""
-    return at + 1 < len(tokens) and tokens[at + 1].glued and tokens[at + 1].text[0].isalnum()
 
 
 def _day(year: int, month: int, day: int) -> date | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from service.formats.ask.lexing.clock import read_clock
-from service.formats.ask.lexing.dates import read_duration
+from service.formats.ask.lexing.durations import read_duration
 from service.formats.ask.lexing.names import Chosen, read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.spans import read_span

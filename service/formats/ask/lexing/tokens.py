@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     r"|(?<=\d)x(?=[a-z]{1,8}[- ]?\d)"  # 8xH100
     r"|(?<=\d)s(?=x\d)"  # L40Sx8
     r"|[kmbgt](?=tok(?:ens?|s)?(?![^\W\d_]))"  # 500 Gtokens
+    r"|(?<=\d)k(?=h(?:rs?|ours)?(?![^\W\d_]))"  # 40kh
     r"|[^\W\d_]+(?:'[^\W\d_]+)?"
     r"|\S",
     re.IGNORECASE,
@@ -43,6 +44,8 @@ _CARDS = re.compile(
     r",?\s*\(?(?<!\bin )\bthe (40|80|94|96|141)(?:s| ?(?:gb|gigs?) (?:ones?|cards?|versions?|variants?))\b\)?", re.IGNORECASE
 )
 """Cards by their memory: 16 A100s, the 80s; not an MFU in the 40s."""
+_TOKENS = re.compile(r"(?<=\d)([bt])t(?!\w)", re.IGNORECASE)
+"""A number of tokens as data sets are named by it: 100BT."""
 _ARROW = re.compile(r"→|[-=]>")
 MOST_GROWTH = 2
 _HYPHENS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "–": "-", "—": " ", "−": "-", "_": "-"})  # noqa: RUF001 - typographic forms
@@ -93,7 +96,7 @@ def normalise(text: str) -> str:
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
     plain = _LISTED.sub(", ", plain) if len(_LISTED.findall(plain)) > 1 else plain
-    plain = _CARDS.sub(r" \1 GB", plain)
+    plain = _TOKENS.sub(r"\1 tokens", _CARDS.sub(r" \1 GB", plain))
     marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", _MENTION.sub(" ", plain)))))
     return " ".join(_POSSESSIVE.sub("", marked.translate(_HYPHENS)).split())
 

@@ -17,7 +17,7 @@ from service.formats.ask.grammar.money.rates import EACH, OF_ALL, Rate
 from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Doubt, unique
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.data import data_section

@@ -10,7 +10,7 @@ from typing import Any
 from service.domain.ask import ReadingNote
 from service.formats.ask.grammar.attributes import SHARES as SHARE_ATTRIBUTES
 from service.formats.ask.grammar.slots import Doubt, Slots
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.names import MOST_CANDIDATES
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.echo import METHOD_WORDS, PRICING_WORDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.fields import stated_fields
 

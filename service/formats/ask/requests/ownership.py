@@ -11,7 +11,7 @@ from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import Draft, Request, stated

@@ -10,7 +10,7 @@ from service.formats.ask.grammar.money.rates import EACH, Rate
 from service.formats.ask.grammar.money.upfront import UPFRONT
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import HOURS_PER_DAY

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.formats.ask.lexing.clock import read_clock
-from service.formats.ask.lexing.dates import add_months, read_duration, read_period
+from service.formats.ask.lexing.dates import read_period
+from service.formats.ask.lexing.durations import add_months, read_duration
 from service.formats.ask.lexing.holidays import next_holiday
 from service.formats.ask.lexing.tokens import normalise, tokenise
 

@@ -10,7 +10,7 @@ from service.domain.ask import Kind
 from service.formats.ask.grammar.doubts import NO_MEANING
 from service.formats.ask.grammar.exclusions import PAST, PAST_WORDS, QUESTION
 from service.formats.ask.grammar.slots import Doubt, Slot
-from service.formats.ask.lexing.dates import add_months
+from service.formats.ask.lexing.durations import add_months
 from service.formats.ask.lexing.tokens import Sentence
 
 TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", "make", "land", "going", "end"})

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 

@@ -8,7 +8,8 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot
-from service.formats.ask.lexing.dates import SPAN, CalendarPeriod, Duration
+from service.formats.ask.lexing.dates import SPAN, CalendarPeriod
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.pieces import UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from service.formats.ask.grammar.quantities import figures, span_of
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.tokens import Piece, Sentence
-from service.formats.ask.lexing.vocabulary import Name, Vocabulary
+from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 
 CARD, OWN_MEMORY = "card_memory", "own_memory"
 MOST_CARDS = 8
@@ -44,6 +44,19 @@ def settle(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) ->
         Doubt(sentence.part(card.first, card.last), _with_memory(vocabulary, card.value), "which card: one of these?") for card in cards
     ]
     return others, doubts
+
+
+def number_or_memory(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) -> Iterator[Doubt]:
+    """What to ask about a number behind an accelerator that some of them have as their memory: a100 80."""
+    spans = {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"}
+    for slot in slots:
+        tokens = sentence.tokens[slot.first : slot.last]
+        if slot.name != "count" or (slot.first, slot.last) not in spans or tokens[-1].text != str(slot.value) or tokens[-1].glued:
+            continue
+        named = sentence.part(slot.first, slot.last - 1)
+        if compact(f"{named}-{slot.value}GB") in vocabulary.names:
+            candidates = f"{slot.value} {named}", f"{named}-{slot.value}GB"
+            yield Doubt(sentence.part(slot.first, slot.last), candidates, "so many of them, or the memory of each?")
 
 
 def _of_other_memory(sentence: Sentence, memory: Slot, named: Sequence[Name], vocabulary: Vocabulary) -> Doubt:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence

@@ -129,6 +129,14 @@ def machines_of(pieces: Pieces) -> Iterator[Slot]:
         yield from accelerator_slots(pieces)
 
 
+def listed_machines(pieces: Pieces) -> Iterator[Slot]:
+    """4 or 8 8xH100 nodes: each number of machines of so many."""
+    at = max(at for at, piece in enumerate(pieces) if piece.kind == "n")
+    numbers, of_each = _numbers(pieces[:at]), figures(pieces[at : at + 1])[0]
+    if of_each.scale == 1 and 1 <= of_each.value <= MOST_PER_MACHINE:
+        yield from _each_number(pieces, numbers, int(of_each.value))
+
+
 def times_machines(pieces: Pieces) -> Iterator[Slot]:
     """16x H100 nodes: so many nodes; 8xH100 node: one of eight; 8x H100 nodes may be either."""
     count, chosen = figures(pieces)[0], chosen_of(pieces)[0]

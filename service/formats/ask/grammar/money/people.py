@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence

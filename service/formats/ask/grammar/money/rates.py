@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from service.formats.ask.grammar.quantities import figures
 from service.formats.ask.grammar.slots import Doubt, Slot, plain
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from service.formats.ask.grammar.money.unsigned_sums import TRAINED, is_bought
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence

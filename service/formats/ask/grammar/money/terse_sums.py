@@ -11,7 +11,7 @@ from service.formats.ask.grammar.money.reservations import TERMS
 from service.formats.ask.grammar.money.unsigned_sums import SELLER
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.dates import Duration
+from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
