@@ -14,6 +14,7 @@ from service.formats.ask.grammar.attributes import without_loose
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.context import settle_context
 from service.formats.ask.grammar.days.arrivals import with_arrivals
+from service.formats.ask.grammar.days.of_others import ends_after_start
 from service.formats.ask.grammar.days.past import changed_prices, past_days, without_papers, words_of_status
 from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
 from service.formats.ask.grammar.days.told import without_told
@@ -24,6 +25,7 @@ from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import cards, spares
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
+from service.formats.ask.grammar.machines.reference_offers import without_reference
 from service.formats.ask.grammar.machines.regions import apart_doubts, with_cities, with_numbered, with_stems
 from service.formats.ask.grammar.machines.single_machines import single_machine
 from service.formats.ask.grammar.money import storage
@@ -89,6 +91,7 @@ def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     """The pieces of a sentence, with programs, ranges and names that are left out."""
     read = _read(sentence, vocabulary, today)
     asked, of_past = without_told(sentence, read, today)
+    asked, of_offer = without_reference(sentence, asked)
     settled, of_context = settle_context(
         sentence, with_cities(sentence, with_stems(sentence, without_loose(asked), vocabulary), vocabulary)
     )
@@ -97,7 +100,7 @@ def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     pieces = with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
     pieces, without, denied = split_denied(sentence, pieces)
     pieces = data_said.with_progress(sentence, pieces)
-    return _Words(read, pieces, ranges, without, (*of_past, *of_program, *of_context, *denied), bool(of_program))
+    return _Words(read, pieces, ranges, without, (*of_past, *of_offer, *of_program, *of_context, *denied), bool(of_program))
 
 
 def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: date) -> tuple[list[Slot], list[Piece], list[Doubt]]:
@@ -116,6 +119,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots = _started(with_arrivals(sentence, sums_against_rent(sentence, _sums_of_runs(slots))), words.settled)
     slots, of_ranges = both_ends(sentence, slots, words.ranges)
     slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]
+    slots = ends_after_start(sentence, slots)
     of_pieces = piece_doubts(sentence, words.settled, left, slots, vocabulary)
     doubts = [*words.doubts, *of_ranges, *of_things, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
     slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)

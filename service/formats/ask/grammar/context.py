@@ -11,11 +11,14 @@ from service.formats.ask.grammar.asked_words import with_asked_words
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
+from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways
 from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
+from service.formats.ask.grammar.machines.cards import without_least_memory
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
 from service.formats.ask.grammar.machines.needed import with_needed
+from service.formats.ask.grammar.machines.pronouns import with_pronouns
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
 from service.formats.ask.grammar.money.allowed import with_allowed
 from service.formats.ask.grammar.money.commitments import with_commitments
@@ -334,6 +337,10 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _lost_nodes,
     kept_checkpoints,
     with_people,
+    with_peoples_times,
+    with_runways,
+    with_pronouns,
+    without_least_memory,
     with_recurring,
     with_renewals,
     with_added,

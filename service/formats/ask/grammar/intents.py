@@ -12,7 +12,7 @@ from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH
 from service.formats.ask.grammar.money.reservations import RESERVED_FOR
 from service.formats.ask.grammar.money.upfront import UPFRONT
-from service.formats.ask.grammar.slots import Slots
+from service.formats.ask.grammar.slots import ALL_OFFERS, Slots
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 
@@ -188,7 +188,7 @@ def _is_bought(slots: Slots) -> bool:
 
 
 def _are_offers(slots: Slots) -> bool:
-    return not _is_trained(slots) and slots.has("accelerator", "provider", "region", "max_price_per_hour")
+    return not _is_trained(slots) and slots.has("accelerator", "provider", "region", "max_price_per_hour", ALL_OFFERS)
 
 
 def _are_hours_at_price(slots: Slots) -> bool:

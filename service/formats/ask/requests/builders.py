@@ -36,6 +36,7 @@ from service.formats.ask.requests.sections import (
     hardware_section,
     many_pricings,
     model_section,
+    note_carbon,
     one_pricing,
     overhead_section,
     price_section,
@@ -59,8 +60,6 @@ ENDPOINTS: Mapping[Kind, str] = {
 
 LEAST_LIMIT_DAYS = 0.5
 """A shorter time without a word of a limit is not the time that a run may take [days]."""
-CARBON = "energy.tco2e"
-"""The field of an estimate's answer that is noted where carbon is asked for."""
 MOST_HOURS_PRICED = 10**6
 """More accelerator-hours than GET /v1/offers prices at once."""
 SEVERAL = ","
@@ -78,7 +77,7 @@ def estimate_request(draft: Draft) -> Request:
     draft.slots.taken.update({"objective"} if levers or carbon or draft.slots.has(GRID) else ())
     country = draft.one("jurisdiction", "energy.region") if carbon else None
     if carbon:
-        draft.note(CARBON, country.value if country else "world", "carbon is asked for: the answer has it")
+        note_carbon(draft, country)
     return stated(
         model=model_section(draft),
         data=data_section(draft),

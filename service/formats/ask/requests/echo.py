@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from service.domain.ask import Kind
-from service.formats.ask.requests.texts import count_text, field_texts, percent_text, usd_text
+from service.formats.ask.requests.texts import count_text, days_text, field_texts, months_text, percent_text, usd_text, years_text
 
 Body = Mapping[str, Any]
 PREFIX = "I read: "
@@ -213,7 +213,7 @@ def _compare(request: Body) -> Iterator[str]:
     yield _join(candidates.get("pricing"), lambda pricing: PRICING_WORDS[pricing])
     yield _join(constraints.get("jurisdictions"))
     yield from _dates(constraints)
-    yield f"within {constraints['max_wall_clock_days']:.10g} days" if "max_wall_clock_days" in constraints else ""
+    yield f"within {days_text(constraints['max_wall_clock_days'])}" if "max_wall_clock_days" in constraints else ""
     yield f"{percent_text(constraints['min_deadline_probability'])} sure" if "min_deadline_probability" in constraints else ""
     yield f"under {usd_text(constraints['max_cost_usd'])}" if "max_cost_usd" in constraints else ""
     yield f"{constraints['max_tco2e']:.10g} tCO2e" if "max_tco2e" in constraints else ""
@@ -228,7 +228,7 @@ def _optimal(request: Body) -> Iterator[str]:
     yield f"under {usd_text(budget['usd'])}" if "usd" in budget else ""
     yield f"{budget['flops']:.12g} FLOPs".replace("+", "") if "flops" in budget else ""
     yield _counted(budget, "accelerator_hours", "GPU-hours")
-    yield f"within {budget['days']:.10g} days" if "days" in budget else ""
+    yield f"within {days_text(budget['days'])}" if "days" in budget else ""
     yield f"by {budget['deadline']}" if "deadline" in budget else ""
     yield _machine(request.get("hardware", {}))
     yield from _training(request.get("training", {}))
@@ -257,7 +257,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
         yield f"electricity {usd_text(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
         yield from _upkeep(own)
     yield f"from {demand['start']}" if "start" in demand else ""
-    yield f"for {demand['years']:.10g} years" if "years" in demand else ""
+    yield f"for {years_text(demand['years'])}" if "years" in demand else ""
     yield f"utilisation {percent_text(demand['utilisation'])}" if "utilisation" in demand else ""
     yield f"growth {percent_text(demand['growth_per_year'])}" if "growth_per_year" in demand else ""
     quotes = rent.get("quotes", ())
@@ -294,8 +294,8 @@ def _upkeep(own: Body) -> Iterator[str]:
     """What owning costs by the year and in tax, and when it begins."""
     yield f"{percent_text(own['opex_share_per_year'])} support per year" if "opex_share_per_year" in own else ""
     yield f"tax {percent_text(own['tax_rate'])}" if "tax_rate" in own else ""
-    yield f"depreciation over {own['depreciation_years']:.10g} years" if "depreciation_years" in own else ""
-    yield f"lead time {own['lead_time_months']:.10g} months" if "lead_time_months" in own else ""
+    yield f"depreciation over {years_text(own['depreciation_years'])}" if "depreciation_years" in own else ""
+    yield f"lead time {months_text(own['lead_time_months'])}" if "lead_time_months" in own else ""
 
 
 def _offers(request: Body) -> Iterator[str]:

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from service.formats.ask.lexing.durations import DAYS_PER_MONTH
 from service.formats.ask.lexing.fields import Field, load_fields
 
 _SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 _MOST_DIGITS = 5
+DAYS_PER_WEEK = 7
+DECIMALS = 4
+"""Of the months of a lead time in a request."""
 
 
 def count_text(value: float) -> str:
@@ -38,6 +42,28 @@ def usd_text(value: float) -> str:
 def percent_text(value: float) -> str:
     """A share as a percentage."""
     return f"{value * 100:.10g}%"
+
+
+def days_text(days: float) -> str:
+    """A time of days in months where it is a number of them: 3 months, 56 days."""
+    months = days / DAYS_PER_MONTH
+    return _time_text(months, "month") if months == int(months) else _time_text(days, "day")
+
+
+def months_text(months: float) -> str:
+    """A time of months in weeks where it is a number of them, to the digits that a request has: 16 weeks, 6 months."""
+    weeks = round(months * DAYS_PER_MONTH / DAYS_PER_WEEK)
+    whole = months != int(months) and round(weeks * DAYS_PER_WEEK / DAYS_PER_MONTH, DECIMALS) == months
+    return _time_text(weeks, "week") if whole else _time_text(months, "month")
+
+
+def years_text(years: float) -> str:
+    """A time of years: 1 year, 2.5 years."""
+    return _time_text(years, "year")
+
+
+def _time_text(value: float, unit: str) -> str:
+    return f"{value:.10g} {unit}" if value == 1 else f"{value:.10g} {unit}s"
 
 
 def field_texts(request: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
+from service.formats.ask.grammar.asked_words import is_trained
 from service.formats.ask.grammar.quantities import figures, span_of
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -11,6 +13,29 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 
 CARD, OWN_MEMORY = "card_memory", "own_memory"
 MOST_CARDS = 8
+LEAST = frozenset({"at least", "no less than", "not less than", ">=", ">", "more than", "over", "above", "minimum of", "a minimum of"})
+"""Words before the least memory that a card is to have."""
+NO_CONDITION = "offers are not chosen by memory: the accelerators with as much by name, such as H100 or H200, leave out the others"
+
+
+def without_least_memory(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without the least memory of a card, where prices are asked for: everything under $1.50 an hour with at least 80GB."""
+    if any(is_trained(piece) or piece.kind in "A#" for piece in pieces) or not any(piece.kind in "lIH∀SO" for piece in pieces):
+        return list(pieces), []
+    for at, (number, unit) in enumerate(pairwise(pieces)):
+        if number.kind != "n" or unit.value != "gigabytes":
+            continue
+        least = at > 0 and sentence.words(pieces[at - 1]) in LEAST
+        begin, end = at - least, at + 2
+        more = end < len(pieces) and (pieces[end].kind == "z" or sentence.words(pieces[end]) == "+")
+        end += more
+        while end < len(pieces) and (pieces[end].value == "memory" or sentence.words(pieces[end]) == "of"):
+            end += 1
+        if least or more:
+            doubt = Doubt(sentence.part(pieces[begin].first, pieces[end - 1].last), (), NO_CONDITION, blocking=False)
+            listed = Piece("∀", "price", number.first, number.last)
+            return [*pieces[:begin], listed, *pieces[end:]], [doubt]
+    return list(pieces), []
 
 
 def of_memory(pieces: Sequence[Piece]) -> Iterator[Slot]:

@@ -1,0 +1,89 @@
+"""Times of something else than the run, or of the run by another name: two engineers for 3 months, 8 weeks of runway, by quarter end."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+
+from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.slots import Doubt, Slot
+from service.formats.ask.lexing.durations import Duration
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+PEOPLE = frozenset({"people", "staff", "contractors", "interns", "sres", "students", "postdocs", "consultants"})
+"""Words of people besides those of pieces."""
+OF_PEOPLE = "the time of people, and none of the run"
+FOR = frozenset({"for", "over", "during", "at"})
+RUNWAY = frozenset({"runway", "window", "timeframe", "timeline"})
+"""What a time beside it is the most that the run may take of."""
+LEAST_DAYS = 1
+PERIODS = {"month": 1, "quarter": 3, "year": 12}
+"""Months of a period, by the word for it."""
+UNNAMED = frozenset({"by", "before", "the", "of", "end", "at", "-", "in", "until", "done", "due", "finish", "finished", "ready", *PERIODS})
+"""Words of a period's end without a word that says of which one."""
+OF_START = "the end of the {} in which it starts"
+
+
+def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces of a question about a run without the times of people: two engineers for 3 months."""
+    if not any(is_trained(piece) for piece in pieces):
+        return list(pieces), []
+    found, doubts = list(pieces), []
+    for at, time in enumerate(pieces):
+        before = [piece for piece in pieces[:at] if piece.kind != FILLER or sentence.words(piece) in PEOPLE]
+        joint = before.pop() if before and sentence.words(before[-1]) in FOR else None
+        if time.kind == "U" and joint is not None and _are_people(sentence, before):
+            found = [piece for piece in found if piece not in (joint, time)]
+            doubts.append(Doubt(sentence.part(joint.first, time.last), (), OF_PEOPLE, blocking=False))
+    return found, doubts
+
+
+def _are_people(sentence: Sentence, before: Sequence[Piece]) -> bool:
+    """Whether a number of people ends the pieces: two engineers, 3 ML engineers full time."""
+    said = [piece for piece in before if piece.kind != "#"][-3:]
+    counted = any(piece.kind == "n" for piece in said)
+    return counted and bool(said) and (said[-1].value == "people" or sentence.words(said[-1]) in PEOPLE)
+
+
+def with_runways(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a word of the time that there is as a limit: 8 week runway, a window of 6 weeks."""
+    found = list(pieces)
+    said = [at for at, piece in enumerate(pieces) if piece.kind != FILLER]
+    for here, at in enumerate(said):
+        piece = pieces[at]
+        beside = [pieces[other] for other in (*said[max(here - 1, 0) : here], *said[here + 1 : here + 2])]
+        if piece.kind == UNKNOWN and sentence.words(piece) in RUNWAY and any(_is_long(other) for other in beside):
+            found[at] = replace(piece, kind="l", value="limit")
+    return found, []
+
+
+def _is_long(piece: Piece) -> bool:
+    return piece.kind == "U" and isinstance(piece.value, Duration) and piece.value.days >= LEAST_DAYS
+
+
+def ends_after_start(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with the end of a period that is not named as that of the start, where it starts later: by quarter end, from January on."""
+    starts = {slot.value for slot in slots if slot.name == "start" and isinstance(slot.value, date)}
+    if len(starts) != 1:
+        return list(slots)
+    (start,) = starts
+    return [_of_start(sentence, slot, start) for slot in slots]
+
+
+def _of_start(sentence: Sentence, slot: Slot, start: date) -> Slot:
+    words = {token.text for token in sentence.tokens[slot.first : slot.last]}
+    units = words & set(PERIODS)
+    unnamed = slot.name == "deadline" and words <= UNNAMED and "end" in words and len(units) == 1
+    if not unnamed or not isinstance(slot.value, date) or slot.value >= start:
+        return slot
+    unit = units.pop()
+    return replace(slot, value=_end_of_period(start, PERIODS[unit]), note=OF_START.format(unit), others=())
+
+
+def _end_of_period(day: date, months: int) -> date:
+    """The last day of the period of so many months in which a day lies."""
+    month = (day.month - 1) // months * months + months
+    return date(day.year, month, calendar.monthrange(day.year, month)[1])
