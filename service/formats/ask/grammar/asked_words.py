@@ -26,6 +26,10 @@ MEASURED = frozenset({"tokens_per_s", "tokens_per_s_of_all", "efficiency.tokens_
 """Attributes of which it is asked how many: how many tokens/s."""
 COSTS = frozenset({"cost", "costs", "price", "$", "usd", "dollars", "how much"})
 AHEAD = 3
+SQUEEZING = frozenset({"squeeze", "cram", "shoehorn", "squish", "squeezing", "cramming"})
+ONTO = frozenset({"on", "onto", "in", "into"})
+OWNED = frozenset({"my", "our", "the", "one", "these", "those", "just", "only"})
+FITS = "fits"
 
 
 def with_asked_words(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
@@ -35,6 +39,23 @@ def with_asked_words(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], l
     found = [_asked(sentence, pieces, at) for at in range(len(pieces))]
     found = _costs_per(sentence, found)
     return [_of_figure(sentence, found, at) for at in range(len(found))], []
+
+
+def with_fit_asked(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with squeezing a run onto accelerators as the question whether it fits: squeeze a 70b qlora on one l40s."""
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        if piece.kind not in (FILLER, UNKNOWN) or sentence.words(piece) not in SQUEEZING:
+            continue
+        machine = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind in "AgN"), 0)
+        first = machine
+        while first > at + 1 and pieces[first - 1].kind in "nx":
+            first -= 1
+        before = [token.text for token in sentence.tokens[piece.last : pieces[first].first]] if machine else []
+        placed = before[-1:] in ([word] for word in ONTO) or (before[-2:-1] != [] and before[-2] in ONTO and before[-1] in PER | OWNED)
+        if placed:
+            found[at] = replace(piece, kind=FILLER, value=FITS)
+    return found, []
 
 
 def is_trained(piece: Piece) -> bool:

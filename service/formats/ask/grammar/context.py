@@ -7,13 +7,15 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from service.formats.ask.grammar.asked_words import with_asked_words
+from service.formats.ask.grammar.asked_words import with_asked_words, with_fit_asked
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways
 from service.formats.ask.grammar.days.recurring import with_recurring
+from service.formats.ask.grammar.laws import with_laws
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
+from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
 from service.formats.ask.grammar.machines.cards import without_least_memory
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
@@ -38,15 +40,18 @@ from service.formats.ask.grammar.money.unsigned_sums import (
     with_rates,
 )
 from service.formats.ask.grammar.money.upfront import with_upfront
+from service.formats.ask.grammar.nouns_apart import with_nouns_apart
 from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
 from service.formats.ask.grammar.runs.audio import with_audio
 from service.formats.ask.grammar.runs.averages import with_averages
 from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.reinforcement import with_directions
+from service.formats.ask.grammar.runs.repeated import with_numbers_of_runs
 from service.formats.ask.grammar.runs.rollouts import with_groups
 from service.formats.ask.grammar.runs.routing import with_routing
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
+from service.formats.ask.grammar.scaling import is_count, scaling_questions
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -67,10 +72,8 @@ CHANGING = frozenset(
     )
 )
 """Words between a number and an accelerator that say of another number."""
-MULTIPLES = {"double": 2, "doubling": 2, "twice": 2, "triple": 3, "quadruple": 4}
-TIMES = frozenset({"x the", "times the", "x as", "times as"})
-OF_SCALING = frozenset({FILLER, UNKNOWN, *"!gANOI,xti#v"})
-"""Kinds of pieces of a question what more accelerators do."""
+SETTINGS = "XZYy#K"
+"""Kinds of pieces of how a run is trained: precision, optimizer, method, settings."""
 WAIVERS: tuple[tuple[str, ...], ...] = (
     *(("dont", "care"), ("don't", "care"), ("do", "not", "care"), ("dont", "mind"), ("don't", "mind")),
     *(("doesnt", "matter"), ("doesn't", "matter"), ("does", "not", "matter"), ("no", "preference"), ("up", "to", "you")),
@@ -108,11 +111,6 @@ def _clauses(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int,
         yield begin, len(pieces)
 
 
-def _is_count(piece: Piece) -> bool:
-    figure = piece.value
-    return piece.kind == "n" and isinstance(figure, Figure) and figure.scale <= 1000 and figure.value.denominator == 1
-
-
 def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     """How many H100s do I need to order: a question of a number, and no order."""
     found = list(pieces)
@@ -124,6 +122,15 @@ def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
             asked = any(pair == ("how", "many") for pair in pairwise(texts[:here]))
             if pieces[at].kind == "d" and sentence.words(pieces[at]) in ORDERED and asked and texts[here - 1] in BEFORE_ORDER:
                 found[at] = replace(pieces[at], kind=FILLER)
+    return found, []
+
+
+def _joined_settings(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """7B 1T on 64 H100, but FP8 instead of BF16: a word that joins a setting to what is said before."""
+    found = list(pieces)
+    for at, (piece, after) in enumerate(pairwise(pieces)):
+        if piece.kind == UNKNOWN and sentence.words(piece) == "but" and at > 0 and after.kind in SETTINGS:
+            found[at] = replace(piece, kind=FILLER)
     return found, []
 
 
@@ -157,46 +164,7 @@ def _describes(sentence: Sentence, pieces: Sequence[Piece], at: int, end: int) -
     number = at - 2 if at > 1 and pieces[at - 1].kind == "x" else at - 1
     words = [sentence.words(piece) for piece in pieces[at:end]]
     alone = all(word.isalpha() and word not in CHANGING for word in words) and not sentence.tokens[pieces[end].first].glued
-    return alone and _is_count(pieces[number]) and not (number > 0 and pieces[number - 1].kind in "K=")
-
-
-def _scaling_questions(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
-    """Would 2x the GPUs halve the time, where the numbers that are compared are said besides."""
-    for begin, end in _clauses(sentence, pieces):
-        clause, rest = pieces[begin:end], [*pieces[:begin], *pieces[end:]]
-        factor = _factor(sentence, clause)
-        if factor and _are_apart(rest, factor):
-            text = sentence.part(clause[0].first, clause[-2].last if len(clause) > 1 else clause[-1].last)
-            return rest, [Doubt(text, (), "answered by the comparison of the numbers that are said", blocking=False)]
-    return list(pieces), []
-
-
-def _factor(sentence: Sentence, clause: Sequence[Piece]) -> Fraction | None:
-    """How many times as many accelerators a clause asks about, and nothing else."""
-    at = next((at for at, piece in enumerate(clause) if piece.kind == "!"), None)
-    if at is None or sentence.words(clause[-1]) != "?":
-        return None
-    word, before = sentence.words(clause[at]), clause[at - 1] if at else None
-    others = [piece for here, piece in enumerate(clause) if here != at - 1 or word not in TIMES]
-    if any(piece.kind not in OF_SCALING for piece in others):
-        return None
-    if word in TIMES and before is not None and isinstance(before.value, Figure):
-        return before.value.value
-    return Fraction(MULTIPLES[word]) if word in MULTIPLES else None
-
-
-def _are_apart(pieces: Sequence[Piece], factor: Fraction) -> bool:
-    """Whether two numbers of accelerators are said of which one is so many times the other."""
-    for at, piece in enumerate(pieces):
-        if piece.kind in "Ag" and at > 0 and _is_count(pieces[at - 1]):
-            numbers, here = [pieces[at - 1].value], at - 1
-            while here > 1 and pieces[here - 1].kind == "," and _is_count(pieces[here - 2]):
-                here -= 2
-                numbers.append(pieces[here].value)
-            values = [number.value for number in numbers if isinstance(number, Figure)]
-            if len(values) == 2 and max(values) == factor * min(values):
-                return True
-    return False
+    return alone and is_count(pieces[number]) and not (number > 0 and pieces[number - 1].kind in "K=")
 
 
 def _waived(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
@@ -312,8 +280,13 @@ def _losses(sentence: Sentence, rest: Sequence[Piece], *, every: bool) -> tuple[
 SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _asked_numbers,
     with_asked_words,
+    with_fit_asked,
+    with_numbers_of_runs,
+    with_laws,
+    _joined_settings,
     _described_machines,
-    _scaling_questions,
+    scaling_questions,
+    with_nouns_apart,
     _waived,
     _named_deadlines,
     _views,
@@ -348,6 +321,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_costs,
     with_overruns,
     with_rates,
+    with_bare_number,
     with_bought,
     with_afforded,
     with_hours_bought,

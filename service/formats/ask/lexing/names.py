@@ -38,7 +38,7 @@ BEFORE_PRONOUN = frozenset(
 """Words after which `us` is no country."""
 MEMORY_UNITS = frozenset({"gb", "g", "gib", "giga", "gigs", "gig", "gigabytes", "gigabyte"})
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
-_SAMPLE_WORDS = frozenset({"samples", "sample", "images", "image", "pairs", "pictures", "examples", "sequences"})
+_SAMPLE_WORDS = frozenset({"samples", "sample", "images", "image", "imgs", "pairs", "pictures", "pics", "photos", "examples", "sequences"})
 _ENDS = frozenset({",", ".", ";", ")", "?", "!", "for", "with", "and", "on"})
 """What follows a memory that has no unit, and no number of things."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")

@@ -36,6 +36,13 @@ _POSSESSIVE = re.compile(
     r"(?:(?<=\d[bmt])|(?<=\b[qh]\d)|(?<=day)(?<!\btoday)|(?<=week)|(?<=month)|(?<=quarter)|(?<=year))'s(?!\w)", re.IGNORECASE
 )
 """What follows a name that ends in its size, or a time that is over: opt-175b's, last Friday's, Q3's."""
+_IS = re.compile(
+    r"\b(budget|price|rate|deadline|due date|mfu|mtbf|mttf|pue|batch|batch size|context|seq len|capex|utili[sz]ation|wacc|quote|limit|cap|"
+    r"queue|lead time|tax rate|residual)'s(?= (?:about |around |roughly |only |just |now |currently |at )?(?:~ ?)?[$€£\d])"
+    r"|\b(deadline|due date|start date)'s(?= )",
+    re.IGNORECASE,
+)
+"""What is said of a noun, in short: budget's 2 million."""
 _MENTION = re.compile(r"<[@!][^<>\s][^<>]*>")
 """A person, an app or a group that is addressed, as Slack writes it: <@U04ABCD>, <@U04ABCD|outlay>, <!here>."""
 _LISTED = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[a-h]\)|[•▪◦‣·*-])[ \t]+", re.IGNORECASE | re.MULTILINE)
@@ -80,12 +87,12 @@ class Sentence:
     tokens: tuple[Token, ...]
 
     def part(self, first: int, last: int) -> str:
-        """Tokens as they were written."""
-        return self.text[self.tokens[first].start : self.tokens[last - 1].end]
+        """Tokens as they were written; empty where there are none."""
+        return "" if last <= first else self.text[self.tokens[first].start : self.tokens[last - 1].end]
 
     def words(self, piece: Piece) -> str:
         """What a piece was written as, in lower case; empty where it stands for no token."""
-        return self.part(piece.first, piece.last).lower() if piece.last > piece.first else ""
+        return self.part(piece.first, piece.last).lower()
 
 
 def normalise(text: str) -> str:
@@ -98,7 +105,12 @@ def normalise(text: str) -> str:
     plain = _LISTED.sub(", ", plain) if len(_LISTED.findall(plain)) > 1 else plain
     plain = _TOKENS.sub(r"\1 tokens", _CARDS.sub(r" \1 GB", plain))
     marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", _MENTION.sub(" ", plain)))))
-    return " ".join(_POSSESSIVE.sub("", marked.translate(_HYPHENS)).split())
+    plain = _POSSESSIVE.sub("", _IS.sub(_spelt_out, marked.translate(_HYPHENS)))
+    return " ".join(plain.split())
+
+
+def _spelt_out(match: re.Match[str]) -> str:
+    return f"{match[1] or match[2]} is"
 
 
 def tokenise(text: str) -> tuple[Token, ...]:

@@ -22,6 +22,7 @@ from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import TRAINING_MACHINES, machine_choices
 from service.formats.ask.requests.data import data_section
 from service.formats.ask.requests.draft import Draft, Request, stated
+from service.formats.ask.requests.energy import energy_section
 from service.formats.ask.requests.failures import failures_section
 from service.formats.ask.requests.fields import stated_fields
 from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_request
@@ -36,7 +37,6 @@ from service.formats.ask.requests.sections import (
     hardware_section,
     many_pricings,
     model_section,
-    note_carbon,
     one_pricing,
     overhead_section,
     price_section,
@@ -75,9 +75,7 @@ def estimate_request(draft: Draft) -> Request:
     levers = LEVERS in {slot.value for slot in draft.slots.all if slot.name == "intent"}
     carbon = draft.slots.has("objective") and asks_figure(draft.slots)
     draft.slots.taken.update({"objective"} if levers or carbon or draft.slots.has(GRID) else ())
-    country = draft.one("jurisdiction", "energy.region") if carbon else None
-    if carbon:
-        note_carbon(draft, country)
+    energy = energy_section(draft, carbon=carbon)
     return stated(
         model=model_section(draft),
         data=data_section(draft),
@@ -86,12 +84,7 @@ def estimate_request(draft: Draft) -> Request:
         efficiency=efficiency_section(draft),
         price=price_section(draft),
         failures=failures_section(draft, hardware.get("count")),
-        energy=stated(
-            region=country and f"country:{country.value}",
-            pue=draft.one("pue", "energy.pue"),
-            usd_per_kwh=draft.one("usd_per_kwh", "energy.usd_per_kwh"),
-        )
-        | stated_fields(draft, "energy"),
+        energy=energy,
         **_kept_data(draft),
         personnel=stated_fields(draft, "personnel"),
         overhead=overhead_section(draft),

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
-from service.formats.ask.grammar.intents import GRID, MONEY
+from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS, size_of
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
@@ -34,8 +34,6 @@ RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
 EXAMPLE_MACHINES = "256 H100"
 WHICH_MACHINE = "on which accelerators, such as {}? (`compare …` weighs all there are)"
-CARBON = "energy.tco2e"
-"""The field of an estimate's answer that is noted where carbon is asked for."""
 
 
 def model_section(draft: Draft) -> Request:
@@ -208,14 +206,6 @@ def machine_size(draft: Draft) -> int:
     counted = next((what for what in (NODES, RACKS) if draft.slots.peek(what) is not None), "")
     usual = [size_of(slot.value, counted) for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
     return usual[0] if usual and counted else 0
-
-
-def note_carbon(draft: Draft, country: Name | None) -> None:
-    """That the answer has the carbon asked for, and of which grid: a country's, a stated one, the region's or offer's, the world's."""
-    grid, region = draft.slots.peek(GRID), draft.slots.peek("region")
-    of_offer = region.value if isinstance(region, Name) else "the region of the offer" if draft.slots.has("provider") else "world"
-    place = country.value if country else of_offer if grid is None else f"{grid} gCO2e/kWh"
-    draft.note(CARBON, place, "carbon is asked for: the answer has it")
 
 
 def price_section(draft: Draft) -> Request:

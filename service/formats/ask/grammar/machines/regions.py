@@ -44,9 +44,10 @@ def with_stems(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabula
 def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
     """The pieces with a city or state as the regions there, of the providers that are said: aws in Frankfurt or Ohio.
 
-    Where carbon is asked for, a place is that of a grid, and no region.
+    Where carbon is asked for beside a country, whose grid it is of, a place is no region.
     """
-    if any(piece.kind == "O" and str(piece.value).startswith("carbon") for piece in pieces):
+    countries = any(piece.kind in COUNTRIES for piece in pieces)
+    if countries and any(piece.kind == "O" and str(piece.value).startswith("carbon") for piece in pieces):
         return list(pieces)
     providers = {piece.value.name.value for piece in pieces if piece.kind == "P" and isinstance(piece.value, Chosen)}
     pieces = [piece if not _is_of_team(sentence, piece) else replace(piece, kind=UNKNOWN) for piece in pieces]
@@ -58,7 +59,10 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
         names = [name for name in vocabulary.places.get(compact(text), ()) if not providers or name.provider in providers]
         if names and _is_place(sentence, found, pieces[end:]):
             of_city = {name.value: name for name in names}.values()
-            found += [Piece("R", Chosen(name, text), pieces[at].first, pieces[end - 1].last) for name in of_city]
+            found += [
+                Piece("R", Chosen(replace(name, why=f"{text} is read as {name.value}"), text), pieces[at].first, pieces[end - 1].last)
+                for name in of_city
+            ]
             at = end
         else:
             found.append(pieces[at])

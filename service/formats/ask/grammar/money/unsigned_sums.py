@@ -32,6 +32,55 @@ SPENDING = frozenset({"buy", "get", "go", "cover"})
 CHARGING = frozenset({"says", "asking", "pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
 ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
 """Words that may stand between a word of paying and the price."""
+CHANGING = frozenset(
+    (
+        *("to", "drop", "drops", "dropped", "dropping", "fall", "falls", "fell", "falling", "go", "goes", "went", "come", "comes", "down"),
+        *(
+            "rise",
+            "rises",
+            "rose",
+            "up",
+            "move",
+            "moves",
+            "be",
+            "becomes",
+            "become",
+            "are",
+            "was",
+            "were",
+            "gets",
+            "get",
+            "decline",
+            "declines",
+        ),
+        *(
+            "increase",
+            "increases",
+            "decrease",
+            "decreases",
+            "changes",
+            "change",
+            "hits",
+            "hit",
+            "climbs",
+            "climb",
+            "would",
+            "will",
+            "=",
+            "s",
+        ),
+    )
+)
+"""Words between a price and what it comes to."""
+PRICES = frozenset({"price", "prices", "rate", "rates"})
+CHANGES = frozenset({"list_price_fall", "list_price_rise"})
+OTHER_PRICES = frozenset(
+    {"power", "electricity", "energy", "kwh", "buy", "purchase", "buying", "storage", "egress", "tax", "discount", "interest", "growth"}
+)
+MOST_BETWEEN = 3
+"""Pieces between a change of prices and what they come to: prices drop to 1.60."""
+MOST_LIKELY_RATE_USD = 20
+"""More is no price of an hour that is said without a sign."""
 GRANTED = frozenset(
     (
         *("approved", "approves", "budgeted", "allocated", "allotted", "earmarked", "granted", "secured", "raised", "got", "have", "has"),
@@ -87,7 +136,10 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
 def with_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """We pay 1.99 now, Lambda charges 2.35, is 3.05 a good deal for B200: dollars and cents in dollars."""
     only = _price_in_question(pieces)
-    return [in_dollars(piece) if at == only or _is_rate(sentence, pieces, at) else piece for at, piece in enumerate(pieces)], []
+    rates = {at for at in range(len(pieces)) if at == only or _is_rate(sentence, pieces, at)}
+    changes = {near for at in rates for near in range(max(at - MOST_BETWEEN, 0), at) if pieces[near].value in CHANGES}
+    found = [replace(piece, kind=FILLER, value="") if at in changes else piece for at, piece in enumerate(pieces)]
+    return [in_dollars(piece) if at in rates else piece for at, piece in enumerate(found)], []
 
 
 def _price_in_question(pieces: Sequence[Piece]) -> int:
@@ -111,6 +163,8 @@ def _has_cents(piece: Piece) -> bool:
 
 def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     piece = pieces[at]
+    if _is_stated(sentence, pieces, at):
+        return True
     if not _has_cents(piece):
         return False
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind == "K")
@@ -118,6 +172,27 @@ def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     while before and before[-1] in ROUGHLY:
         before.pop()
     return not counted and before[-1:] != [] and before[-1] in CHARGING
+
+
+def _is_stated(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a number is what the price of an accelerator is, or comes to: the h100 price drops to 1.60, if H100 prices are 2."""
+    piece, figure = pieces[at], pieces[at].value
+    plain = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and not figure.spoken
+    if not plain or not LEAST_PER_HOUR_USD <= _value(piece) < MOST_LIKELY_RATE_USD:
+        return False
+    before = [token.text for token in sentence.tokens[: piece.first]]
+    while before and before[-1] in ROUGHLY | CHANGING:
+        before.pop()
+    counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind in "KxU@p")
+    noun = next((each for each in pieces if each.first < len(before) <= each.last), None)
+    stated = len(before) < piece.first and before[-1:] != [] and before[-1] in PRICES and noun is not None
+    return stated and not counted and noun is not None and (noun.kind != "K" or noun.value in CHANGES) and _is_of_hour(before, pieces)
+
+
+def _is_of_hour(before: Sequence[str], pieces: Sequence[Piece]) -> bool:
+    """Whether a price is of an accelerator that is named, or of any: no price of power, or to buy."""
+    named = any(piece.kind == "A" for piece in pieces)
+    return named and not OTHER_PRICES.intersection(before[-MOST_WORDS:-1])
 
 
 def with_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -1,0 +1,30 @@
+"""Chinchilla as a scaling law, where it stands beside another one: kaplan vs chinchilla."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+CHINCHILLA = "chinchilla"
+LAW = "law="
+FITTED, PUBLISHED = "law=besiroglu", "law=hoffmann-3"
+"""Hoffmann's approach 3 as it is fitted anew, which is the default (service/presets/data/laws.toml), and as it was published."""
+LAWS = frozenset({"law", "laws", "scaling law"})
+
+
+def with_laws(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with chinchilla as its law beside another law, or before that word."""
+    laws = {str(piece.value).split()[0] for piece in pieces if piece.kind == "#" and str(piece.value).startswith(LAW)}
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        named = sentence.words(piece) == CHINCHILLA
+        after = pieces[at + 1] if at + 1 < len(pieces) else None
+        word = after is not None and sentence.words(after) in LAWS
+        if named and piece.kind == "~" and (laws or word):
+            law = PUBLISHED if FITTED in laws else FITTED
+            found[at] = replace(piece, kind="#", value=f"{law} chinchilla is the law of Hoffmann et al. 2022, approach 3")
+            return [other for other in found if not (word and other is after)], []
+    return found, []
