@@ -38,7 +38,7 @@ def correct_words(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[tupl
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) and tokens[index + 1].start == token.end else None
         follows = after is not None and (after.text[0].isdigit() or after.text == "/")
-        near = correct_spelling(token.text, vocabulary)
+        near = () if token.text in vocabulary.names else correct_spelling(token.text, vocabulary)  # centralus is a region
         near = tuple(word for word in near if word in vocabulary.families) if follows else near
         numbered = index + 1 < len(tokens) and tokens[index + 1].text[0].isdigit()
         near = near or (family_like(token.text, vocabulary) if numbered else ())

@@ -49,6 +49,7 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
     countries = any(piece.kind in COUNTRIES for piece in pieces)
     if countries and any(piece.kind == "O" and str(piece.value).startswith("carbon") for piece in pieces):
         return list(pieces)
+    pieces = _with_grids(sentence, pieces)
     providers = {piece.value.name.value for piece in pieces if piece.kind == "P" and isinstance(piece.value, Chosen)}
     pieces = [piece if not _is_of_team(sentence, piece) else replace(piece, kind=UNKNOWN) for piece in pieces]
     found: list[Piece] = []
@@ -67,6 +68,21 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
         else:
             found.append(pieces[at])
             at += 1
+    return found
+
+
+def _with_grids(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of a question about carbon with a seller's region, as grids are called, as the place of one: carbon in aws:us-east-2."""
+    found = list(pieces)
+    for at in range(len(pieces) - 2):
+        seller, region = pieces[at].value, pieces[at + 2].value
+        kinds = "".join(piece.kind for piece in pieces[at : at + 3])
+        text = sentence.part(pieces[at].first, pieces[at + 2].last)
+        carbon = any(piece.kind == "O" and str(piece.value).startswith("carbon") for piece in pieces[:at])
+        if carbon and kinds == "P=R" and ":" in text and " " not in text and isinstance(seller, Chosen) and isinstance(region, Chosen):
+            place = replace(region.name, provider=seller.name.value, why=f"the grid of {text}")
+            found[at : at + 3] = [Piece("R", Chosen(place, text), pieces[at].first, pieces[at + 2].last)]
+            return found
     return found
 
 
