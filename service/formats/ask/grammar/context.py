@@ -77,8 +77,13 @@ SETTINGS = "XZYy#K"
 WAIVERS: tuple[tuple[str, ...], ...] = (
     *(("dont", "care"), ("don't", "care"), ("do", "not", "care"), ("dont", "mind"), ("don't", "mind")),
     *(("doesnt", "matter"), ("doesn't", "matter"), ("does", "not", "matter"), ("no", "preference"), ("up", "to", "you")),
-    *(("whatever",), ("you", "choose"), ("you", "pick")),
+    *(("whatever",), ("you", "choose"), ("you", "pick"), ("no", "preferences")),
+    *(("not", word) for word in ("picky", "fussy", "fussed", "particular", "choosy", "bothered")),
 )
+NAMING = frozenset({"about", "on", "with", "which", "where", "what", "who"})
+"""Words behind a waiver that what is left open follows: not picky about the cloud."""
+AFTER_CONDITION = frozenset({"how", "what", "when", "by", "which", "why", "where", "then", ",", ".", "?"})
+"""Words behind `if not` that begin another question."""
 LEFT_OPEN = "read as left open: the default holds"
 LOSING = frozenset({"lose", "loses", "losing", "lost"})
 FAILING = frozenset({"dies", "fails", "crashes", "breaks", "die", "fail", "crash", "dying", "failing", "crashing"})
@@ -176,7 +181,7 @@ def _waived(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
             continue
         begin, end = _around(sentence, pieces, first, first + len(words))
         within = pieces[begin:end]
-        if not within or any(piece.kind not in (FILLER, UNKNOWN, "K", "!") for piece in within):
+        if not within or any(piece.kind not in (FILLER, UNKNOWN, "K", "!", "r") for piece in within):
             continue
         methods = [
             Piece("Y", "lora", piece.first, piece.first + 1)
@@ -192,7 +197,8 @@ def _around(sentence: Sentence, pieces: Sequence[Piece], first: int, last: int) 
     """The pieces of a waiver with what is waived: from the mark before it, or the one before that where it answers a question."""
     here = next((at for at, piece in enumerate(pieces) if piece.first <= first < piece.last), len(pieces))
     begin = here
-    if begin and sentence.words(pieces[begin - 1]) == "?":
+    names = any(token.text in NAMING for token in sentence.tokens[last : last + 1])
+    if begin and sentence.words(pieces[begin - 1]) == "?" and not names:
         begin -= 1
     while begin and pieces[begin - 1].kind != "," and sentence.words(pieces[begin - 1]) not in ENDS:
         begin -= 1
@@ -215,6 +221,21 @@ def _named_deadlines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
             found[at] = replace(piece, kind=FILLER)
             found.insert(day, replace(piece, first=pieces[day].first, last=pieces[day].first))
             return found, []
+    return found, []
+
+
+def _conditions(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
+    """And if not, how short are we: a condition, and nothing that is left out."""
+    texts = [token.text for token in sentence.tokens]
+    found = [
+        replace(piece, kind=FILLER)
+        if piece.kind == "!"
+        and sentence.words(piece) == "not"
+        and texts[max(piece.first - 1, 0)] == "if"
+        and set(texts[piece.last : piece.last + 1]) <= AFTER_CONDITION
+        else piece
+        for piece in pieces
+    ]
     return found, []
 
 
@@ -289,6 +310,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_nouns_apart,
     _waived,
     _named_deadlines,
+    _conditions,
     _views,
     with_families,
     with_fiscal_years,

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 
 from service.formats.ask.grammar.doubts import FITTING
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen
+from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen, Doubtful
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -20,7 +20,9 @@ from service.formats.ask.lexing.vocabulary import Name, Vocabulary, compact
 CALLED = frozenset({"program", "programme", "programs", "project"})
 """Words beside a name that say of what it is."""
 _EVERY = re.compile(
-    r"\b(?:all|every|each)\b[^,.;?]*?\bprogram(?:me)?s?\b(?: that| which| are)*(?: (?:behind|ahead|over|late|on)\b[\w ]*)?", re.IGNORECASE
+    r"(?:\b(?:all|every|each|which|any)\b[^,.;?]*?\bprogram(?:me)?s?|\b(?:what|list|show|our|the)\b[^,.;?]*?\bprogram(?:me)?s)\b"
+    r"(?: that| which| are)*(?: (?:behind|ahead|over|late|on)\b[\w ]*)?",
+    re.IGNORECASE,
 )
 """Words of all programs, or of those that something is true of."""
 _ASKED_OF = re.compile(
@@ -41,12 +43,22 @@ _ASKED_FOR = re.compile(
     re.IGNORECASE,
 )
 """The same of us: are we going to hit the deadline on orion?"""
+_SPENT = re.compile(
+    r"\W*(?:(?:the|our|my)\s+)?(?:(?:project|program(?:me)?)\s+)?(?!(?:we|i|they|it|you|he|she)\b)"
+    r"(?P<name>[a-z][\w.-]*(?:\s+(?!has|have)[\w.-]+)?)\s+"
+    r"(?:(?:has|have)\s+)?(?:already\s+)?(?:burned|burnt|spent|used|used up|consumed|eaten|gone through|burned through)\s+(?:about\s+)?"
+    r"\$?[\d.,]+\s*(?:k|m|mn|million)?\s+(?:out\s+)?of\s+(?:(?:its|the|a|our)\s+)?(?:budget\s+of\s+)?\$?[\d.,]+\s*(?:k|m|mn|million)?"
+    r"(?:\s+budget)?(?:\W+.*)?",
+    re.IGNORECASE,
+)
+"""What is told of a program's money: helios burned 1.4M of 3M."""
 OF_ONE = "a status is of one program, and programs are not chosen by it: which?"
 NONE_TRACKED = "no program is tracked; POST /v1/track/programs starts one"
 CLAUSES = frozenset({"are", "is", "will", "do", "does", "can", "and", "what", "how", "when", "any", "did", "have", "has"})
 """Words that a second clause begins with."""
 OF_RUN = "MACPRJGSXYTQHmp"
 """Kinds of pieces of a run or of prices, which are no part of an unknown name."""
+RUN_QUESTIONS = frozenset({"optimal", "buy_or_rent", "help"})
 ANY = frozenset({"anything", "everything", "something", "nothing", "anyone", "everyone", "training", "this", "that"})
 LEAST_SCALE = 10**6
 """A number of millions and more may be a size."""
@@ -66,13 +78,13 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
 def _behind_status(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the name of a program behind words of status, and its candidates."""
     pieces = _with_status(sentence, pieces)
+    several = _EVERY.search(sentence.text)
+    if several and _asks_status(pieces):
+        names = tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
+        return [Piece("I", "status", 0, 1)], [Doubt("", names, f"{several[0]}: {OF_ONE if names else NONE_TRACKED}")]
     at = next((at for at, piece in enumerate(pieces) if piece.kind != FILLER and (piece.kind, piece.value) != ("I", "estimate")), None)
     if at is None or pieces[at].kind != "I" or pieces[at].value != "status" or any(piece.kind == "G" for piece in pieces):
         return list(pieces), []
-    several = _EVERY.search(sentence.text)
-    if several:
-        names = tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
-        return list(pieces), [Doubt("", names, f"{several[0]}: {OF_ONE if names else NONE_TRACKED}")]
     begin, end = at + 1, len(pieces)
     while begin < end and pieces[begin].kind in (FILLER, "I", "c", "o", "b", ",", "i"):
         begin += 1
@@ -92,6 +104,13 @@ def _behind_status(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Voca
     return [*before, *after], [_unknown(asked, found, vocabulary)]
 
 
+def _asks_status(pieces: Sequence[Piece]) -> bool:
+    """Whether pieces are words of status or none that say anything, and nothing of a run or a known program."""
+    status = any(piece.kind in "Ic" and "status" in str(piece.value).split() for piece in pieces)
+    silent = all(piece.kind in (FILLER, UNKNOWN, "I") and piece.value not in RUN_QUESTIONS for piece in pieces)
+    return (status or silent) and not any(piece.kind in f"{OF_RUN}n" for piece in pieces)
+
+
 def _unknown(asked: str, found: Sequence[Name], vocabulary: Vocabulary) -> Doubt:
     """Which program is meant by a name that no program has, or several have."""
     names = tuple(name.value for name in found) or tuple(name.value for name in vocabulary.programs[:MOST_CANDIDATES])
@@ -104,10 +123,12 @@ def _unknown(asked: str, found: Sequence[Name], vocabulary: Vocabulary) -> Doubt
 
 def _asked_of(sentence: Sentence, pieces: Sequence[Piece]) -> str:
     """The name that a whole sentence asks the time and money of, where no part of it is of a run or of a known program."""
-    found = _ASKED_OF.fullmatch(sentence.text) or _ASKED_FOR.fullmatch(sentence.text)
+    spent = _SPENT.fullmatch(sentence.text)
+    found = spent or _ASKED_OF.fullmatch(sentence.text) or _ASKED_FOR.fullmatch(sentence.text)
     of_run = OF_RUN + ("n" if found and found.groupdict().get("ends") else "")  # when will code-34b be done
+    of_run = of_run.replace("m", "") if spent else of_run
     plain = not any(piece.kind in of_run for piece in pieces)
-    named = any(piece.kind == UNKNOWN for piece in pieces)
+    named = any(piece.kind == UNKNOWN or isinstance(piece.value, Doubtful) for piece in pieces)
     return found["name"] if found and plain and named and found["name"].lower() not in ANY else ""
 
 

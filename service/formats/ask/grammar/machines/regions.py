@@ -16,6 +16,8 @@ LONGEST = 3
 """Words of the longest name of a place."""
 NORTH = "n"
 COUNTRIES = "Jκ"
+STEMS = frozenset({*COUNTRIES, FILLER, UNKNOWN})
+"""Kinds of pieces that the first part of a region's name may be: us, asia, me, ap."""
 WHERE = frozenset({"in", "near", "around", "at", "from"})
 TEAMS = frozenset({"team", "teams", "office", "offices", "lab", "group", "people", "folks", "colleagues", "university"})
 EITHER = ({"or"}, {"vs"}, {"versus"}, {"and"}, {"/"}, {"&"})
@@ -25,11 +27,11 @@ PEOPLE = TEAMS | {"users", "customers"}
 
 
 def with_stems(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> list[Piece]:
-    """The pieces with the beginning of regions' names as one: us-west, of us-west-1."""
+    """The pieces with the beginning of regions' names as one: us-west, of us-west-1; ap-southeast."""
     found: list[Piece] = []
     for piece in pieces:
         before = found[-1] if found else None
-        if before is None or before.kind != "J" or piece.kind != UNKNOWN or not sentence.tokens[piece.first].glued:
+        if before is None or before.kind not in STEMS or piece.kind != UNKNOWN or not sentence.tokens[piece.first].glued:
             found.append(piece)
             continue
         text = sentence.part(before.first, piece.last).lower()
