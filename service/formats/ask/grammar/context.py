@@ -29,7 +29,8 @@ from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
-from service.formats.ask.grammar.money.single_quotes import with_term_behind, without_validity
+from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
+from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity
 from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
 from service.formats.ask.grammar.money.unsigned_sums import (
@@ -340,6 +341,10 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_renewals,
     with_added,
     without_remaining,
+    with_runs_in_full,
+    with_sums_put,
+    with_prices_of_one,
+    with_changed_rates,
     with_costs,
     with_overruns,
     with_rates,
@@ -357,6 +362,6 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_full_tuning,
     with_needed,
     with_routing,
-    without_validity,
+    with_validity,
     with_term_behind,
 )

@@ -17,6 +17,7 @@ from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
 from service.formats.ask.grammar.money.rates import BYSTANDERS, COLOCATION, EACH, OF_ALL
+from service.formats.ask.grammar.money.single_quotes import EXPIRES, VALIDITY
 from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
@@ -285,7 +286,9 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         text = sentence.part(slot.first, slot.last)
         if slot.name in ("rent", "require_available") or is_now(text, kind):
             continue
-        if slot.name == "paper_due":
+        if slot.name == EXPIRES:
+            yield Doubt(text, (), VALIDITY, blocking=False)
+        elif slot.name == "paper_due":
             yield Doubt(text, (), "read as no time of the run", blocking=False)
         elif kind == "status" and slot.name in ("method", "tuning"):
             yield Doubt(text, (), "a status is of the program, whatever it trains", blocking=False)

@@ -182,6 +182,14 @@ def _owns_for_years(slots: Slots) -> bool:
     return _asks("buy_or_rent")(slots) and years and slots.has("count", "nodes", "racks")
 
 
+def _is_owned_for_years(slots: Slots) -> bool:
+    """Whether a price to buy stands with years, and nothing is trained: 128 H100 at $30k each over 5 years, what is the hourly rate."""
+    years = any(slot.name == "span" and isinstance(slot.value, Duration) and slot.value.years >= 1 for slot in slots.all)
+    return (
+        years and slots.has("capex", "capex_of_all", "capex_of_machine") and slots.has("count", "nodes", "racks") and not _is_trained(slots)
+    )
+
+
 def _is_bought(slots: Slots) -> bool:
     words = any(slot.name == "intent" and slot.value == "buy_or_rent" for slot in slots.all)
     return words or slots.has("capex", "capex_of_all", "capex_of_machine")
@@ -216,6 +224,7 @@ CUES: tuple[Cue, ...] = (
     Cue("buy_or_rent", 1, _asks("buy_or_rent")),
     Cue("buy_or_rent", 3, _owns_for_years),
     Cue("buy_or_rent", 6, _is_owning),
+    Cue("buy_or_rent", 6, _is_owned_for_years),
     Cue("buy_or_rent", 4, _is_commitment),
     Cue("buy_or_rent", 8, _are_quotes),
     Cue("buy_or_rent", 8, _is_prepaid),

@@ -264,6 +264,7 @@ RULES: tuple[Rule, ...] = (
     _rule("S", _single("pricing")),
     _rule("τ", _single(quoted.QUOTE_TERM)),
     _rule("β", quoted.named),
+    _rule("ε", _single("expires")),
     _rule("O", _objective),
     _rule("I", _intent),
     _rule("∀", _all_offers),

@@ -268,6 +268,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     alone = quotes if not terms and not several else ()
     yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in alone if "upfront_share" in quote)
     yield _join(dict.fromkeys(quote["pricing"] for quote in alone), lambda pricing: PRICING_WORDS.get(pricing, pricing))
+    yield from (f"valid until {quote['expires']}" for quote in alone if "expires" in quote)
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))
     yield f"cost of capital {percent_text(request['cost_of_capital'])}" if "cost_of_capital" in request else ""
@@ -280,7 +281,8 @@ def _quote_text(quote: Mapping[str, Any], *, with_pricing: bool, with_term: bool
     term = f"reserved for {quote['term_months']} months" if with_term and "term_months" in quote else quote["pricing"]
     pricing = PRICING_WORDS.get(quote["pricing"], term) if with_pricing else ""
     upfront = f", {percent_text(quote['upfront_share'])} upfront" if with_pricing and "upfront_share" in quote else ""
-    text = f"{_seller(quote)} {pricing} at {usd_text(quote['usd_per_accelerator_hour'])} per hour{upfront}"
+    expires = f", valid until {quote['expires']}" if with_pricing and "expires" in quote else ""
+    text = f"{_seller(quote)} {pricing} at {usd_text(quote['usd_per_accelerator_hour'])} per hour{upfront}{expires}"
     return " ".join(text.split())
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY, UPFRONT_OF_ALL
 from service.formats.ask.grammar.money.rates import EACH, Rate
+from service.formats.ask.grammar.money.single_quotes import EXPIRES
 from service.formats.ask.grammar.money.upfront import UPFRONT
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
@@ -40,7 +42,7 @@ def quotes_of(draft: Draft, years: Duration | None) -> list[Request]:
             draft.note("rent.quotes", slot.value, slot.note)
         quotes.append({"name": _seller_of(draft, slot) or f"quote {at}", **read})
         quoted.append(slot)
-    return _with_upfront(draft, quotes, quoted, years)
+    return _with_expiry(draft, _with_upfront(draft, quotes, quoted, years), quoted)
 
 
 def longest_term(draft: Draft) -> Duration | None:
@@ -116,6 +118,16 @@ def _with_upfront(draft: Draft, quotes: list[Request], prices: Sequence[Slot], y
                 Doubt(f"{float(str(share.value)) * 100:g}% upfront", names, "of which quote is this the part paid upfront?")
             )
     return priced
+
+
+def _with_expiry(draft: Draft, quotes: Sequence[Request], prices: Sequence[Slot]) -> list[Request]:
+    """The quotes with the last day on which each can be taken: said behind its price, of all of them, or of the only one."""
+    found = list(quotes)
+    for day in draft.slots.each(EXPIRES) if found else ():
+        before = [at for at, price in enumerate(prices) if price.first < day.first]
+        for at in before[-1:] or range(len(found)):
+            found[at] = {**found[at], "expires": day.value.isoformat()} if isinstance(day.value, date) else found[at]
+    return found
 
 
 def _in_order(quote: Request) -> Request:

@@ -53,7 +53,7 @@ def days_text(days: float) -> str:
 def months_text(months: float) -> str:
     """A time of months in weeks where it is a number of them, to the digits that a request has: 16 weeks, 6 months."""
     weeks = round(months * DAYS_PER_MONTH / DAYS_PER_WEEK)
-    whole = months != int(months) and round(weeks * DAYS_PER_WEEK / DAYS_PER_MONTH, DECIMALS) == months
+    whole = months != int(months) and round(float(weeks * DAYS_PER_WEEK / DAYS_PER_MONTH), DECIMALS) == months
     return _time_text(weeks, "week") if whole else _time_text(months, "month")
 
 

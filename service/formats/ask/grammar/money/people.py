@@ -12,6 +12,8 @@ from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 RATE = "personnel.usd_per_hour"
+LEAST_HOURLY_USD, MOST_HOURLY_USD = 10, 1000
+"""What an hour of people's work costs at least and at most [USD]."""
 WORK: tuple[tuple[tuple[str, ...], str], ...] = (
     (("on", "call"), "personnel.oncall_hours"),
     (("oncall",), "personnel.oncall_hours"),
@@ -81,7 +83,22 @@ def _with_rate(pieces: Sequence[Piece], at: int) -> list[Piece]:
     here = next((index for index, piece in enumerate(pieces) if piece.first >= at), len(pieces))
     rest = [piece for piece in pieces[here : here + 5] if piece.kind != FILLER]
     rest = rest[1:] if rest and rest[0].kind == "t" else rest
-    if len(rest) < 2 or rest[0].kind != "m" or rest[1].kind != "H":
+    if not rest or rest[0].kind != "m":
         return list(pieces)
+    if [piece.kind for piece in rest[1:2]] != ["H"]:
+        return _with_rate_alone(pieces, here, rest[0])
     dropped = [piece for piece in pieces[here : pieces.index(rest[0])] if piece.kind == "t"]
     return [replace(piece, kind="K", value=RATE) if piece is rest[1] else piece for piece in pieces if piece not in dropped]
+
+
+def _with_rate_alone(pieces: Sequence[Piece], here: int, price: Piece) -> list[Piece]:
+    """The pieces with a price without its hour, right behind hours of work, as that of people: on-call 120 hrs at $95."""
+    sign = next((piece for piece in pieces[here : pieces.index(price)] if piece.kind == "t"), None)
+    if sign is None or not _is_hourly(price):
+        return list(pieces)
+    made = [replace(price, first=sign.first, last=price.last - 1), Piece("K", RATE, price.last - 1, price.last)]
+    return sorted([*(piece for piece in pieces if piece not in (sign, price)), *made], key=lambda piece: piece.first)
+
+
+def _is_hourly(price: Piece) -> bool:
+    return isinstance(price.value, Figure) and LEAST_HOURLY_USD <= price.value.value <= MOST_HOURLY_USD

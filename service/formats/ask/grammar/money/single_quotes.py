@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.money.termed_quotes import CONTRACT
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.dates import CalendarPeriod
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 JOINTS = frozenset({"on", "with", "for", "under", "a", "an", "the", "as", "in", "over"})
@@ -18,6 +19,8 @@ QUOTES = frozenset({"offer", "offers", "quote", "quotes", "bid", "proposal", "pr
 """What may be valid until a day."""
 UNTIL = frozenset({"until", "till", "through", "to", "by", "on", "is", "only", "'s", "the", "end", "of", "in"})
 MOST_BEFORE = 3
+EXPIRES, LAST_DAY = "expires", "ε"
+"""The slot of the last day of a quote, and the kind of its piece."""
 VALIDITY = "read as the day until which the quote holds, and no time of the run"
 
 
@@ -30,16 +33,28 @@ def with_term_behind(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
     if len(kinds) < 2 or len(hourly) != 1:
         return list(pieces), []
     price = hourly[0]
+    pieces = _with_term_before(pieces, price)
     behind = next((piece for piece in kinds if piece.first > price.last and _are_joints(sentence, price.last, piece.first)), None)
     found = [piece for piece in pieces if behind is None or not price.last <= piece.first < behind.first]
     return [replace(piece, first=price.last) if piece is behind else piece for piece in found], []
 
 
-def without_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces without the day until which a quote holds, where a price is said."""
+def _with_term_before(pieces: Sequence[Piece], price: Piece) -> list[Piece]:
+    """The pieces with a reservation and the price behind its comma side by side: 3-year reserved, $1.85 an hour."""
+    found = list(pieces)
+    at = found.index(price)
+    before = [piece.kind for piece in found[max(at - 3, 0) : at]]
+    if before == ["S", ",", "m"] and str(found[at - 3].value).startswith("reserved") and found[at - 2].value == "comma":
+        found[at - 3 : at - 1] = [replace(found[at - 3], last=found[at - 1].first)]
+    return found
+
+
+def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with the day until which a quote holds as no other day, where a price is said."""
     texts = [token.text for token in sentence.tokens]
     priced = any(piece.kind in "mHS" for piece in pieces)
-    for at, day in enumerate(pieces) if priced else ():
+    found = list(pieces)
+    for day in pieces if priced else ():
         first = day.first - 1
         while first >= 0 and texts[first] in UNTIL:
             first -= 1
@@ -47,9 +62,10 @@ def without_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
         begin = max(first - MOST_BEFORE, 0)
         if day.kind != "D" or not held or not (QUOTES.intersection(texts[begin:first]) or texts[first] == "valid"):
             continue
-        others = [piece for here, piece in enumerate(pieces) if here != at and not first <= piece.first < day.first]
-        return others, [Doubt(sentence.part(first, day.last), (), VALIDITY, blocking=False)]
-    return list(pieces), []
+        assert isinstance(day.value, CalendarPeriod)
+        found = [piece for piece in found if piece is not day and not first <= piece.first < day.first]
+        found.append(Piece(LAST_DAY, day.value.last, first, day.last))
+    return sorted(found, key=lambda piece: piece.first), []
 
 
 def _are_joints(sentence: Sentence, first: int, last: int) -> bool:

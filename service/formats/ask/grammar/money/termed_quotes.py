@@ -35,6 +35,10 @@ COUNTED = frozenset("TQVAgNsefhHWIx%p@")
 LABELS = frozenset({"bid", "quote", "offer", "vendor", "supplier", "option", "proposal", "provider", "seller", "contract"})
 """Words of a quote or its seller that a letter or a figure names: bid A, vendor 2."""
 LABEL = re.compile(r"[a-h]|[1-9]")
+QUOTES_OF_RUN = (
+    "quotes with terms are weighed by a question of buying or renting; a run is estimated at one price: `at $2.05 an hour`, "
+    "or the quotes without the run?"
+)
 INSTEAD = frozenset({"instead of", "rather than"})
 QUOTING = frozenset({"wants", "offers", "quotes", "charges", "asks", "says", "at", "is", ":", "=", "for", "quoted", "offered", "a", "-"})
 """Words between a seller and its price."""
@@ -55,6 +59,8 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
     timed = any(isinstance(quote.term, Duration) or quote.term in TERMS.values() for quote in quotes)
     sellers = len([piece for piece in pieces if piece.kind in ("P", SELLER)]) or len(list(_labels(sentence, pieces)))
     trained = any(piece.kind in TRAINED for piece in pieces)
+    if trained and len(quotes) >= LEAST_QUOTES and timed and not is_bought(pieces):
+        return _without_quotes(sentence, pieces, quotes)
     weighed = is_bought(pieces) or weighs_quotes(pieces) or (sellers >= LEAST_QUOTES and not trained)
     if len(quotes) < LEAST_QUOTES or not timed or not weighed:
         return list(pieces), []
@@ -71,6 +77,25 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         text = sentence.part(pieces[first].first, pieces[last - 1].last)
         found.append(Piece(NAMED, text[0].upper() + text[1:], pieces[first].first, pieces[last - 1].last))
     return sorted(found, key=lambda piece: piece.first), []
+
+
+def _without_quotes(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quote]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces of a question about a run without quotes and who states them, which no comparison of runs has a place for."""
+    left_out: set[int] = set()
+    doubts = []
+    for quote in quotes:
+        first = min(quote.places) - 1
+        while (
+            first >= 0
+            and (pieces[first].kind in JOINTS or sentence.words(pieces[first]) in QUOTING)
+            and sentence.words(pieces[first]) not in ENDS
+        ):
+            first -= 1
+        said = first >= 0 and pieces[first].kind in ("P", SELLER, UNKNOWN)
+        places = {*quote.places, *([first] if said else [])}
+        left_out |= places
+        doubts.append(Doubt(sentence.part(pieces[min(places)].first, pieces[max(quote.places)].last), (), QUOTES_OF_RUN))
+    return [piece for at, piece in enumerate(pieces) if at not in left_out], doubts
 
 
 def _as_joint(sentence: Sentence, piece: Piece) -> Piece:

@@ -1,0 +1,103 @@
+"""Figures that the words around them make money: put 750k into a run, 29.5k per H100 for 192 GPUs, the rate goes from 2.10 to 2.60."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from service.formats.ask.grammar.money.terse_sums import LIKELY_CAPEX_USD
+from service.formats.ask.grammar.money.unsigned_sums import READ_AS_DOLLARS, in_dollars, is_sum
+from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+PUTTING = frozenset(
+    {"put", "putting", "sink", "invest", "investing", "throw", "pour", "commit", "committing", "deploy", "drop", "allocate"}
+)
+"""Words of spending before a sum."""
+ROUGHLY = frozenset({"about", "around", "roughly", "approximately", "some", "only", "up", "to", "another", "maybe", "~"})
+INTO = frozenset({"into", "in", "towards", "toward", "on", "behind", "for"})
+PER = frozenset({"per", "/", "an", "a", "each", "every"})
+RATES = frozenset({"rate", "rates", "price", "prices"})
+CHANGES = frozenset({"from", "to", "at", "and", "vs", "or", "versus", "->"})
+CHANGING = frozenset(
+    {"goes", "go", "moves", "rises", "falls", "drops", "changes", "moved", "went", "rose", "climbs", "is", "was", "jumps", "up", "down"}
+)
+"""Words between a rate and its figures."""
+
+
+def with_sums_put(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """Put about 750k into one run: the one sum that is spent, where no dollars are said."""
+    if any(piece.kind == "m" for piece in pieces):
+        return list(pieces), []
+    texts = [token.text for token in sentence.tokens]
+    for at, piece in enumerate(pieces):
+        before = piece.first - 1
+        while before >= 0 and texts[before] in ROUGHLY:
+            before -= 1
+        put = before >= 0 and texts[before] in PUTTING and bool(INTO.intersection(texts[piece.last : piece.last + 1]))
+        if put and is_sum(piece):
+            note = Doubt(sentence.part(piece.first, piece.last), (), READ_AS_DOLLARS, blocking=False)
+            return [*pieces[:at], in_dollars(piece), *pieces[at + 1 :]], [note]
+    return list(pieces), []
+
+
+def with_prices_of_one(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """29.5k per H100: what one accelerator costs to buy, where the number of them is said besides."""
+    texts = [token.text for token in sentence.tokens]
+    found = list(pieces)
+    counted = any(one.kind == "n" and other.kind in "gAN" for one, other in pairwise(pieces))
+    for price in pieces if counted else ():
+        named = next((piece for piece in pieces if piece.kind == "A" and piece.first == price.last + 1), None)
+        if named is None or price.kind not in "nm" or texts[price.last] not in PER or not _is_capex(price):
+            continue
+        found = [piece for piece in found if piece.last <= price.last or piece.first >= named.first]
+        found = [in_dollars(piece) if piece is price else piece for piece in found]
+        found.append(Piece("E", "each accelerator", price.last, named.first))
+    return sorted(found, key=lambda piece: piece.first), []
+
+
+def _is_capex(piece: Piece) -> bool:
+    figure = piece.value
+    return isinstance(figure, Figure) and figure.scale <= 10**3 and LIKELY_CAPEX_USD[0] <= figure.value <= LIKELY_CAPEX_USD[1]
+
+
+def with_changed_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The H100 rate goes from 2.10 to 2.60: dollars and cents behind a word of a price."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    texts = [token.text for token in sentence.tokens]
+    rates: set[int] = set()
+    for piece in said:
+        before = piece.first - 1
+        while before >= 0 and (texts[before] in CHANGES | CHANGING or before in rates):
+            before -= 1
+        if _has_cents(piece) and before >= 0 and texts[before] in RATES and before + 1 < piece.first:
+            rates.add(piece.first)
+    return [in_dollars(piece) if piece.first in rates and piece.kind == "n" else piece for piece in pieces], []
+
+
+def _has_cents(piece: Piece) -> bool:
+    figure = piece.value
+    cents = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and figure.value.denominator > 1
+    return cents and isinstance(figure, Figure) and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
+
+
+def with_runs_in_full(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """Same run: 34B, 1.5T tokens: no reference to another question, where all that is trained follows it."""
+    found = list(pieces)
+    for at, piece in enumerate(pieces):
+        colon = {token.text for token in sentence.tokens[piece.last : piece.last + 1]} & {":", ",", "-"}
+        if piece.kind != "c" or piece.value != "follow" or not colon:
+            continue
+        before, after = (sum(_is_trained(each) for each in part) for part in (pieces[:at], pieces[at + 1 :]))
+        if not before and after > 1:
+            found[at] = replace(piece, kind=FILLER, value="")
+    return found, []
+
+
+def _is_trained(piece: Piece) -> bool:
+    figure = piece.value
+    return piece.kind in "MB" or (piece.kind == "n" and isinstance(figure, Figure) and figure.scale >= 10**6)
