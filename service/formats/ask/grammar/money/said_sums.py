@@ -56,8 +56,8 @@ def with_prices_of_one(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
             continue
         found = [piece for piece in found if piece.last <= price.last or piece.first >= named.first]
         found = [in_dollars(piece) if piece is price else piece for piece in found]
-        found.append(Piece("E", "each accelerator", price.last, named.first))
-    return sorted(found, key=lambda piece: piece.first), []
+        found.insert(found.index(in_dollars(price)) + 1, Piece("E", "each accelerator", price.last, named.first))
+    return found, []
 
 
 def _is_capex(piece: Piece) -> bool:

@@ -63,9 +63,9 @@ def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         if day.kind != "D" or not held or not (QUOTES.intersection(texts[begin:first]) or texts[first] == "valid"):
             continue
         assert isinstance(day.value, CalendarPeriod)
-        found = [piece for piece in found if piece is not day and not first <= piece.first < day.first]
-        found.append(Piece(LAST_DAY, day.value.last, first, day.last))
-    return sorted(found, key=lambda piece: piece.first), []
+        last_day = Piece(LAST_DAY, day.value.last, first, day.last)
+        found = [last_day if piece is day else piece for piece in found if not first <= piece.first < day.first]
+    return found, []
 
 
 def _are_joints(sentence: Sentence, first: int, last: int) -> bool:
