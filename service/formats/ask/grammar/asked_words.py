@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 
 from service.formats.ask.grammar.slots import Doubt
@@ -30,6 +31,10 @@ SQUEEZING = frozenset({"squeeze", "cram", "shoehorn", "squish", "squeezing", "cr
 ONTO = frozenset({"on", "onto", "in", "into"})
 OWNED = frozenset({"my", "our", "the", "one", "these", "those", "just", "only"})
 FITS = "fits"
+PER_WORDS = frozenset({"per", "/", "a"})
+MILLION = 10**6
+SCALES = {"million": MILLION, "m": MILLION, "1m": MILLION, "billion": 10**9, "bn": 10**9, "trillion": 10**12}
+"""Numbers of tokens that a cost is said of."""
 
 
 def with_asked_words(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
@@ -97,13 +102,14 @@ def _costs_per(sentence: Sentence, pieces: Pieces) -> list[Piece]:
         if text not in COSTS:
             continue
         ends = [here for here in range(at + 1, min(at + 2 + AHEAD, len(pieces))) if pieces[here].kind == "T"]
-        between = sentence.tokens[piece.last : pieces[ends[0]].first] if ends else ()
-        if (
-            between
-            and between[0].text in ("per", "/", "a")
-            and all(token.text in ("per", "/", "a", "million", "m", "1m") for token in between)
-        ):
-            found[at : ends[0] + 1] = [Piece(FILLER, PER_TOKEN, piece.first, pieces[ends[0]].last)]
+        between = [token.text for token in sentence.tokens[piece.last : pieces[ends[0]].first]] if ends else []
+        if between[:1] and between[0] in PER_WORDS and set(between) <= PER_WORDS | set(SCALES):
+            noun, scale = pieces[ends[0]], SCALES.get(between[-1], 0)
+            sizes = [other for other in (*pieces[:at], *pieces[ends[0] + 1 :]) if is_trained(other)]
+            if scale > MILLION and len(sizes) < len(("model", "tokens")):  # so many are what the cost is asked of
+                number = Piece("n", Figure(Fraction(scale), scale), noun.first - 1, noun.first)
+                return [*found[: at + 1], number, *found[ends[0] :]]
+            found[at : ends[0] + 1] = [Piece(FILLER, PER_TOKEN, piece.first, noun.last)]
             return found
         for here in (at - 1, at + 1):  # daily cost, cost per day
             if 0 <= here < len(pieces) and pieces[here].kind == "@" and pieces[here].value == "days":

@@ -11,6 +11,7 @@ from service.formats.ask.grammar.asked_words import with_asked_words, with_fit_a
 from service.formats.ask.grammar.attributes import MTBF
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
+from service.formats.ask.grammar.days.made_days import with_made_days
 from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways
 from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.laws import with_laws
@@ -321,6 +322,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_held_times,
     with_used_parts,
     with_asked_times,
+    with_made_days,
     with_preferences,
     with_emissions_beside,
     with_allowed,

@@ -117,7 +117,9 @@ def _is_owning(slots: Slots) -> bool:
     """Whether a sum for accelerators stands against renting them, for some time: $11M for 384 B200, against $3.75 an hour."""
     if _is_trained(slots) or any(slot.name == "intent" and slot.value == "optimal" for slot in slots.all):
         return False
-    if slots.has("bare_sum") and slots.has("price_per_hour") and slots.has("accelerator"):  # 300 H100 at 27k against 2.30 an hour
+    if slots.has("bare_sum") and slots.has("accelerator") and slots.has("price_per_hour"):  # 300 H100 at 27k against 2.30 an hour
+        return True
+    if slots.has("bare_sum") and slots.has("accelerator") and slots.has("count") and slots.has("utilisation"):  # at 40k, 75% used
         return True
     return (
         slots.has("rent") and slots.has(*MONEY) and slots.has("price_per_hour") and slots.has("count") and slots.has("span", "utilisation")

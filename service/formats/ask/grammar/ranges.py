@@ -20,6 +20,8 @@ UNITS = {"n": frozenset({"n", "m", "p", "U"}), "m": frozenset({"n", "m"}), "p": 
 """Kinds of the upper end, by the kind of the lower one."""
 WHOLE = frozenset({"count", "nodes", "racks", "tokens", "params", "samples"})
 NOTE = "one end of a range"
+DOUBLED = "of a range, doubled from one end to the other"
+COUNTED = frozenset({"count", "nodes"})
 EITHER = frozenset({"or", "vs", "versus", "vs.", "against", "v"})
 """Words between figures of which one is taken."""
 NOUNS = frozenset("TQVsef")
@@ -156,8 +158,20 @@ def _ends(slot: Slot, part: Range) -> list[Slot]:
     """A slot for each end; none of what has no number."""
     if part.listed:
         return [replace(slot, value=value) for value in _values(slot, part)]
+    if doubles := _doubles(slot, part):
+        return [replace(slot, value=value, note=DOUBLED) for value in doubles]
     note = NOTE if slot.name in WHOLE else "; ".join(text for text in (slot.note, NOTE) if text)
     return [replace(slot, value=value, note=note) for value in _values(slot, part)]
+
+
+def _doubles(slot: Slot, part: Range) -> list[int]:
+    """Numbers of accelerators from one end of a range to the other, each twice the one before: 64-256 GPUs; none of other ranges."""
+    ends = list(_values(slot, part))
+    if slot.name not in COUNTED or len(ends) != len(("low", "high")) or not all(isinstance(end, int) for end in ends):
+        return []
+    low, high = (int(str(end)) for end in ends)
+    steps = (high // low).bit_length() - 1
+    return [low << step for step in range(steps + 1)] if steps > 1 and low << steps == high else []
 
 
 def _values(slot: Slot, part: Range) -> Iterator[object]:

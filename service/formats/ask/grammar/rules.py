@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from service.formats.ask.grammar import attributes, exclusions, keyed, quantities
 from service.formats.ask.grammar.days import times
-from service.formats.ask.grammar.machines import cards, nodes, preemptions, priced_machines, spares
+from service.formats.ask.grammar.machines import cards, count_lists, nodes, preemptions, priced_machines, spares
 from service.formats.ask.grammar.money import bare_sums, quoted, rates, reservations, storage
 from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts
 from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Slot
@@ -194,7 +194,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?:n,)+nnx?AN", nodes.listed_machines),
     _rule("(?<!K)nn(?:x|gx?)?AN?", nodes.machines_of),
     _rule("nN,?Ex?nx?A", nodes.nodes),
-    _rule("nN,?nx?g[EL],?A?", nodes.nodes),
+    _rule("nN,?nx?g[EL],?A?|nx?AN,?nx?gE", nodes.nodes),
     _rule("nx?AL", keyed.of_each_node),
     _rule("nx?NNA", nodes.nodes),
     _rule("nx?N(?:t?x?n?x?A?(?:g?N)?)", nodes.nodes),
@@ -206,6 +206,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nxAN", nodes.times_machines),
     _rule("tn,nx?A", bare_sums.sum_before_count),
     _rule("nx?Ag?,n(?=$|,)", quantities.other_count),
+    _rule("nnn+x?(?:Ag?(?:,A)*|g)|(?<=A,)n(?:,n)+(?=$|,)|(?<=,)nnn+(?=$|,)", count_lists.rising),
     _rule("(?:[la]n(?:,n)*|zn)x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
     _rule("n(?=[IS]A)", quantities.owned),

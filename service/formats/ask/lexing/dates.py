@@ -98,7 +98,7 @@ def _read_plain(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
         return None
     if (absolute := _read_iso(tokens, at) or _read_slashed(tokens, at)) is not None:
         return absolute
-    for read in (_read_named_day, _read_quarter, _read_season, _read_relative, _read_weekday, _read_month):
+    for read in (_read_named_day, _read_quarter, _read_season, _read_day_of_next_week, _read_relative, _read_weekday, _read_month):
         found = read(tokens, at, today)
         if found is not None:
             return found
@@ -302,6 +302,18 @@ def _read_weekday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
     day = today + timedelta(days=ahead - 7 * (tokens[at].text == "last" and ahead > 0))
     note = f"the first to come; a week later is {day + timedelta(weeks=1)}" if tokens[at].text in _NEXT else ""
     return begin + 1, CalendarPeriod(day, day, note=note, repeats="" if named else "week")
+
+
+def _read_day_of_next_week(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """Friday next week, next week on Friday: the day of the week that begins with the Monday to come."""
+    texts = [token.text for token in tokens[at : at + 4] if token.text not in ("on", "of")]
+    length = 3 + (len([token for token in tokens[at : at + 4] if token.text in ("on", "of")]) > 0)
+    named = texts[:1] if texts[1:3] in (["next", "week"], ["nxt", "week"]) else texts[2:3] if texts[:2] == ["next", "week"] else []
+    if not named or named[0] not in _WEEKDAYS:
+        return None
+    monday = today - timedelta(days=today.weekday()) + timedelta(weeks=1)
+    day = monday + timedelta(days=_WEEKDAYS[named[0]])
+    return at + length, CalendarPeriod(day, day)
 
 
 def _weekday_on(today: date, weekday: int, number: int) -> CalendarPeriod:

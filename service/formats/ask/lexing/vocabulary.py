@@ -139,6 +139,7 @@ def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, .
     index: dict[str, list[Name]] = {}
     families: dict[str, list[Name]] = {}
     programs, providers, words, longest = [], [], {*load_lexicon().words, *NUMBER_WORDS, *DATE_WORDS}, 1
+    of_regions: set[str] = set()
     for name in names:
         for label in name.labels:
             tokens = tokenise(normalise(label))
@@ -146,7 +147,9 @@ def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, .
             entries = index.setdefault(compact(label), [])
             if name.kind in ("R", "G") or not entries:
                 entries.append(name)
-            words.update(token.text for token in tokens if token.text.isalpha() and name.kind not in "RC")
+            plain = {token.text for token in tokens if token.text.isalpha()}
+            of_regions.update(plain if name.kind == "R" else ())
+            words.update(plain if name.kind not in "RC" else ())
         if name.kind == "M" and not name.why:
             families.setdefault(_family(name.value), []).append(name)
         elif name.kind == "G":
@@ -160,7 +163,7 @@ def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, .
         providers=tuple(providers),
         labels=tuple(label for label, found in index.items() if len(label) >= SHORTEST_LIKE and found[0].kind not in "JC"),
         spellings=tuple(sorted(word for word in words if len(word) >= 4 and word not in SMALL_NUMBERS)),
-        known_words=frozenset((*words, *places)),
+        known_words=frozenset((*words, *of_regions, *places)),
         longest=min(longest, MOST_TOKENS),
         unmodelled=unmodelled,
         places=places,

@@ -8,12 +8,12 @@ from service.presets.comparison.defaults import countries_of
 from service.presets.hardware.regions import load_regions, region_cities
 
 
-def test_several_countries_by_one_name_are_known_jurisdictions() -> None:
+def test_countries_by_other_names_are_known_jurisdictions() -> None:
     groups = {value for kind, value in load_lexicon().by_phrase.values() if kind == COUNTRIES}
     assert groups
     for group in groups:
         codes = group.split()
-        assert len(codes) == len(set(codes)) > 1
+        assert len(codes) == len(set(codes)) > 0
         assert all(countries_of(code) for code in codes)
 
 

@@ -51,10 +51,12 @@ def _is_sum(before: Sequence[Piece], added: Piece) -> bool:
 
 
 def without_remaining(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """How much goodput is left: the goodput."""
+    """How much goodput is left: the goodput; the remaining 4T tokens: so many."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
         before = pieces[max(at - MOST_BETWEEN, 0) : at]
-        if piece.kind == "c" and sentence.words(piece) in REMAINING and any(other.value == GOODPUT for other in before):
+        after = [other.kind for other in pieces[at + 1 : at + 3]]
+        of_tokens = after == ["n", "T"] and not any(other.kind in "np" for other in before)
+        if piece.kind == "c" and sentence.words(piece) in REMAINING and (of_tokens or any(other.value == GOODPUT for other in before)):
             found[at] = replace(piece, kind=FILLER, value="")
     return found, []

@@ -24,7 +24,7 @@ WANTING = frozenset(
 MACHINES = frozenset("AgN")
 HOLDING = frozenset({"of", "on", "with"})
 USING = frozenset({"use", "using", "used", "need", "run", "running", "keep", "utilise", "utilize", "load"})
-OF_USE = frozenset({FILLER, UNKNOWN, "K", "!", "n", "g", "i"})
+OF_USE = frozenset({FILLER, UNKNOWN, "K", "!", "n", "g", "i", "U"})
 """Kinds of pieces that words of use, of a part and of the fleet may be read as."""
 SHARES: tuple[tuple[tuple[str, ...], Fraction], ...] = (
     (("half",), Fraction(50)),
@@ -33,6 +33,8 @@ SHARES: tuple[tuple[tuple[str, ...], Fraction], ...] = (
     (("two", "thirds"), Fraction("66.67")),
     (("a", "quarter"), Fraction(25)),
     (("three", "quarters"), Fraction(75)),
+    (("three", "fourths"), Fraction(75)),
+    (("four", "fifths"), Fraction(80)),
 )
 """Words of a part, in percent."""
 FLEET: tuple[tuple[str, ...], ...] = (
@@ -48,6 +50,11 @@ FLEET: tuple[tuple[str, ...], ...] = (
     *(("of", "the", "capacity"), ("the", "fleet"), ("the", "cluster"), ("the", "capacity"), ("of", "the", "cards")),
 )
 """Words of all accelerators that are asked about."""
+LOADS: tuple[tuple[str, ...], ...] = (
+    *(("load",), ("utilisation",), ("utilization",), ("use",), ("usage",), ("busy",), ("occupancy",), ("capacity",), ("full",), ("used",)),
+    *(("of", "the", "time"), ("the", "time"), ("of", "the", "hours")),
+)
+"""Words of how much of a time something is used."""
 
 
 def without_purchase(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -81,9 +88,9 @@ def with_held_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
 
 def with_used_parts(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """Only use half of them: the share of the fleet that is used, where it is bought or rented and nothing is trained on it."""
-    if not (is_bought(pieces) or any(piece.kind in "rS" for piece in pieces)) or any(piece.kind in TRAINED for piece in pieces):
-        return list(pieces), []
-    for first, middle, last, percent in _used(sentence):
+    held = is_bought(pieces) or any(piece.kind in "rS" for piece in pieces)
+    fleet = held and not any(piece.kind in TRAINED for piece in pieces)
+    for first, middle, last, percent in (*(_used(sentence) if fleet else ()), *_loaded(sentence)):
         within = [piece for piece in pieces if first <= piece.first and piece.last <= last]
         whole = sum(piece.last - piece.first for piece in within) == last - first
         if not whole or any(piece.kind not in OF_USE for piece in within):
@@ -94,6 +101,16 @@ def with_used_parts(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         others = [piece for piece in pieces if piece not in within]
         return sorted([*others, *made], key=lambda piece: piece.first), [note]
     return list(pieces), []
+
+
+def _loaded(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:
+    """Where a part and a word of use follow one another, as `_used` has them: two thirds load, three quarters of the time."""
+    texts = [token.text for token in sentence.tokens]
+    for at in range(len(texts)):
+        for words, percent in SHARES:
+            end = at + len(words)
+            if tuple(texts[at:end]) == words:
+                yield from ((at, end, end + len(load), percent) for load in LOADS if tuple(texts[end : end + len(load)]) == load)
 
 
 def _used(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:

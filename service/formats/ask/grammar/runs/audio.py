@@ -54,7 +54,7 @@ def _noun_after(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
         text = sentence.words(piece)
         if text in NOUNS:
             return here
-        if piece.kind not in (FILLER, UNKNOWN, "J") or text in (".", "?", "!", "on", "with"):
+        if piece.kind not in (FILLER, UNKNOWN, "J", "κ") or text in (".", "?", "!", "on", "with"):
             return 0
     return 0
 

@@ -80,7 +80,7 @@ def with_languages(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     doubts: list[Doubt] = []
     for at, piece in enumerate(pieces):
         text = sentence.part(piece.first, piece.last)
-        if piece.kind in ("J", UNKNOWN) and text.lower() in LANGUAGES and _is_of_data(sentence, pieces, at):
+        if piece.kind in ("J", "κ", UNKNOWN) and text.lower() in LANGUAGES and _is_of_data(sentence, pieces, at):
             doubts.append(Doubt(text, (), "a language of the data, which changes no figure", blocking=False))
         else:
             found.append(piece)
