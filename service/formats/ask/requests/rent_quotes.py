@@ -24,6 +24,12 @@ PRICE = "price_per_hour"
 PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 LEASED = "leased as long as it is used"
 UNSAID_TERM = "the price is quoted without a term: taken for the length of the demand where there is such a one"
+TERM_BESIDE = "the time beside the price is its term"
+OF_PRICE = frozenset({"accelerator", "count", "provider"})
+"""What a price may be followed by, before its term."""
+MOST_BEHIND_RENT = 1
+LEAST_DAYS = 27
+"""A shorter time is no term of a price."""
 RESERVED_AS_USED = "reserved as long as it is used"
 PAID_AT_START = "what is paid in part at its start is reserved, for the time that is said"
 
@@ -85,6 +91,11 @@ def _of_pricing(draft: Draft, slot: Slot, at: int, pricings: Sequence[Slot], yea
     if own:
         return {"pricing": str(own[0].value)}
     pricing = PRICING_OF_YEARS.get(years.years if years else 0.0, BY_THE_HOUR)
+    beside_term = _time_beside(draft, slot)
+    if beside_term is not None:
+        read = _of_term(beside_term)
+        draft.note(f"rent.quotes.{at - 1}.pricing", read["pricing"], TERM_BESIDE)
+        return read
     reserved = any(other.value == "reserved" for other in draft.slots.all if other.name == "pricing")
     if years and (reserved or (slot.implied and pricing == BY_THE_HOUR)):
         months = round(years.years * MONTHS_PER_YEAR)
@@ -93,6 +104,16 @@ def _of_pricing(draft: Draft, slot: Slot, at: int, pricings: Sequence[Slot], yea
     if not (years and draft.slots.has(UPFRONT) and len(draft.slots.each(PRICE)) == 1):
         draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
     return {"pricing": pricing}
+
+
+def _time_beside(draft: Draft, price: Slot) -> Duration | None:
+    """The time of a month or more right behind a price, or behind what it is the price of: $1.95 for 2 years, $1.95 h100 2 yr."""
+    if any(slot.name == "rent" and 0 <= price.first - slot.last <= MOST_BEHIND_RENT for slot in draft.slots.all):
+        return None  # rent at $2 for 2 years: as long as it is used
+    between = {at for slot in draft.slots.all if slot.name in OF_PRICE for at in range(slot.first, slot.last)}
+    spans = [slot for slot in draft.slots.all if slot.name in ("span", "limit") and slot.first >= price.last]
+    near = [slot.value for slot in spans if between.issuperset(range(price.last, slot.first)) and isinstance(slot.value, Duration)]
+    return near[0] if len(near) == 1 and near[0].days >= LEAST_DAYS else None
 
 
 def _with_upfront(draft: Draft, quotes: list[Request], prices: Sequence[Slot], years: Duration | None) -> list[Request]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Slot, plain
 from service.formats.ask.lexing.durations import Duration
@@ -31,6 +32,24 @@ def per_node_hours(pieces: Sequence[Piece]) -> Iterator[Slot]:
         yield Slot(PATH, round(float(times / numbers[-1].value), 6), first, last, note=f"{times} in {numbers[-1].value} hours of a node")
     elif pieces[0].value == "per machine":
         yield from per_node(pieces)
+
+
+def per_node_time(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """5% preemptions a day per node, 2 preemptions per node per day, 5% of nodes preempted a day: the rate of each node in an hour."""
+    named = any(piece.kind == "K" and piece.value == PREEMPTIONS for piece in pieces)
+    number = next(piece.value for piece in pieces if isinstance(piece.value, Figure))
+    every = next((piece for piece in pieces if piece.kind == "@" or isinstance(piece.value, Duration)), None)
+    share = not any(piece.kind in "Ng" for piece in pieces) or number.unit == "percent"
+    machine = any(piece.kind == "L" and piece.value == "per machine" for piece in pieces) or any(piece.kind in "Ng" for piece in pieces)
+    if every is None or not named or not machine or not share or number.unit not in ("", "percent"):
+        return
+    time = every.value if isinstance(every.value, Duration) else Duration(Fraction(1), str(every.value), article=True)
+    if not time.article or not time.days:
+        return
+    hours = time.days * HOURS_PER_DAY
+    times = number.value / 100 if number.unit == "percent" else number.value
+    note = f"{float(times):g} of a node in {hours:g} hours"
+    yield Slot(PATH, round(float(times) / hours, 6), pieces[0].first, pieces[-1].last, note=note)
 
 
 def per_node(pieces: Sequence[Piece]) -> Iterator[Slot]:

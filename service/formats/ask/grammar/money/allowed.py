@@ -1,13 +1,17 @@
-"""Spot as what is allowed beside on demand, and as what is not: spot ok, open to spot, spot is not an option."""
+"""Spot, or a reservation, as what is allowed beside on demand, and as what is not: spot ok, open to spot, reserved is fine too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from service.formats.ask.grammar.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-SPOT, ON_DEMAND = "spot", "on_demand"
+ON_DEMAND = "on_demand"
+RESERVED = "reserved"
+OF_EVERY_KIND = "allowed, and not asked for alone: offers of every kind of pricing are shown"
+ALLOWABLE = frozenset({"spot", "reserved", "reserved_1y", "reserved_3y"})
 LINKS = frozenset({"is", "are", "be", "would", "will", "should", "also", "instances", "capacity", "nodes", "offers", "pricing", "totally"})
 """Words between a kind of pricing and that it is allowed."""
 ALLOWED = frozenset({"ok", "okay", "fine", "allowed", "acceptable", "permitted", "welcome", "possible", "tolerable", "alright", "works"})
@@ -38,23 +42,27 @@ NOTE = "allowed, and not asked for alone: on demand is read beside it"
 
 
 def with_allowed(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with on demand beside spot that is allowed, and without spot that is not."""
+    """The pieces with on demand beside a kind of pricing that is allowed, and without one that is not."""
     kinds = [piece for piece in pieces if piece.kind == "S"]
-    if len(kinds) != 1 or kinds[0].value != SPOT:
+    if len(kinds) != 1 or kinds[0].value not in ALLOWABLE:
         return list(pieces), []
-    spot, texts = kinds[0], [token.text for token in sentence.tokens]
-    end, denied = _allowed_behind(texts, spot.last)
-    begin = _allowing_before(texts, spot.first)
-    if end == spot.last and begin == spot.first:
+    kind, texts = kinds[0], [token.text for token in sentence.tokens]
+    if any(piece.kind == "U" and piece.last == kind.first for piece in pieces):  # 1y reserved ok
+        return list(pieces), []
+    end, denied = _allowed_behind(texts, kind.last)
+    begin = _allowing_before(texts, kind.first)
+    if end == kind.last and begin == kind.first:
         return list(pieces), []
     denial = next((piece for piece in pieces if piece.kind == "!" and piece.last == begin), None)
     if denial is not None:  # not including spot, we cannot accept spot; but why not allow spot
         begin, denied = denial.first, texts[denial.first - 1 : denial.first] != [WHY]
     around = [piece for piece in pieces if piece.last <= begin or piece.first >= end]
+    if not denied and kind.value == RESERVED and not any(is_trained(piece) for piece in pieces):
+        return around, [Doubt(sentence.part(begin, end), (), OF_EVERY_KIND, blocking=False)]
     if denied:
-        made = [Piece("!", "exclude", begin, spot.last), Piece("S", SPOT, spot.first, end)]
+        made = [Piece("!", "exclude", begin, kind.last), Piece("S", kind.value, kind.first, end)]
     else:
-        made = [Piece("S", ON_DEMAND, begin, end), Piece(",", "list", begin, end), Piece("S", SPOT, begin, end)]
+        made = [Piece("S", ON_DEMAND, begin, end), Piece(",", "list", begin, end), Piece("S", kind.value, begin, end)]
     at = sum(piece.last <= begin for piece in around)
     text = sentence.part(begin, end)
     return [*around[:at], *made, *around[at:]], [] if denied else [Doubt(text, (), NOTE, blocking=False)]
