@@ -115,13 +115,14 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     model_known = any(slot.name == "model" for slot in slots) or any(_doubts_model(piece) for piece in left)
     slots, left = with_tokens_asked(sentence, slots, left, words.settled, model_known=model_known)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
+    slots, of_nouns_unknown = images.without_unnamed(sentence, slots, left)
     slots = of_machines(sentence, parts_of_fleet(sentence, of_types(without_papers(sentence, slots))))
     slots = _started(with_arrivals(sentence, sums_against_rent(sentence, _sums_of_runs(slots))), words.settled)
     slots, of_ranges = both_ends(sentence, slots, words.ranges)
     slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]
     slots = ends_after_start(sentence, slots)
     of_pieces = piece_doubts(sentence, words.settled, left, slots, vocabulary)
-    doubts = [*words.doubts, *of_ranges, *of_things, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
+    doubts = [*words.doubts, *of_ranges, *of_things, *of_nouns_unknown, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
     slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
     slots += [*of_quotes(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]

@@ -48,6 +48,7 @@ from service.formats.ask.grammar.runs.audio import with_audio
 from service.formats.ask.grammar.runs.averages import with_averages
 from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
 from service.formats.ask.grammar.runs.families import with_families
+from service.formats.ask.grammar.runs.generation import with_generation
 from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.repeated import with_numbers_of_runs
 from service.formats.ask.grammar.runs.rollouts import with_groups
@@ -331,6 +332,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_audio,
     with_languages,
     with_repetitions,
+    with_generation,
     with_fractions,
     _lost_nodes,
     kept_checkpoints,

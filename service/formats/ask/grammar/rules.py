@@ -170,7 +170,7 @@ RULES: tuple[Rule, ...] = (
     _rule("n[sI],nT(?!E)", quantities.samples_of_few),
     _rule("nI", quantities.examples),
     _rule("W=?n[o,]?s=?n(?![TsW])", rollouts.lengths_of_both),
-    _rule("nsW", rollouts.answers_of_step),
+    _rule("ns,?W", rollouts.answers_of_step),
     _rule("nW,?x?nsE?|ns(?:E|,|x)*nW", quantities.answers),
     _rule("nWxn(?=,|$)", reinforcement.prompts_times),
     _rule("nWt?x?nTE?", keyed.steps_of),

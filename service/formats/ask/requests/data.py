@@ -15,6 +15,7 @@ HOW_MANY_TOKENS = "on how many tokens, such as {}?"
 EXAMPLE_STEPS = "1000 steps"
 HOW_MANY_STEPS = f"of how many steps, such as {EXAMPLE_STEPS}?"
 HOW_MANY_ANSWERS = "how many answers to each prompt, such as 8 answers each?"
+HOW_MANY_OF_STEP = "how many answers a step, such as 1024 responses per step?"
 EXAMPLE_TOKENS = "1T tokens"
 UNCHANGED = "not said, and what is asked for does not depend on it"
 
@@ -82,6 +83,9 @@ def _tokens_of_steps(draft: Draft) -> int | None:
     steps, batch = draft.one("steps", "data.tokens"), draft.slots.peek("batch_tokens")
     if draft.slots.has(PER_STEP):
         draft.missing(HOW_MANY_ANSWERS, ("8 answers each",))
+        return None
+    if draft.slots.peek("method") == "rl" and not isinstance(batch, int):
+        draft.missing(HOW_MANY_OF_STEP, ("1024 responses per step",))
         return None
     if not isinstance(steps, int) or not isinstance(batch, int):
         draft.missing("how many tokens a step, such as a batch of 4M tokens?")

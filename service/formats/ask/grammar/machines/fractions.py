@@ -30,6 +30,7 @@ LOSING = frozenset({"lose", "loses", "losing", "lost"})
 ABOUT = frozenset({"about", "around", "up", "to", "roughly", "nearly", "maybe", "another"})
 FAILING = frozenset({"fail", "fails", "failed", "die", "dies", "died", "down", "break", "breaks", "broke"})
 ENDS = frozenset({".", "?", ";", "!", ","})
+GENERATION = "training.rl.generation.count"
 ONE_NUMBER = "a run has one number of accelerators from its start to its end: of which?"
 
 
@@ -44,6 +45,8 @@ class _Part:
 
 def with_fractions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a part of a number of accelerators as that number; of what is lost the number is asked back."""
+    if any(piece.kind == "K" and piece.value == GENERATION for piece in pieces):  # half the 256 H100 for generation
+        return list(pieces), []
     part = next((part for at in range(len(sentence.tokens)) if (part := _part_at(sentence, pieces, at))), None)
     if part is None:
         return list(pieces), []

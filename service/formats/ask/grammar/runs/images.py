@@ -6,13 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.bare import NOTES
 from service.formats.ask.grammar.quantities import figures, span_of
 from service.formats.ask.grammar.slots import Doubt, Slot
+from service.formats.ask.lexing.pieces import UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name
 
 RESOLUTION = "resolution"
 LEAST_PIXELS, MOST_PIXELS = 32, 8192
+OF_WHAT = "what is this number of?"
+READ_AS_TOKENS = NOTES["tokens"]
 FIXED = "samples of this network have the resolution of its preset: that of another is not counted with"
 UNSAID = "no size of an image is counted with: name the network, such as stable-diffusion-xl"
 PIXELS = {
@@ -63,6 +67,19 @@ def settle(sentence: Sentence, slots: Sequence[Slot]) -> tuple[list[Slot], list[
     patches = (sizes[0].value // int(patch[1])) ** 2 + 1
     note = f"{text}: patches of {patch[1]} by {patch[1]}, and the token of the class"
     return [*others, replace(sizes[0], name="seq_len", value=patches, note=note)], []
+
+
+def without_unnamed(sentence: Sentence, slots: Sequence[Slot], left: Sequence[Piece]) -> tuple[list[Slot], list[Doubt]]:
+    """The slots without a bare number before an unknown word as tokens, where a network is counted in images: vit-h on 2B frobs."""
+    model = next((slot.value for slot in slots if slot.name == "model" and isinstance(slot.value, Name)), None)
+    unit = model.sample_unit if model is not None else ""
+    words = {piece.first: piece for piece in left if piece.kind == UNKNOWN}
+    unnamed = [slot for slot in slots if unit and slot.name == "tokens" and slot.note == READ_AS_TOKENS and slot.last in words]
+    doubts = [
+        Doubt(sentence.part(slot.first, words[slot.last].last), (f"{sentence.part(slot.first, slot.last)} {unit}s",), OF_WHAT)
+        for slot in unnamed
+    ]
+    return [slot for slot in slots if slot not in unnamed], doubts
 
 
 def _pixels(model: str) -> int:

@@ -77,8 +77,10 @@ def of_prompts(slots: Sequence[Slot]) -> list[Slot]:
 
 
 def answers_of_step(pieces: Pieces) -> Iterator[Slot]:
-    """2048 rollouts per step: all the answers of one."""
+    """2048 rollouts per step, 1024 resp/step: all the answers of one."""
     step = pieces[-1]
+    if len(pieces) > len("nsW") and pieces[2].value != "slash":
+        return
     if pieces[1].value in (ANSWERS, "samples") and step.value == "steps" and step.first > pieces[1].last:
         yield Slot(ANSWERS_OF_STEP, plain(figures(pieces)[0].value), pieces[0].first, pieces[-1].last)
 
@@ -88,6 +90,8 @@ def of_steps(slots: Sequence[Slot]) -> list[Slot]:
     whole, prompts = ([slot for slot in slots if slot.name == name] for name in (ANSWERS_OF_STEP, PER_STEP))
     each = [slot for slot in slots if slot.name in (EACH, PER_PROMPT)]
     said = [slot.value for slot in (*whole, *prompts, *each) if isinstance(slot.value, int)]
+    if len(whole) == 1 and not prompts and not each:
+        return _of_all_steps(slots, whole[0])
     if len(whole) != 1 or len(prompts) + len(each) > 2 or len(said) != 1 + len(prompts) + len(each):
         return list(slots)
     if len(prompts) == len(each) == 1 and said[0] == said[1] * said[2]:
@@ -98,3 +102,18 @@ def of_steps(slots: Sequence[Slot]) -> list[Slot]:
     name = PER_PROMPT if prompts else PER_STEP
     note = f"{said[0]:,} answers of a step, {said[1]:,} {'prompts' if prompts else 'to each prompt'}"
     return [replace(slot, name=name, value=said[0] // said[1], note=note) if slot is whole[0] else slot for slot in slots]
+
+
+def _of_all_steps(slots: Sequence[Slot], whole: Slot) -> list[Slot]:
+    """The slots with all the answers of a step times the steps as the samples: 1024 responses per step, 500 steps."""
+    steps = [slot for slot in slots if slot.name == "steps" and isinstance(slot.value, int)]
+    stated = any(slot.name in ("samples", "tokens", "prompts") for slot in slots)
+    if len(steps) != 1 or stated or not isinstance(whole.value, int):
+        return list(slots)
+    number = int(str(steps[0].value))
+    note = f"{number:,} steps of {whole.value:,} answers"
+    return [
+        replace(slot, name="samples", value=number * whole.value, note=note) if slot is steps[0] else slot
+        for slot in slots
+        if slot is not whole
+    ]
