@@ -80,4 +80,4 @@ def _counted(pieces: Sequence[Piece]) -> list[Piece]:
 def _machines(within: Sequence[Piece]) -> list[Piece]:
     """The whole number and its accelerators, where they are said within."""
     named = any(piece.kind == "A" for piece in within)
-    return [piece for piece in within if piece.kind in "nxA" and (named or piece.kind != "x")] if named else []
+    return [piece for piece in within if named and piece.kind in "nxA"]
