@@ -110,7 +110,7 @@ def _exact(tokens: Sequence[Token], at: int, vocabulary: Vocabulary) -> Iterator
     for end in range(min(len(tokens), at + vocabulary.longest), at, -1):
         window = tokens[at:end]
         joined = "".join(token.text for token in window if token.text != "/")
-        names = vocabulary.names.get(joined) or _of_plural(joined, vocabulary)
+        names = vocabulary.names.get(joined) or _of_plural(joined, vocabulary) or _of_owner(joined, vocabulary)
         if names is None or "/" in (window[0].text, window[-1].text) or not has_numbers(names[0], window):
             continue
         last, plural = _past_plural(tokens, end)
@@ -135,6 +135,12 @@ def _of_plural(joined: str, vocabulary: Vocabulary) -> tuple[Name, ...] | None:
     """The accelerator of a plural whose s is written to its last letter: A10Gs, MI300Xs."""
     found = vocabulary.names.get(joined[:-1]) if joined[-2:-1].isalpha() and joined.endswith("s") else None
     return found if found and found[0].kind == "A" else None
+
+
+def _of_owner(joined: str, vocabulary: Vocabulary) -> tuple[Name, ...] | None:
+    """The provider of a possessive: lambda's price."""
+    found = vocabulary.names.get(joined.removesuffix("'s")) if joined.endswith("'s") else None
+    return found if found and found[0].kind == "P" else None
 
 
 def _without_plural(written: str, name: Name, vocabulary: Vocabulary) -> tuple[str, ...]:

@@ -11,20 +11,24 @@ from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-CHEAPER = ("cheaper", "less", "lower", "better", "below", "under", "beats", "undercuts", "undercut")
+CHEAPER = ("cheaper", "less", "lower", "better", "below", "beats", "undercuts", "undercut")
 """Words that say what a reference is for, and that it is one, where a provider stands behind them."""
-ALONE = (["below"], ["under"], ["beats"], ["undercuts"], ["undercut"])
+ALONE = (["below"], ["beats"], ["undercuts"], ["undercut"])
 """Those of them that no other word follows."""
+ALTERNATIVES = frozenset({"alternative", "alternatives", "replacement", "replacements", "substitute", "substitutes"})
+"""Words that what another offer is to stand for follows behind `to` or `for`."""
 LINKS = frozenset(
     (
-        *("than", "what", "that", "of", "at", "on", "from", "the", "a", "an", "our", "my", "current", "for", "price", "prices"),
-        *("s", "'"),
+        *("than", "to", "with", "what", "that", "of", "at", "on", "from", "the", "a", "an", "our", "my", "current"),
+        *("for", "price", "prices", "s", "'"),
     )
 )
 """Words between them."""
 OF_REFERENCE = "PASCk"
 """Kinds of pieces of the reference, side by side: aws on-demand p5."""
-OF_PRICES = "all offers are given with their prices, the cheapest first, and that of {} is among them"
+NAMED = "AC"
+"""Kinds of pieces that end it: what follows is said of the offers that are looked for."""
+OF_PRICES = "all offers are given with their prices, the cheapest first, those of {} too"
 OF_RUNS = "all providers are weighed, and {} is among them"
 
 
@@ -37,11 +41,7 @@ def without_reference(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     begin = next((at for at, piece in enumerate(pieces) if first >= 0 and piece.first <= first < piece.last), -1)
     if begin < 0 or pieces[begin].kind not in "lO,I?" + FILLER:
         return list(pieces), []
-    end = begin + 1
-    while end < len(pieces) and (pieces[end].kind in OF_REFERENCE or sentence.words(pieces[end]) in LINKS):
-        end += 1
-    while sentence.words(pieces[end - 1]) in LINKS:
-        end -= 1
+    end = _end(sentence, pieces, sellers[0])
     reference, others = pieces[begin:end], [*pieces[:begin], *pieces[end:]]
     asked = any(piece.kind in "AC" for piece in others)
     kept = [_without_seller(piece) for piece in reference if piece.kind in "AC" and not asked]
@@ -50,6 +50,16 @@ def without_reference(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     doubt = Doubt(text, (), note.format(_seller(pieces[sellers[0]])), blocking=False)
     ordered = [replace(reference[0], kind="O", value="cost", last=reference[0].first + 1)]
     return sorted([*others, *kept, *ordered], key=lambda piece: piece.first), [doubt]
+
+
+def _end(sentence: Sentence, pieces: Sequence[Piece], seller: int) -> int:
+    """The piece after a reference, whose seller is known: aws p5, aws on-demand h100, lambda's price."""
+    end = seller
+    while end < len(pieces) and pieces[end].kind in OF_REFERENCE:
+        end += 1
+        if pieces[end - 1].kind in NAMED:
+            return end
+    return end + (end < len(pieces) and sentence.words(pieces[end]) in ("price", "prices", "rate", "offer"))
 
 
 def _seller(piece: Piece) -> str:
@@ -73,5 +83,7 @@ def _word_before(sentence: Sentence, at: int) -> int:
     here = at - 1
     while here >= 0 and texts[here] in LINKS:
         here -= 1
+    if here >= 0 and texts[here] in ALTERNATIVES and {"to", "for"}.intersection(texts[here + 1 :]):
+        return here
     linked = "than" in texts[here + 1 :] or texts[here : here + 1] in ALONE
     return here if here >= 0 and texts[here] in CHEAPER and linked else -1

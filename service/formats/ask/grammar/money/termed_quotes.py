@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from service.formats.ask.grammar.asked_words import is_trained
 from service.formats.ask.grammar.money.reservations import TERMS
 from service.formats.ask.grammar.money.unsigned_sums import SELLER, TRAINED, is_bought, weighs_quotes
 from service.formats.ask.grammar.money.upfront import UPFRONT
@@ -35,6 +36,7 @@ COUNTED = frozenset("TQVAgNsefhHWIx%p@")
 LABELS = frozenset({"bid", "quote", "offer", "vendor", "supplier", "option", "proposal", "provider", "seller", "contract"})
 """Words of a quote or its seller that a letter or a figure names: bid A, vendor 2."""
 LABEL = re.compile(r"[a-h]|[1-9]")
+STATED = frozenset({"offered", "offers", "quoted", "quotes", "proposed", "proposes"})
 QUOTES_OF_RUN = (
     "quotes with terms are weighed by a question of buying or renting; a run is estimated at one price: `at $2.05 an hour`, "
     "or the quotes without the run?"
@@ -59,7 +61,8 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
     timed = any(isinstance(quote.term, Duration) or quote.term in TERMS.values() for quote in quotes)
     sellers = len([piece for piece in pieces if piece.kind in ("P", SELLER)]) or len(list(_labels(sentence, pieces)))
     trained = any(piece.kind in TRAINED for piece in pieces)
-    if trained and len(quotes) >= LEAST_QUOTES and timed and not is_bought(pieces):
+    stated = len(quotes) >= LEAST_QUOTES or any(_is_stated(sentence, pieces, quote) for quote in quotes)
+    if (trained or any(is_trained(piece) for piece in pieces)) and stated and timed and not is_bought(pieces):
         return _without_quotes(sentence, pieces, quotes)
     weighed = is_bought(pieces) or weighs_quotes(pieces) or (sellers >= LEAST_QUOTES and not trained)
     if len(quotes) < LEAST_QUOTES or not timed or not weighed:
@@ -77,6 +80,12 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         text = sentence.part(pieces[first].first, pieces[last - 1].last)
         found.append(Piece(NAMED, text[0].upper() + text[1:], pieces[first].first, pieces[last - 1].last))
     return sorted(found, key=lambda piece: piece.first), []
+
+
+def _is_stated(sentence: Sentence, pieces: Sequence[Piece], quote: _Quote) -> bool:
+    """Whether a seller states a price: coreweave offered 1.95 for 12 months."""
+    before = [token.text for token in sentence.tokens[: pieces[min(quote.places)].first]][-2:]
+    return bool(STATED.intersection(before))
 
 
 def _without_quotes(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quote]) -> tuple[list[Piece], list[Doubt]]:

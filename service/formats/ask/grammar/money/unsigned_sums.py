@@ -29,7 +29,9 @@ ENOUGH_FOR = "optimal weakly"
 PAYING = frozenset({"with", "for", "on", "does", "will", "would", "could", "can"})
 """Words before what is spent: what can we afford with 3 mil, what does 3 mil buy us."""
 SPENDING = frozenset({"buy", "get", "go", "cover"})
-CHARGING = frozenset({"says", "asking", "pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted"})
+CHARGING = frozenset(
+    {"says", "asking", "pay", "pays", "paying", "paid", "charge", "charges", "charging", "quote", "quotes", "quoted", "offered", "offers"}
+)
 ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
 """Words that may stand between a word of paying and the price."""
 CHANGING = frozenset(
