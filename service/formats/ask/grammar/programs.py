@@ -72,7 +72,9 @@ def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     found = _programs_like(asked, vocabulary)
     if len(found) == 1 and compact(asked) in compact(found[0].value):
         return [Piece("I", "status", 0, 1), Piece("G", Chosen(found[0], asked), 0, len(sentence.tokens))], []
-    return [Piece("I", "status", 0, 1)], [_unknown(asked, found, vocabulary)]
+    doubt = _unknown(asked, found, vocabulary)
+    told = replace(doubt, text=sentence.text) if _SPENT.fullmatch(sentence.text) else doubt  # with its sums
+    return [Piece("I", "status", 0, 1)], [told]
 
 
 def _behind_status(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:

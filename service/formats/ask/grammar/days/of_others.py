@@ -33,9 +33,9 @@ def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         return list(pieces), []
     found, doubts = list(pieces), []
     for at, time in enumerate(pieces):
-        before = [piece for piece in pieces[:at] if piece.kind != FILLER or sentence.words(piece) in PEOPLE]
+        before = [piece for piece in pieces[:at] if piece.kind != FILLER or sentence.words(piece) in PEOPLE] if time.kind == "U" else []
         joint = before.pop() if before and sentence.words(before[-1]) in FOR else None
-        if time.kind == "U" and joint is not None and _are_people(sentence, before):
+        if joint is not None and _are_people(sentence, before):
             found = [piece for piece in found if piece not in (joint, time)]
             doubts.append(Doubt(sentence.part(joint.first, time.last), (), OF_PEOPLE, blocking=False))
     return found, doubts
