@@ -23,8 +23,14 @@ def with_laws(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece],
         named = sentence.words(piece) == CHINCHILLA
         after = pieces[at + 1] if at + 1 < len(pieces) else None
         word = after is not None and sentence.words(after) in LAWS
-        if named and piece.kind == "~" and (laws or word):
+        if named and piece.kind == "~" and (word or _is_joined(pieces, at)):
             law = PUBLISHED if FITTED in laws else FITTED
             found[at] = replace(piece, kind="#", value=f"{law} chinchilla is the law of Hoffmann et al. 2022, approach 3")
             return [other for other in found if not (word and other is after)], []
     return found, []
+
+
+def _is_joined(pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a joint such as `vs` stands between a piece and a law."""
+    around = (pieces[at + 1 : at + 3], pieces[max(at - 2, 0) : at][::-1])
+    return any(len(near) > 1 and near[0].kind == "," and near[1].kind == "#" and str(near[1].value).startswith(LAW) for near in around)
