@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -51,6 +52,27 @@ NAMES = "PSARJCMπ"
 LISTED = "PSARJπ"
 """Names of which several are left out at a time: no China or US."""
 NAMED_ALONE = "the sellers that are named are left out, and no others of their kind"
+EMPTY = "_?biot"
+"""Kinds of pieces that say nothing of a request: fillers, unknown words and prepositions."""
+CLAUSE_ENDS = frozenset({".", "?", "!", ";", ")"})
+NOT_UNDERSTOOD = "not understood"
+OPPOSING = frozenset({"not", "don't", "dont", "never", "isn't"})
+"""Negations of what somebody does or is; `no failures` and `without restarts` leave out a part of the answer."""
+COUNTING = frozenset({"include", "including", "count", "counting", "add", "adding", "consider", "assume", "assuming", "want"})
+"""Words of what an answer has, which cannot be left out of it unsaid."""
+ATTITUDES = frozenset(
+    (
+        *("sure", "certain", "picky", "fussy", "bothered", "worried", "concerned", "urgent", "critical", "set", "fixed", "decided", "tied"),
+        *("attached", "particular", "strict", "religious", "married", "clear", "idea", "mind", "hard", "rush", "hurry", "bother"),
+    )
+)
+"""What somebody is not, or has not, who leaves something open: not sure, no idea, never mind, no rush."""
+TYING = frozenset({"tied", "married", "attached", "set", "fixed", "religious", "decided"})
+"""Those of a name behind them: not tied to aws."""
+SELLING = "PRJπ"
+"""Kinds of names of sellers and places."""
+EMPHASIS = frozenset({"too", "so", "that", "really", "very", "particularly", "entirely", "yet", "in", "a", "any", "overly", "super"})
+LEFT_OPEN = "read as left open"
 QUESTION = "what is left out is not understood: say what is wanted instead"
 
 
@@ -83,6 +105,10 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             doubts.append(Doubt(sentence.part(pieces[at].first, pieces[figure].last), (), LEFT_OUT, blocking=False))
             at = figure + 1
             continue
+        if after := _after_attitude(sentence, pieces, at):
+            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[after - 1].last), (), LEFT_OPEN, blocking=False))
+            at = after
+            continue
         past = _past_time(sentence, pieces, at)
         end, found = (past, []) if past else _denied(sentence, pieces, at)
         if found:
@@ -90,9 +116,30 @@ def split_denied(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
             within = [piece for piece in pieces[at:end] if sentence.words(piece) in CLASSES and not _is_left_out(piece, found)]
             doubts += [Doubt(sentence.part(piece.first, piece.last), (), NAMED_ALONE, blocking=False) for piece in within]
         else:
-            doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), PAST if past else QUESTION))
+            text = sentence.part(pieces[at].first, pieces[end - 1].last)
+            empty = not past and _denies_nothing(sentence, pieces, at)
+            doubts.append(Doubt(text, (), NOT_UNDERSTOOD if empty else PAST if past else QUESTION, blocking=not empty))
         at = end
     return kept, slots, doubts
+
+
+def _denies_nothing(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether no name, figure or word that is known follows a negation in its clause: not picky, if not how short we are."""
+    rest = list(itertools.takewhile(lambda piece: not (piece.kind == "," or sentence.words(piece) in CLAUSE_ENDS), pieces[at + 1 :]))
+    opposed = sentence.words(pieces[at]) in OPPOSING and not {sentence.words(piece) for piece in rest} & COUNTING
+    return opposed and all(piece.kind in EMPTY for piece in rest)
+
+
+def _after_attitude(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
+    """The piece after a negation and a word of attitude, which denies nothing: not sure, not picky; 0 where none follows."""
+    here = at + 1
+    while here < len(pieces) and sentence.words(pieces[here]) in EMPHASIS:
+        here += 1
+    if here >= len(pieces) or sentence.words(pieces[here]) not in ATTITUDES or pieces[at].value != "exclude":
+        return 0
+    named = here + 2 if here + 2 < len(pieces) and pieces[here + 1].kind in EMPTY else here
+    tied = sentence.words(pieces[here]) in TYING and pieces[named].kind in SELLING
+    return named + 1 if tied else here + 1
 
 
 def _is_left_out(group: Piece, slots: Sequence[Slot]) -> bool:
