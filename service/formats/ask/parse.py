@@ -23,6 +23,7 @@ from service.formats.ask.grammar.exclusions import split_denied
 from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
 from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.machines import cards, spares
+from service.formats.ask.grammar.machines.grid_places import with_grid_places
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
 from service.formats.ask.grammar.machines.reference_offers import without_reference
@@ -150,7 +151,7 @@ def _request(
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
     elif kind in OF_RUNS:
         said.all = tuple(_of_past(sentence, slot, draft.today) for slot in said.all)
-    found, of_markets = marketplaces.settle(said.all, kind)
+    found, of_markets = marketplaces.settle(with_grid_places(sentence, said.all, kind), kind)
     said.all, draft.notes = tuple(found), [*draft.notes, *of_markets]
     draft.doubts += group_doubts(sentence, said.all, kind)
     request = BUILDERS[kind](draft)

@@ -22,19 +22,14 @@ _CORES = re.compile(r"v(?:2|3|4|5p)$")
 """Generations of TPU whose slices are named by the number of their cores."""
 RELEASE_WORDS = frozenset({"instruct", "chat"})
 RELEASE_SUFFIXES = frozenset({"hf", "base", "instruct", "chat", "it", "pt"})
-BEFORE_PRONOUN = frozenset(
-    (
-        *("give", "gives", "gave", "cost", "costs", "get", "gets", "got", "buy", "buys", "bought", "tell", "let", "lets", "show"),
-        *("run", "runs", "take", "takes", "for", "of", "to", "with", "help", "make", "makes", "set", "save", "saves", "leave"),
-        *("leaves", "find", "earn", "land", "offers", "offered", "offer", "quotes", "quoted", "quote", "charges", "charged"),
-        *("charge", "sells", "sold", "sell", "asks", "asked", "promises", "promised", "sends", "sent", "bills", "billed"),
-        *("allows", "lends", "lent", "puts", "brings", "grants", "granted", "bring", "tells", "by"),
-        *("keep", "keeps", "kept", "keeping", "hold", "holds", "put", "putting", "bringing", "leaving", "getting", "giving", "saving"),
-        *("saved", "pushes", "push", "told", "send", "ask", "pay", "pays", "paid", "owe", "owes", "billing", "quoting", "offering"),
-        *("charging", "costing", "covers", "cover", "lasts", "last", "serves", "suits", "fits", "helps", "gained", "earns", "left"),
-        *("tie", "ties", "lock", "locks", "slow", "slows", "hurt", "hurts", "letting", "join", "before", "after", "behind", "against"),
-    )
+BEFORE_COUNTRY = frozenset(
+    {"in", "within", "across", "inside", "outside", "the", "only", "price", "cheapest", "/", "or", "and", "vs", "versus"}
 )
+BEHIND_COUNTRY = frozenset(
+    {"only", "region", "regions", "datacenter", "datacenters", "soil", "based", "-", "/", "east", "west", "central", "$"}
+)
+PRICED = frozenset({"y", "yr", "year", "years", "spot", "demand", "reserved", "h100", "h200", "b200", "a100"})
+"""Words before and behind `us` in lower case that make it the country: elsewhere it is the pronoun; at the end also what has a price."""
 """Words after which `us` is no country."""
 MEMORY_UNITS = frozenset({"gb", "g", "gib", "giga", "gigs", "gig", "gigabytes", "gigabyte"})
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
@@ -172,12 +167,19 @@ def _is_meant(tokens: Sequence[Token], at: int, end: int, name: Name) -> bool:
             return True
         lower_case = any(token.written.islower() for token in tokens)
         if word.text == "us":
-            return (word.written.isupper() and lower_case) or at == 0 or tokens[at - 1].text not in BEFORE_PRONOUN
+            return (word.written.isupper() and lower_case) or _is_country(tokens, at)
         placed = at > 0 and tokens[at - 1].text in ("in", "or", "and", ",", "/") and lower_case
         return word.written.isupper() and word.text not in DATE_WORDS and (word.text not in load_lexicon().words or placed)
     if name.kind == "R" and word.text.isalpha():
         return len(word.text) > LONGEST_CODE
     return not (name.kind == "M" and word.text in load_lexicon().words)
+
+
+def _is_country(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the words beside `us` make it the country: in the us, us regions; wants us to is the pronoun."""
+    before = tokens[at - 1].text if at else ""
+    after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+    return at == 0 or before in BEFORE_COUNTRY or after in BEHIND_COUNTRY or (not after and before in PRICED)
 
 
 def _has_article(tokens: Sequence[Token], at: int, end: int) -> bool:

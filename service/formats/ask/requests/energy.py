@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from service.formats.ask.grammar.intents import GRID
+from service.formats.ask.grammar.machines.grid_places import GRID_PLACE
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.fields import stated_fields
@@ -13,8 +14,13 @@ REGION = "energy.region"
 
 
 def energy_section(draft: Draft, *, carbon: bool) -> Request:
-    """Electricity as it is stated; where carbon is asked for, the country or city whose grid it is of."""
-    region = _place_of_grid(draft) if carbon else None
+    """Electricity as it is stated; where carbon is asked for, the country or city whose grid it is of; so where power alone is."""
+    place = draft.one(GRID_PLACE, REGION)
+    region = _place_of_grid(draft) if carbon and place is None else None
+    if isinstance(place, Name):
+        if carbon:
+            draft.note(CARBON, place.value, "carbon is asked for: the answer has it")
+        region = f"{place.provider}:{place.value}"
     return stated(
         region=region,
         pue=draft.one("pue", "energy.pue"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import Draft, Request, stated
-from service.formats.ask.requests.rent_quotes import BY_THE_HOUR, MONTHS_PER_YEAR, PRICING, longest_term, price_leases, quotes_of
+from service.formats.ask.requests.rent_quotes import BY_THE_HOUR, HOURLY, MONTHS_PER_YEAR, PRICING, longest_term, price_leases, quotes_of
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
 from service.formats.ask.requests.texts import usd_text
 
@@ -76,7 +77,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
         providers=[name.value for name in draft.many("provider", "rent.providers") if name.value not in stating],
         regions=[name.value for name in draft.many("region", "rent.regions")],
         quotes=quotes,
-        pricing=_rented_how(draft) if not quotes or weighed else None,
+        pricing=_rented_how(draft) if not quotes or weighed else _not_quoted(draft, quotes),
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
     return stated(
@@ -95,6 +96,12 @@ def _rented_how(draft: Draft) -> list[str]:
         found.append(BY_THE_HOUR)
         draft.note(PRICING, found, "weighed against renting on demand")
     return found
+
+
+def _not_quoted(draft: Draft, quotes: Sequence[Request]) -> list[str]:
+    """Kinds of pricing that are said and that no quote has, which the quotes are weighed against: worth it against on demand."""
+    quoted = {str(quote["pricing"]) for quote in quotes}
+    return [pricing for pricing in many_pricings(draft, PRICING) if pricing not in quoted and pricing in HOURLY]
 
 
 def _price_change(draft: Draft) -> float | None:

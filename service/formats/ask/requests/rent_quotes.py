@@ -20,6 +20,7 @@ from service.formats.ask.requests.sections import HOURS_PER_DAY
 MONTHS_PER_YEAR = 12
 PRICING = "rent.pricing"
 BY_THE_HOUR = "on_demand"
+HOURLY = frozenset({BY_THE_HOUR, "spot"})
 PRICE = "price_per_hour"
 PRICING_OF_YEARS: Mapping[float, str] = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 LEASED = "leased as long as it is used"
@@ -189,5 +190,7 @@ def price_leases(draft: Draft) -> bool:
         leased = True
     draft.slots.all = tuple(slots)
     for slot in draft.slots.each("pricing") if leased else ():
+        if slot.value in HOURLY:
+            continue
         draft.note(PRICING, slot.value, "offers of every kind of pricing are weighed")
     return leased

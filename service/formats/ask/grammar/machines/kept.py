@@ -19,13 +19,29 @@ STORED = frozenset({"storage", "storage.dataset_tb", "storage.usd_per_tb_month"}
 TERABYTES = "terabytes"
 OF_DATA = KEEPING | {"dataset", "datasets", "data", "storage", "archive", "archived", "for", "over"}
 """Words between what is stored and how long."""
+RETAINING = frozenset({"retain", "retains", "retaining", "retained", "archive", "archived", "archiving"})
+KEPT_THINGS = (
+    OF_DATA
+    | CHECKPOINTS
+    | frozenset({"it", "them", "all", "everything", "of", "the", "those", "these", "that", "this", "both", "around", "about", "on", "disk"})
+)
+"""Words between a verb of keeping and how long."""
 MOST_BEFORE = 3
 """Words before a number of terabytes in which one of keeping is looked for."""
 MONTHS_PER_YEAR = 12
 
 
 def kept_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with checkpoints that are kept as their number and the months that they are."""
+    """The pieces with checkpoints that are kept as their number and the months that they, or other data, are."""
+    found, doubts = _with_checkpoints(sentence, pieces)
+    if any(piece.kind == "K" and piece.value == RETENTION for piece in found):
+        return found, doubts
+    found, of_verbs = _with_kept_for(sentence, found)
+    return found, [*doubts, *of_verbs]
+
+
+def _with_checkpoints(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with checkpoints that are kept, and the months beside them or beside what is stored."""
     found, doubts = _with_retention(sentence, pieces)
     found, of_data = _with_stored(sentence, found)
     doubts += of_data
@@ -60,6 +76,23 @@ def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         if sentence.words(noun) == "retention" and times:
             others = [piece for piece in pieces if piece not in (noun, times[0])]
             return sorted([*others, *_retained(times[0])], key=lambda piece: piece.first), list(_noted(sentence, times[0]))
+    return list(pieces), []
+
+
+def _with_kept_for(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with the time behind a verb of keeping as a field: retain for a year; keep it all for 6 months, beside what is stored."""
+    texts = [token.text for token in sentence.tokens]
+    stored = any(piece.kind == "K" and piece.value in (KEPT, *STORED) for piece in pieces)
+    for at, text in enumerate(texts):
+        if text not in (KEEPING | RETAINING if stored else RETAINING):
+            continue
+        time = next((piece for piece in pieces if piece.first > at and piece.kind == "U"), None)
+        between = set(texts[at + 1 : time.first]) if time is not None else set()
+        if time is None or not _is_plain(time) or not between <= KEPT_THINGS:
+            continue
+        verbs = [piece for piece in pieces if piece.kind == UNKNOWN and at <= piece.first < time.first]
+        others = [piece for piece in pieces if piece not in (time, *verbs)]
+        return sorted([*others, *_retained(time)], key=lambda piece: piece.first), list(_noted(sentence, time))
     return list(pieces), []
 
 
