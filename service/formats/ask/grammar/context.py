@@ -44,6 +44,7 @@ from service.formats.ask.grammar.money.unsigned_sums import (
 from service.formats.ask.grammar.money.upfront import with_upfront
 from service.formats.ask.grammar.nouns_apart import with_nouns_apart
 from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
+from service.formats.ask.grammar.runs.answer_limits import with_longest_answers
 from service.formats.ask.grammar.runs.audio import with_audio
 from service.formats.ask.grammar.runs.averages import with_averages
 from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
@@ -53,6 +54,7 @@ from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.repeated import with_numbers_of_runs
 from service.formats.ask.grammar.runs.rollouts import with_groups
 from service.formats.ask.grammar.runs.routing import with_routing
+from service.formats.ask.grammar.runs.step_times import with_step_times
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
 from service.formats.ask.grammar.scaling import is_count, scaling_questions
 from service.formats.ask.grammar.slots import Doubt
@@ -332,6 +334,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_audio,
     with_languages,
     with_repetitions,
+    with_step_times,
     with_generation,
     with_fractions,
     _lost_nodes,
@@ -361,6 +364,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_terse_sums,
     with_groups,
     with_directions,
+    with_longest_answers,
     with_sets,
     with_single_machines,
     with_full_tuning,

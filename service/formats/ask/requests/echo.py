@@ -89,7 +89,8 @@ def _training(training: Body) -> Iterator[str]:
     yield f"targets {training['adapter_targets'].replace('_', ' ')}" if "adapter_targets" in training else ""
     yield f"in {training['precision']}" if "precision" in training else ""
     yield RECOMPUTATIONS.get(training.get("activation_recompute", ""), "")
-    yield f"answers of {count_text(training['response_tokens'])} tokens" if "response_tokens" in training else ""
+    answer = training.get("response_tokens", training.get("rl", {}).get("response_tokens", {}).get("p50"))
+    yield "" if answer is None else f"answers of {count_text(answer)} tokens"
     optimizer: str = training.get("optimizer", "")
     yield OPTIMIZERS.get(optimizer, optimizer)
     yield f"{training['states_dtype']} states" if "states_dtype" in training else ""

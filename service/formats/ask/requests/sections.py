@@ -82,7 +82,15 @@ def training_section(draft: Draft) -> Request:
         parallelism=stated(**{axis: draft.one(slot, f"training.parallelism.{axis}") for slot, axis in AXES.items()}),
         flash_attention=draft.one("flash_attention", "training.flash_attention"),
     )
-    return merged(section, named)
+    return _with_median(merged(section, named))
+
+
+def _with_median(section: Request) -> Request:
+    """The section with the length of an answer as the median, where the longest or the 90th percentile is said besides."""
+    lengths = section.get("rl", {}).get("response_tokens")
+    if lengths is not None and "response_tokens" in section:
+        section["rl"]["response_tokens"] = {"p50": section.pop("response_tokens"), **lengths}
+    return section
 
 
 def _accumulated_batch(draft: Draft) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -23,6 +24,8 @@ PROMPTS, SAMPLE_TOKENS = "prompts", "sample_tokens"
 DIRECTIONS = {"in": PROMPT_TOKENS, "out": "response_tokens"}
 MOST_PROMPTS_PER_STEP = 4096
 """More are all the prompts of a run."""
+OF_EACH = re.compile(r"([\d,]+) of ([\d,]+) tokens each")
+"""What is noted of the tokens of so many samples (`quantities.samples_of`)."""
 OF_A_RUN = (PER_STEP, PER_PROMPT, "steps")
 """What all the answers of a run follow from."""
 
@@ -92,7 +95,7 @@ def answers_to_each(pieces: Pieces) -> Iterator[Slot]:
 
 def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
     """The slots with prompts and the answers to each as all the answers; answers to each without prompts are samples."""
-    found = _of_steps(_with_lengths(of_prompts(slots)))
+    found = _of_steps(_with_lengths(_of_few(of_prompts(slots))))
     prompts = [slot for slot in found if slot.name == PROMPTS]
     each = [slot for slot in found if slot.name == EACH or (prompts and slot.name == PER_PROMPT)]
     of_rl = any(slot.name == "method" and slot.value == "rl" for slot in found)
@@ -107,6 +110,18 @@ def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
         return [*found, replace(prompts[0], name="samples", value=prompts[0].value * each[0].value, note=note)]
     found += [replace(slot, name="other_unit", value=PROMPTS) for slot in prompts]
     return [*found, *(replace(slot, name="samples") for slot in each)]
+
+
+def _of_few(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots with the tokens of few answers as how many there are to each prompt and their length: 8 rollouts of 2k tokens."""
+    prompted = any(slot.name in (PER_STEP, PROMPTS) for slot in slots) and not any(slot.name in (EACH, PER_PROMPT) for slot in slots)
+    found: list[Slot] = []
+    for slot in slots:
+        product = OF_EACH.fullmatch(slot.note) if slot.name == "tokens" and prompted else None
+        number, length = (int(text.replace(",", "")) for text in product.groups()) if product else (LEAST_LENGTH, 0)
+        few = [replace(slot, name=EACH, value=number, note=""), replace(slot, name="response_tokens", value=length, note="")]
+        found += few if number < LEAST_LENGTH else [slot]
+    return found
 
 
 def _is_counted(slot: Slot) -> bool:
