@@ -29,6 +29,7 @@ from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
+from service.formats.ask.grammar.money.price_nouns import without_days_of_change
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
 from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity
@@ -325,6 +326,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_held_times,
     with_used_parts,
     with_asked_times,
+    without_days_of_change,
     with_made_days,
     with_preferences,
     with_emissions_beside,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from service.formats.ask.grammar.money.price_nouns import is_of_accelerators
 from service.formats.ask.grammar.money.terse_sums import LIKELY_CAPEX_USD
 from service.formats.ask.grammar.money.unsigned_sums import READ_AS_DOLLARS, in_dollars, is_sum
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
@@ -20,6 +21,18 @@ PUTTING = frozenset(
 """Words of spending before a sum."""
 ROUGHLY = frozenset({"about", "around", "roughly", "approximately", "some", "only", "up", "to", "another", "maybe", "~"})
 INTO = frozenset({"into", "in", "towards", "toward", "on", "behind", "for"})
+ARTICLES = frozenset({"the", "a", "an", "our", "my", "one", "some", "this", "that", "single", "next", "full", "new", "more", "another"})
+SPENT_ON = frozenset(
+    (
+        *("it", "run", "runs", "training", "pretraining", "pretrain", "train", "finetuning", "finetune", "model", "models", "llm", "job"),
+        *("gpus", "gpu", "compute", "accelerators", "hardware", "chips", "cards", "nodes", "cluster", "experiment", "experiments", "this"),
+        *("that", "them", "pre", "fine", "post", "rl", "sft", "lora", "project", "program", "programme", "renting", "buying", "cloud"),
+    )
+)
+"""What a sum that is put into it is the budget of."""
+OF_RUNS = "MnBQAgNCYyI#P"
+"""Kinds of pieces of the same."""
+OF_RUN_OR_NOT = "is it the budget of the run?"
 PER = frozenset({"per", "/", "an", "a", "each", "every"})
 RATES = frozenset({"rate", "rates", "price", "prices"})
 CHANGES = frozenset({"from", "to", "at", "and", "vs", "or", "versus", "->"})
@@ -39,10 +52,22 @@ def with_sums_put(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         while before >= 0 and texts[before] in ROUGHLY:
             before -= 1
         put = before >= 0 and texts[before] in PUTTING and bool(INTO.intersection(texts[piece.last : piece.last + 1]))
+        if put and is_sum(piece) and not _is_for_run(sentence, pieces, piece.last + 1):
+            text = sentence.part(piece.first, piece.last)
+            return [*pieces[:at], *pieces[at + 1 :]], [Doubt(text, (f"a budget of ${text}",), OF_RUN_OR_NOT)]
         if put and is_sum(piece):
             note = Doubt(sentence.part(piece.first, piece.last), (), READ_AS_DOLLARS, blocking=False)
             return [*pieces[:at], in_dollars(piece), *pieces[at + 1 :]], [note]
     return list(pieces), []
+
+
+def _is_for_run(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether what a sum is put into is a run, or what it is trained on: into the 13B run, in GPUs, but for storage."""
+    texts = [token.text for token in sentence.tokens]
+    while at < len(texts) and texts[at] in ARTICLES - SPENT_ON:
+        at += 1
+    piece = next((each for each in pieces if each.first <= at < each.last), None)
+    return piece is None or texts[at] in SPENT_ON or (piece.kind in OF_RUNS and piece.value != "storage")
 
 
 def with_prices_of_one(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -74,7 +99,8 @@ def with_changed_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         before = piece.first - 1
         while before >= 0 and (texts[before] in CHANGES | CHANGING or before in rates):
             before -= 1
-        if _has_cents(piece) and before >= 0 and texts[before] in RATES and before + 1 < piece.first:
+        named = before >= 0 and texts[before] in RATES and is_of_accelerators(sentence, pieces, before)
+        if _has_cents(piece) and named and before + 1 < piece.first:
             rates.add(piece.first)
     return [in_dollars(piece) if piece.first in rates and piece.kind == "n" else piece for piece in pieces], []
 

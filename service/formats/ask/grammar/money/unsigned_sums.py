@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.money.price_nouns import is_of_accelerators
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
@@ -188,7 +189,8 @@ def _is_stated(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind in "KxU@p")
     noun = next((each for each in pieces if each.first < len(before) <= each.last), None)
     stated = len(before) < piece.first and before[-1:] != [] and before[-1] in PRICES and noun is not None
-    return stated and not counted and noun is not None and (noun.kind != "K" or noun.value in CHANGES) and _is_of_hour(before, pieces)
+    of_price = stated and noun is not None and (noun.kind != "K" or noun.value in CHANGES)
+    return of_price and not counted and _is_of_hour(before, pieces) and is_of_accelerators(sentence, pieces, len(before) - 1)
 
 
 def _is_of_hour(before: Sequence[str], pieces: Sequence[Piece]) -> bool:

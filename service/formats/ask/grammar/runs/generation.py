@@ -25,6 +25,43 @@ _PART = re.compile(
     r"(?:rollout |sampling )?(?P<work>generation|generating|generate|generates|rollouts?|sampling|sample|inference)\b",
     re.IGNORECASE,
 )
+ALONE = re.compile(r"of(?: (?:the|our|my|all|those|these))* ?$", re.IGNORECASE)
+"""What makes a part one of the answers themselves, before their word: half of our rollouts."""
+FOLLOWING = frozenset(
+    (
+        *("and", "with", "the", "rest", "remaining", "other", "others", "for", "on", "in", "while", "during", "at", "to", "or", "then"),
+        *("but", "using", "via", "by", "if", "when", "only", "each", "gpus", "gpu", "cards", "chips", "accelerators", "nodes", "grpo"),
+        *(
+            "ppo",
+            "rl",
+            "training",
+            "train",
+            "trains",
+            "half",
+            "both",
+            "a",
+            "one",
+            "quarter",
+            "third",
+            "vllm",
+            "sglang",
+            "until",
+            "from",
+            "as",
+            "is",
+            "are",
+        ),
+    )
+)
+"""Words behind the sampling, which no noun follows that it is said of: 50% inference discount."""
+ASYNCHRONOUS_OF = frozenset(
+    (
+        *("rl", "rlhf", "grpo", "ppo", "dapo", "rloo", "training", "sampling", "sampler", "samplers", "rollout", "rollouts", "generation"),
+        *("policy", "updates", "mode", "pipeline", "on", "with", "for", "and", "run", "reinforcement", "off", "actor", "actors", "learner"),
+        *("at", "in", "by", "inference", "generations", "but", "so", "setup", "setting", "lora", "a", "an", "post", "reasoning", "agentic"),
+    )
+)
+"""Words behind `asynchronous` that may be said of a run of RL, unlike checkpoints."""
 UNSAID = "how many accelerators sample the answers, such as 64 GPUs for generation?"
 
 
@@ -33,7 +70,7 @@ def with_generation(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
     if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
         return list(pieces), []
     found = [_ahead(sentence, pieces, at) for at in range(len(pieces))]
-    match = _PART.search(sentence.text)
+    match = next((match for match in _PART.finditer(sentence.text) if _is_of_machines(sentence, match)), None)
     within = [] if match is None else [piece for piece in found if _is_within(sentence, piece, match)]
     if match is None or not within:
         return found, []
@@ -57,8 +94,22 @@ def with_generation(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
 def _ahead(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
     piece = pieces[at]
     counted = any(other.kind == "K" and other.value == LAG for other in pieces)
-    plain = piece.kind == UNKNOWN and sentence.words(piece) in ASYNCHRONOUS and not counted
+    plain = piece.kind == UNKNOWN and sentence.words(piece) in ASYNCHRONOUS and not counted and _is_of_run(sentence, pieces, at)
     return replace(piece, kind="#", value=ONE_STEP) if plain else piece
+
+
+def _is_of_run(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether no noun of something else follows `asynchronous`: no checkpoints."""
+    after = sentence.tokens[pieces[at].last].text if pieces[at].last < len(sentence.tokens) else "."
+    return not after[0].isalpha() or after in ASYNCHRONOUS_OF or pieces[at + 1].kind in "YMnA"
+
+
+def _is_of_machines(sentence: Sentence, match: re.Match[str]) -> bool:
+    """Whether a part is one of the accelerators: neither of the answers themselves, nor of what a word behind them is."""
+    before = sentence.text[match.start() : match.start("work")].removesuffix("rollout ").removesuffix("sampling ")
+    after = next((token.text for token in sentence.tokens if token.start >= match.end()), ".")
+    of_answers = match["noun"] is None and ALONE.search(before) is not None
+    return not of_answers and (not after[0].isalpha() or after in FOLLOWING)
 
 
 def _is_within(sentence: Sentence, piece: Piece, match: re.Match[str]) -> bool:

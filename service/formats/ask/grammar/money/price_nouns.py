@@ -1,0 +1,88 @@
+"""Words of prices: whether they are of accelerators, and the day from which a changed price holds, which is no time of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.tokens import Piece, Sentence
+
+PRICES = frozenset({"price", "prices", "rate", "rates", "pricing"})
+OF_ACCELERATORS = frozenset(
+    (
+        *("list", "spot", "hourly", "our", "my", "the", "a", "market", "current", "cloud", "rental", "rent", "contract", "negotiated"),
+        *("demand", "hour", "gpu", "compute", "quoted", "reserved", "average", "new", "their", "its", "this", "that", "these", "today's"),
+    )
+)
+"""Words right before a word of prices that say whose they are, or how they are asked."""
+BEGINNING = frozenset(
+    (
+        *(".", ",", "?", ";", ":", "!", "(", "-", "and", "but", "or", "so", "if", "when", "what", "that", "assume", "assuming"),
+        *("suppose", "supposing", "say", "with", "at", "once", "until", "unless", "should", "because", "since", "as", "do", "does"),
+        *("will", "would", "before", "after", "where", "in", "case", "is", "are", "expect", "expecting", "where", "while"),
+    )
+)
+"""Words behind which a word of prices begins a phrase."""
+POSSESSIVE = frozenset({"'", "s", "'s"})
+OF_WHOM = "ACPgS"
+"""Kinds of pieces before a word of prices that say the same."""
+CHANGING = frozenset(
+    (
+        *("drop", "drops", "dropping", "fall", "falls", "falling", "rise", "rises", "rising", "go", "goes", "going", "come", "comes"),
+        *("move", "moves", "decline", "declines", "increase", "increases", "decrease", "decreases", "change", "changes", "hit", "hits"),
+        *("climb", "climbs", "halve", "halves", "double", "doubles", "crash", "crashes", "jump", "jumps", "sink", "sinks"),
+    )
+)
+ENDS = frozenset({".", ",", "?", ";", "!", "and", "so", "then"})
+LIMITING = frozenset({"before", "until", "till", "after", "once"})
+"""Words by which the day of a change is one of the run: before prices rise in June."""
+PREPOSITIONS = "abiotuq"
+MOST_BEFORE = 4
+NO_TIME = "the time from which another price holds, and no time of the run"
+
+
+def is_of_accelerators(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether the word of prices at a token begins its phrase, or stands behind whose it is: the h100 price, our rate."""
+    texts = [token.text for token in sentence.tokens]
+    before = at - 1
+    while before >= 0 and texts[before] in POSSESSIVE:
+        before -= 1
+    if before < 0 or texts[before] in OF_ACCELERATORS | BEGINNING:
+        return True
+    return any(piece.kind in OF_WHOM and piece.first <= before < piece.last for piece in pieces)
+
+
+def without_days_of_change(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces of a question about a run without the day of a change in prices: h100 price drops to 1.60 in June 2027."""
+    if not any(is_trained(piece) for piece in pieces):
+        return list(pieces), []
+    found, doubts = list(pieces), []
+    for first, last in _changes(sentence):
+        within = [piece for piece in found if first <= piece.first and piece.last <= last]
+        times = [piece for at, piece in enumerate(within) if piece.kind == "D" or (piece.kind == "U" and within[at - 1].kind == "i")]
+        if len(times) != 1 or any(is_trained(piece) for piece in within):
+            continue
+        begin = times[0].first
+        gone = [times[0]]
+        for piece in reversed(within[: within.index(times[0])]):
+            if piece.kind not in PREPOSITIONS or piece.last != begin:
+                break
+            gone, begin = [piece, *gone], piece.first
+        found = [piece for piece in found if piece not in gone]
+        doubts.append(Doubt(sentence.part(begin, times[0].last), (), NO_TIME, blocking=False))
+    return found, doubts
+
+
+def _changes(sentence: Sentence) -> list[tuple[int, int]]:
+    """Where a change of prices is said, from its verb to the end of the clause."""
+    texts = [token.text for token in sentence.tokens]
+    spans = []
+    for at, text in enumerate(texts):
+        if text not in PRICES or LIMITING.intersection(texts[max(at - MOST_BEFORE, 0) : at]):
+            continue
+        end = next((here for here in range(at, len(texts)) if texts[here] in ENDS), len(texts))
+        verb = next((here for here in range(at + 1, end) if texts[here] in CHANGING), end)
+        if verb < end:
+            spans.append((verb, end))
+    return spans
