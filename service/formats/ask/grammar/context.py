@@ -51,6 +51,7 @@ from service.formats.ask.grammar.runs.averages import with_averages
 from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.generation import with_generation
+from service.formats.ask.grammar.runs.lengths_told import with_lengths_told
 from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.repeated import with_numbers_of_runs
 from service.formats.ask.grammar.runs.rollouts import with_groups
@@ -59,6 +60,7 @@ from service.formats.ask.grammar.runs.step_times import with_step_times
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
 from service.formats.ask.grammar.scaling import is_count, scaling_questions
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.grammar.told_values import with_told_values
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -314,6 +316,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _described_machines,
     scaling_questions,
     with_nouns_apart,
+    with_told_values,
     _waived,
     _named_deadlines,
     _conditions,
@@ -332,6 +335,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_emissions_beside,
     with_allowed,
     with_commitments,
+    with_lengths_told,
     with_averages,
     with_audio,
     with_languages,

@@ -17,7 +17,7 @@ def with_averages(_sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     """The pieces with an average number of tokens after a number of samples as that of each."""
     found: list[Piece] = []
     said = [piece for piece in pieces if piece.kind != FILLER]
-    sampled = {after.last for before, after in pairwise(said) if before.kind == "n" and _is_sample(after)}
+    sampled = {after.last for before, after in pairwise(said) if before.kind == "n" and is_sample(after)}
     after_of = {piece.first: after.kind for piece, after in pairwise(said)}
     behind = {before.last for before, after in pairwise(pieces) if before.kind == "T" and after.value == AVERAGE and after.kind == FILLER}
     averaged = False
@@ -34,6 +34,6 @@ def with_averages(_sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     return found, []
 
 
-def _is_sample(piece: Piece) -> bool:
+def is_sample(piece: Piece) -> bool:
     """Whether a noun is that of samples; examples alone are a question for help."""
     return piece.kind == "s" or (piece.kind == "I" and piece.value == HELP)
