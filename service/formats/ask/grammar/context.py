@@ -56,6 +56,7 @@ from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.repeated import with_numbers_of_runs
 from service.formats.ask.grammar.runs.rollouts import with_groups
 from service.formats.ask.grammar.runs.routing import with_routing
+from service.formats.ask.grammar.runs.splits import with_split_machines
 from service.formats.ask.grammar.runs.step_times import with_step_times
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
 from service.formats.ask.grammar.scaling import is_count, scaling_questions
@@ -341,6 +342,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_languages,
     with_repetitions,
     with_step_times,
+    with_split_machines,
     with_generation,
     with_fractions,
     _lost_nodes,

@@ -59,7 +59,7 @@ SIGNS = re.compile(r"\d|[+<>±]|(?<![^\W\d_])-|-(?![^\W\d_])")
 """Figures and signs that may change one; a hyphen within a word is none."""
 GOVERNED = frozenset("PRJSXAκ")
 """Names before which an unknown word may leave them out: sans aws."""
-OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion"})
+OCCASIONS = frozenset({"planning", "plan", "budget", "review", "roadmap", "meeting", "call", "deck", "report", "discussion", "board"})
 """What a day or quarter before it is that of, and not of the run."""
 LEFT_OVER = frozenset({"left", "remaining"})
 """What a day after it is that of, and not of the run: $1M left this quarter."""
@@ -338,7 +338,7 @@ def _date_note(sentence: Sentence, slot: Slot, kind: Kind, *, dated: bool, ends:
     texts = [token.text for token in sentence.tokens]
     after = set(texts[slot.last : slot.last + 1])
     goal = bool(after & GOALS) or bool(GOALS.intersection(texts[max(slot.first - 2, 0) : slot.first]))
-    labels = bool(after & OCCASIONS) or (dated and bool(after & RUNS)) or (ends and goal)
+    labels = bool(after & OCCASIONS) or (kind != "status" and bool(after & FORECASTS)) or (dated and bool(after & RUNS)) or (ends and goal)
     left = slot.first > 0 and texts[slot.first - 1] in LEFT_OVER
     if labels or left or sentence.part(slot.first, slot.last).lower() in BESIDES:
         return "read as no time of the run"

@@ -21,7 +21,28 @@ WORK: tuple[tuple[tuple[str, ...], str], ...] = (
     (("analysis",), "personnel.analysis_hours"),
 )
 """What people do, by the words for it."""
-STAFF = (["engineers"], ["engineer"], ["staff"], ["people"], ["oncall"], ["sres"], ["sre"], ["contractors"], ["labour"], ["labor"], ["ops"])
+STAFF = (
+    ["engineers"],
+    ["engineer"],
+    ["staff"],
+    ["people"],
+    ["person"],
+    ["oncall"],
+    ["sres"],
+    ["sre"],
+    ["contractors"],
+    ["labour"],
+    ["labor"],
+    ["ops"],
+    ["humans"],
+    ["sysadmins"],
+    ["team"],
+)
+HOURS = frozenset(field for _, field in WORK)
+TELLING = frozenset(
+    {"cost", "costs", "is", "are", "at", "for", "rate", "rates", "run", "runs", "get", "bill", "bills", "charge", "us", "about", "=", ":"}
+)
+"""Words between people and the price of their hour."""
 ON_CALL = (["on", "call"], ["-", "call"])
 """Words of people before the price of their hour."""
 
@@ -45,15 +66,23 @@ def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
 
 
 def _with_staff(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces with a price of an hour right behind a word of people as theirs, where another price is said: engineers at $95 an hour."""
-    hourly = [at for at, piece in enumerate(pieces) if piece.kind == "H" and at > 0 and pieces[at - 1].kind == "m"]
-    prices = [piece for piece in pieces if piece.kind == "m"]
+    """The pieces with a price of an hour behind a word of people as theirs, where more is said of prices or hours: people cost $95/h."""
+    hourly = [
+        at for at, piece in enumerate(pieces) if piece.kind == "H" and at > 0 and pieces[at - 1].kind in "mn" and _is_hourly(pieces[at - 1])
+    ]
+    several = sum(piece.kind == "m" for piece in pieces) > 1 or any(piece.kind == "H" or piece.value in HOURS for piece in pieces)
     texts = [token.text for token in sentence.tokens]
-    for at in hourly if len(prices) > 1 else ():
-        sign = at - 2 if at > 1 and pieces[at - 2].kind == "t" else at - 1
-        before = texts[max(pieces[sign].first - 2, 0) : pieces[sign].first]
+    for at in hourly if several else ():
+        sign = at - 2 if at > 1 and pieces[at - 2].kind in "t=" else at - 1
+        end = pieces[sign].first
+        while end and texts[end - 1] in TELLING:
+            end -= 1
+        before = texts[max(end - 2, 0) : end]
         if before[-1:] in STAFF or before in ON_CALL:
-            rest = [piece for here, piece in enumerate(pieces) if not sign <= here < at - 1]
+            said = end - (2 if before in ON_CALL else 1)
+            rest = [
+                piece for here, piece in enumerate(pieces) if not (sign <= here < at - 1 or (said <= piece.first and piece.last <= end))
+            ]
             return [replace(piece, kind="K", value=RATE) if piece is pieces[at] else piece for piece in rest]
     return list(pieces)
 
@@ -83,9 +112,12 @@ def _with_rate(pieces: Sequence[Piece], at: int) -> list[Piece]:
     here = next((index for index, piece in enumerate(pieces) if piece.first >= at), len(pieces))
     rest = [piece for piece in pieces[here : here + 5] if piece.kind != FILLER]
     rest = rest[1:] if rest and rest[0].kind == "t" else rest
-    if not rest or rest[0].kind != "m":
+    if not rest or rest[0].kind not in "mn" or not _is_hourly(rest[0]):
         return list(pieces)
-    if [piece.kind for piece in rest[1:2]] != ["H"]:
+    after = [piece.kind for piece in rest[1:2]]
+    if rest[0].kind == "n" and after not in (["H"], [","], []):  # at 64 H100
+        return list(pieces)
+    if after != ["H"]:
         return _with_rate_alone(pieces, here, rest[0])
     dropped = [piece for piece in pieces[here : pieces.index(rest[0])] if piece.kind == "t"]
     return [replace(piece, kind="K", value=RATE) if piece is rest[1] else piece for piece in pieces if piece not in dropped]
