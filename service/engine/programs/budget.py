@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from service.domain.errors import InvalidRequest
 from service.domain.programs.outcome import Outcome
 from service.domain.programs.plan import (
     BudgetLine,
@@ -39,6 +40,8 @@ from service.engine.programs.value import outcome_value_usd, outcome_values, poi
 # Without this a count that is whole but for rounding would be rounded up to the next.
 COUNT_TOLERANCE = 1e-9
 CONTINGENCY_LINE = "contingency"
+LEAST_HALVING_FACTOR = 1.05
+"""Usual factors are 2 to 4; from here on there are fewer than 200 rungs, and nearer to 1 rungs without end."""
 
 
 def plan_budget(program: Program) -> ProgramPlan:
@@ -151,7 +154,7 @@ def calendar_hours(run: PlannedRun) -> Range:
     return comonotone_sum((repeated_wall_clock_hours(run).scaled(1 + run.overhead_share), evaluated))
 
 
-def successive_halving(candidates: int, factor: float, least_share: float) -> tuple[Rung, ...]:
+def successive_halving(candidates: int, factor: float, least_share: float, pointer: str = "/early_stopping") -> tuple[Rung, ...]:
     """Rungs of successive halving.
 
     Parameters
@@ -159,19 +162,30 @@ def successive_halving(candidates: int, factor: float, least_share: float) -> tu
     candidates : int
         Configurations at the start.
     factor : float
-        One in `factor` goes on, and trains `factor` times as long. Above 1.
+        One in `factor` goes on, and trains `factor` times as long. At least LEAST_HALVING_FACTOR.
     least_share : float
         Share of a whole run at the first rung [1].
+    pointer : str
+        Where the request states them.
 
     Returns
     -------
     tuple of Rung
         Up to where one candidate is left or the run is whole.
 
+    Raises
+    ------
+    InvalidRequest
+        For a smaller factor.
+
     References
     ----------
     Jamieson & Talwalkar 2016 (arXiv 1502.07943).
     """
+    if factor < LEAST_HALVING_FACTOR:
+        raise InvalidRequest(
+            f"state a factor of at least {LEAST_HALVING_FACTOR}, such as 3: near 1 hardly anything stops", f"{pointer}/factor"
+        )
     rungs, at, left = [], least_share, float(candidates)
     while at < 1 and left > 1:
         rungs.append(Rung(at, 1 / factor))

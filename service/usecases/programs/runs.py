@@ -254,7 +254,7 @@ def _rungs(run: Request, candidates: int, pointer: str) -> tuple[Rung, ...]:
         raise InvalidRequest("state rungs, or factor and least_share of successive halving", f"{pointer}/early_stopping")
     if "rungs" in stopping:
         return tuple(Rung(**rung) for rung in stopping["rungs"])
-    return successive_halving(candidates, stopping["factor"], stopping["least_share"])
+    return successive_halving(candidates, stopping["factor"], stopping["least_share"], f"{pointer}/early_stopping")
 
 
 def _gate(tier: Request, notes: AssumptionLog) -> TierGate | None:

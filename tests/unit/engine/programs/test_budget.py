@@ -26,7 +26,14 @@ from service.domain.programs.program import (
 from service.domain.programs.runs import Rung, RunRepetition
 from service.domain.quantities import Range
 from service.engine.numerics.money import CENT, allocate, round_to_total
-from service.engine.programs.budget import default_point, plan_budget, relative_duration, run_equivalents, successive_halving
+from service.engine.programs.budget import (
+    LEAST_HALVING_FACTOR,
+    default_point,
+    plan_budget,
+    relative_duration,
+    run_equivalents,
+    successive_halving,
+)
 from service.engine.programs.contingency import combine_ranges
 from tests.unit.engine.program_builders import planned, program, programs, repetitions, three_tiers
 
@@ -133,6 +140,12 @@ def test_successive_halving_by_hand() -> None:
     assert [rung.at for rung in rungs] == pytest.approx([1 / 9, 1 / 3])
     assert run_equivalents(RunRepetition(grid=(3, 9), rungs=rungs)) == pytest.approx(7)
     assert successive_halving(1, 3, 1 / 9) == ()
+
+
+def test_halving_has_no_rungs_without_end() -> None:
+    assert len(successive_halving(100_000, LEAST_HALVING_FACTOR, 1e-4)) < 200
+    with pytest.raises(InvalidRequest, match=r"at least 1\.05"):
+        successive_halving(2, math.nextafter(1, 2), 1e-4)
 
 
 def test_a_share_of_candidates_is_counted_as_people_count() -> None:

@@ -119,5 +119,7 @@ def test_refusals_say_what_to_state(context: AppContext) -> None:
     assert problem(context, "repeats", {"usd_per_month": 100}).pointer == "/budget/usd_per_month"
     assert problem(context, "refresh_days", {"usd": 100}).pointer == "/budget/usd"
     assert problem(context, "repeats", {"usd": 100}, accelerators=16).pointer == "/accelerators"
+    endless = {"factor": 1.0000000000000002, "least_share": 0.0001}
+    assert problem(context, "repeats", {"usd": 1e5}, early_stopping=endless).pointer == "/early_stopping/factor"
     unsold = {"accelerator": "H800", "count": 32}
     assert problem(context, "repeats", {"usd": 1e5}, price={}, hardware=unsold).pointer == "/hardware/accelerator"
