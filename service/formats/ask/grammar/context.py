@@ -14,6 +14,7 @@ from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.made_days import with_made_days
 from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways
 from service.formats.ask.grammar.days.recurring import with_recurring
+from service.formats.ask.grammar.days.starts import with_latest_starts, with_starts_of_others, without_senders
 from service.formats.ask.grammar.laws import with_laws
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
@@ -331,6 +332,9 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_used_parts,
     with_asked_times,
     without_days_of_change,
+    with_latest_starts,
+    with_starts_of_others,
+    without_senders,
     with_made_days,
     with_preferences,
     with_emissions_beside,

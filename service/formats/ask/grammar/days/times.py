@@ -21,6 +21,8 @@ LASTING = frozenset({"takes", "take", "took", "lasts", "last", "is", "are", "of"
 """Words between a thing and how long it takes."""
 HAVING = frozenset({"have", "has", "had", "got", "ve", "free", "available", "access", "borrow", "borrowed", "granted", "allocated"})
 """Words of accelerators that are there for a time."""
+OF_ITS_OWN = frozenset({UNKNOWN, "K", "W"})
+"""Kinds of pieces without a rule whose own a time right behind them is: maintenance window 2 days, engineer 200 hours."""
 LEFT = frozenset({"left", "remaining", "unspent"})
 OF_FLEETS = frozenset({"buy_or_rent", "price", "optimal", "status"})
 TRAINED = frozenset({"model", "doubtful_model", "params", "quantity", "tokens", "samples"})
@@ -161,10 +163,11 @@ def span(pieces: Pieces) -> Iterator[Slot]:
 
 def of_nouns(sentence: Sentence, slots: Sequence[Slot], left: Pieces) -> list[Slot]:
     """The slots with a bare time as none of the run where a word right behind it says of what it is, or before it what takes so long: 3
-    days onboarding, slips two months, an eval takes 45 minutes."""
+    days onboarding, two weeks of delay, slips two months, an eval takes 45 minutes."""
     nouns = {piece.first for piece in left if piece.kind in (UNKNOWN, "K")}
-    verbs = {piece.last for piece in left if piece.kind == UNKNOWN}
+    verbs = {piece.last for piece in left if piece.kind in OF_ITS_OWN}
     verbs |= {piece.last + 1 for piece in left if piece.kind in (UNKNOWN, "K") and _lasts(sentence, piece.last)}
+    nouns |= {piece.first - 1 for piece in left if piece.kind == UNKNOWN and sentence.tokens[piece.first - 1].text == "of"}
     bare = [slot for slot in slots if slot.name == "span" and slot.implied and (slot.last in nouns or slot.first in verbs)]
     return [replace(slot, name="noun_time") if slot in bare else slot for slot in slots]
 

@@ -13,12 +13,14 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 JOINTS = frozenset({"on", "with", "for", "under", "a", "an", "the", "as", "in", "over"})
 """Words between a price and its term."""
-HOLDING = frozenset({"valid", "good", "open", "expires", "expiring", "expire", "lapses", "stands", "holds"})
+HOLDING = frozenset({"valid", "good", "open", "expires", "expiring", "expire", "lapses", "stands", "holds", "available"})
 """Words of a quote's validity."""
 QUOTES = frozenset({"offer", "offers", "quote", "quotes", "bid", "proposal", "price", "rate", "it", "which", "that"})
 """What may be valid until a day."""
 UNTIL = frozenset({"until", "till", "through", "to", "by", "on", "is", "only", "'s", "the", "end", "of", "in"})
 MOST_BEFORE = 3
+AVAILABLE, MOST_BEFORE_AVAILABLE = "available", 6
+"""A price is available at most so many tokens behind its word, and accelerators where no such word is said."""
 EXPIRES, LAST_DAY = "expires", "ε"
 """The slot of the last day of a quote, and the kind of its piece."""
 VALIDITY = "read as the day until which the quote holds, and no time of the run"
@@ -59,7 +61,7 @@ def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         while first >= 0 and texts[first] in UNTIL:
             first -= 1
         held = first >= 0 and texts[first] in HOLDING
-        begin = max(first - MOST_BEFORE, 0)
+        begin = max(first - (MOST_BEFORE_AVAILABLE if texts[first] == AVAILABLE else MOST_BEFORE), 0)
         if day.kind != "D" or not held or not (QUOTES.intersection(texts[begin:first]) or texts[first] == "valid"):
             continue
         assert isinstance(day.value, CalendarPeriod)
