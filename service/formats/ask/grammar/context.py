@@ -23,14 +23,16 @@ from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
 from service.formats.ask.grammar.machines.needed import with_needed
 from service.formats.ask.grammar.machines.pronouns import with_pronouns
+from service.formats.ask.grammar.machines.rack_units import without_rack_units
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
 from service.formats.ask.grammar.money.allowed import with_allowed
 from service.formats.ask.grammar.money.commitments import with_commitments
+from service.formats.ask.grammar.money.credits import with_credits
 from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
-from service.formats.ask.grammar.money.price_nouns import without_days_of_change
+from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
 from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity
@@ -309,6 +311,8 @@ def _losses(sentence: Sentence, rest: Sequence[Piece], *, every: bool) -> tuple[
 
 
 SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
+    without_rack_units,
+    with_credits,
     _asked_numbers,
     with_asked_words,
     with_fit_asked,
@@ -332,6 +336,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_used_parts,
     with_asked_times,
     without_days_of_change,
+    with_prices_to,
     with_latest_starts,
     with_starts_of_others,
     without_senders,

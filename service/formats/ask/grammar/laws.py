@@ -12,6 +12,8 @@ CHINCHILLA = "chinchilla"
 LAW = "law="
 FITTED, PUBLISHED = "law=besiroglu", "law=hoffmann-3"
 """Hoffmann's approach 3 as it is fitted anew, which is the default (service/presets/data/laws.toml), and as it was published."""
+OF_CHINCHILLA = (FITTED, "law=hoffmann")
+BOTH_LAWS, WHICH_LAW = ("chinchilla law", "another law"), "another law is said besides: which of them is meant?"
 LAWS = frozenset({"law", "laws", "scaling law"})
 
 
@@ -27,6 +29,8 @@ def with_laws(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece],
             law = PUBLISHED if FITTED in laws else FITTED
             found[at] = replace(piece, kind="#", value=f"{law} chinchilla is the law of Hoffmann et al. 2022, approach 3")
             return [other for other in found if not (word and other is after)], []
+        if named and piece.kind == "~" and any(not law.startswith(OF_CHINCHILLA) for law in laws):
+            return found, [Doubt(sentence.part(piece.first, piece.last), BOTH_LAWS, WHICH_LAW)]
     return found, []
 
 

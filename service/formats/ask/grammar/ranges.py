@@ -123,9 +123,18 @@ def _lower_end(sentence: Sentence, before: Sequence[Piece], high: Piece) -> Piec
     if worded and any(piece.kind == "!" for piece in before[-4:-2]):  # double from 512 to 1024
         return None
     low = before[-2] if worded and len(before) > 1 else before[-1]
+    named = worded_between(sentence, before)
+    low = before[-2] if named else low
     between = sentence.text[sentence.tokens[low.last - 1].end : sentence.tokens[high.first].start].strip()
-    fits = high.kind in UNITS.get(low.kind, ()) and (between == "-" or (worded and between.lower() == "to"))
+    fits = high.kind in UNITS.get(low.kind, ()) and (between == "-" or (worded and between.lower() == "to") or (named and high.kind == "n"))
     return low if fits else None
+
+
+def worded_between(sentence: Sentence, before: Sequence[Piece]) -> bool:
+    """Whether a range is worded by `between` and `and` before its upper end."""
+    if len(before) < len(("between", "low", "and")):
+        return False
+    return sentence.words(before[-1]) == "and" and sentence.words(before[-3]) == "between"
 
 
 def _share(low: Piece, high: Piece) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""Starts of the run, and of other things: start no later than 1 March, the project kicks off in January, answers from vendors in 10 days."""
+"""Starts of the run, and of other things: start no later than 1 March, the project kicks off in January, from vendors in 10 days."""
 
 from __future__ import annotations
 
@@ -116,8 +116,9 @@ def without_senders(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], li
         if piece.kind != START or sentence.words(piece) != FROM or texts[here] not in SENDERS:
             continue
         found[at] = replace(piece, kind=FILLER, value="")
+        behind = here + 1 + (texts[here + 1 : here + 2] in (["in"], ["within"]))
         for time in pieces:
-            if time.kind == "U" and time.first == here + 1:
+            if time.kind == "U" and time.first == behind:
                 found[pieces.index(time)] = replace(time, kind=FILLER, value="")
                 doubts.append(Doubt(sentence.part(time.first, time.last), (), OF_SENDERS, blocking=False))
     return found, doubts

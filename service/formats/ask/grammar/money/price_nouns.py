@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from service.formats.ask.grammar.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PRICES = frozenset({"price", "prices", "rate", "rates", "pricing"})
@@ -39,6 +41,10 @@ LIMITING = frozenset({"before", "until", "till", "after", "once"})
 """Words by which the day of a change is one of the run: before prices rise in June."""
 PREPOSITIONS = "abiotuq"
 MOST_BEFORE = 4
+FALL = "list_price_fall"
+CHANGES = frozenset({FALL, "list_price_rise"})
+TO, WHOLE = "to", 100
+CONTRADICTION = "by how much do prices change?"
 NO_TIME = "the time from which another price holds, and no time of the run"
 
 
@@ -72,6 +78,24 @@ def without_days_of_change(sentence: Sentence, pieces: Sequence[Piece]) -> tuple
         found = [piece for piece in found if piece not in gone]
         doubts.append(Doubt(sentence.part(begin, times[0].last), (), NO_TIME, blocking=False))
     return found, doubts
+
+
+def with_prices_to(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with what prices fall or rise to as what they change by: list prices drop to 80%."""
+    found = list(pieces)
+    for change, to, share in zip(pieces, pieces[1:], pieces[2:], strict=False):
+        left = share.value.value if share.kind == "p" and isinstance(share.value, Figure) else None
+        if change.value not in CHANGES or sentence.words(to) != TO or left is None:
+            continue
+        by = WHOLE - left if change.value == FALL else left - WHOLE
+        assert isinstance(share.value, Figure)
+        if by > 0:
+            found[found.index(share)] = replace(share, value=replace(share.value, value=by))
+            return found, [Doubt(sentence.part(to.first, share.last), (), f"read as a change by {float(by):g}%", blocking=False)]
+        return [piece for piece in pieces if piece not in (change, to, share)], [
+            Doubt(sentence.part(change.first, share.last), (), CONTRADICTION)
+        ]
+    return found, []
 
 
 def _changes(sentence: Sentence) -> list[tuple[int, int]]:
