@@ -107,7 +107,9 @@ def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
 def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: date) -> tuple[list[Slot], list[Piece], list[Doubt]]:
     """What the pieces say, the pieces that say nothing, and what is asked back about either."""
     slots, left = _ruled(sentence, words, vocabulary)
-    slots = split_roles(sentence, storage.settle(split_teacher(sentence, settle_sums(slots))))
+    slots = split_roles(
+        sentence, storage.settle(split_teacher(sentence, settle_sums(slots), [piece for piece in left if _doubts_model(piece)]))
+    )
     left = without_named(sentence, left, slots)
     slots = [*data_said.settle(audio.settle(slots)), *availability(sentence, words.settled)]
     slots, of_things = _things(sentence, slots, words.settled, vocabulary)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.asked_words import with_asked_words, with_fit_asked
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.corrections import with_changes, with_corrections, without_defaults
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.made_days import with_made_days
@@ -16,12 +17,14 @@ from service.formats.ask.grammar.days.of_others import with_peoples_times, with_
 from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.days.starts import with_latest_starts, with_starts_of_others, without_senders
 from service.formats.ask.grammar.laws import with_laws
+from service.formats.ask.grammar.left_open import WAIVED, with_most, with_ranked_offers, without_asides, without_every, without_faster
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
 from service.formats.ask.grammar.machines.cards import without_least_memory
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
 from service.formats.ask.grammar.machines.needed import with_needed
+from service.formats.ask.grammar.machines.preemptions import with_times
 from service.formats.ask.grammar.machines.pronouns import with_pronouns
 from service.formats.ask.grammar.machines.rack_units import without_rack_units
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
@@ -189,7 +192,8 @@ def _waived(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     texts = [token.text for token in sentence.tokens]
     for first in range(len(texts)):
         words = next((words for words in WAIVERS if tuple(texts[first : first + len(words)]) == words), None)
-        if words is None:
+        settled = any(piece.value == WAIVED and piece.first <= first < piece.last for piece in pieces)
+        if words is None or settled:
             continue
         begin, end = _around(sentence, pieces, first, first + len(words))
         within = pieces[begin:end]
@@ -311,8 +315,20 @@ def _losses(sentence: Sentence, rest: Sequence[Piece], *, every: bool) -> tuple[
 
 
 SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
+<<<<<<< HEAD
     without_rack_units,
     with_credits,
+=======
+    without_asides,
+    with_corrections,
+    with_changes,
+    without_defaults,
+    with_ranked_offers,
+    without_every,
+    without_faster,
+    with_most,
+    with_times,
+>>>>>>> 0a497fdb (Read corrections, ranked offers and how often nodes are taken away)
     _asked_numbers,
     with_asked_words,
     with_fit_asked,

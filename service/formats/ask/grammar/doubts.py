@@ -91,7 +91,7 @@ NOW = frozenset({"today", "now", "as of today", "as of now", "as at today", "on 
 BESIDES = frozenset({"yesterday", "today", "now"})
 EITHER = frozenset({"or", "vs", "versus", "against", "/", "v", ".", "to"})
 """Words between accelerators of which one is taken; `and` may mean both together."""
-WEIGHING = EITHER - {".", "to", "/"}
+WEIGHING = (EITHER - {".", "to", "/"}) | {"than"}
 ADDING = frozenset({"and", "plus", "+", "&"})
 """Words between machines that are used at the same time."""
 DEADLINE_OR_START = "is it the deadline or the start?"

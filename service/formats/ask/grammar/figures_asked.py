@@ -70,6 +70,8 @@ IN_EVERY_ANSWER = frozenset({"memory", "time.accelerator_hours"})
 """Fields that the options of a comparison have too, or that are what is asked of a budget."""
 FIGURE = "figure"
 """The slot of a figure that is asked for; its value is the field that has it."""
+HOURS_OF_BUDGET = "training.accelerator_hours"
+"""The field of the best model of a budget that has the accelerator-hours."""
 WANTED = frozenset({"need", "needed", "require", "required", "must", "to"})
 """Words that ask how large a figure has to be, which no answer has."""
 OF_HOURS = frozenset({"hour", "hours", "hr", "hrs", "h", "gpuh"})
@@ -111,6 +113,8 @@ def figure_notes(sentence: Sentence, pieces: Sequence[Piece], slots: Slots, kind
     for slot in slots.all:
         if slot.name == FIGURE and kind == "estimate":
             yield ReadingNote(str(slot.value), sentence.part(slot.first, slot.last), f"asked for: {THE_ANSWER_HAS}")
+        elif slot.name == FIGURE and kind == "optimal" and slot.value == FIELDS[HOURS]:
+            yield ReadingNote(HOURS_OF_BUDGET, sentence.part(slot.first, slot.last), f"asked for: {THE_ANSWER_HAS}")
 
 
 def figures_of_runs(sentence: Sentence, slots: Slots, kind: Kind) -> Iterator[Doubt]:

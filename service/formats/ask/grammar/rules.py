@@ -114,7 +114,7 @@ RULES: tuple[Rule, ...] = (
     # attributes before the counts, so that a figure is theirs
     _rule("K[tb=]?p[@U]", attributes.yearly_share),
     _rule("nKE", rates.network_of_each),
-    _rule("[np]K[@U]L|[np]KL[@U]|K[=t]?[np]x?(?:[@U]L|L[@U])|[np][Ng]K[@U]", preemptions.per_node_time),
+    _rule("[np]K[@U]L|[np]KL[@U]|K[=t]?[np]x?(?:[@U]L|L[@U])|[np][Ng]K[@U]|LK[=t]?[np]x?[@U]", preemptions.per_node_time),
     _rule("K[=t]*UL|K[=t]?[np]x?L|[np]KL|[np]LK", preemptions.per_node),
     _rule("n?K[=t]*nL|LKU", preemptions.per_node_hours),
     _rule("K[=t]*U", preemptions.of_something),

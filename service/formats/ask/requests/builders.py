@@ -317,6 +317,7 @@ def _hours_held(draft: Draft, *, counted: bool) -> float | None:
     terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
     hourly = any(slot.name == "intent" and slot.note == HOURLY for slot in draft.slots.all)
     alone = len({slot.value for slot in draft.slots.all if slot.name == "pricing"}) == 1 or draft.slots.has(HELD_FOR)
+    counted = counted and not all(slot.implied for slot in draft.slots.all if slot.name == "count")  # of one instance type the rate
     if held is None and counted and alone and not hourly and len(terms) == 1 and not draft.slots.has("start", "deadline"):
         return _hours_paid(draft, Duration(Fraction(YEARS_OF_TERM[str(*terms)]), "years"))
     if held is None and draft.slots.has("start") and draft.slots.has("deadline"):

@@ -16,6 +16,7 @@ EXAMPLE_STEPS = "1000 steps"
 HOW_MANY_STEPS = f"of how many steps, such as {EXAMPLE_STEPS}?"
 HOW_MANY_ANSWERS = "how many answers to each prompt, such as 8 answers each?"
 HOW_MANY_OF_STEP = "how many answers a step, such as 1024 responses per step?"
+STEPS_TAKEN = "so many steps are taken once the answers to each prompt are said"
 EXAMPLE_TOKENS = "1T tokens"
 UNCHANGED = "not said, and what is asked for does not depend on it"
 
@@ -82,9 +83,11 @@ def _tokens_of_steps(draft: Draft) -> int | None:
         return None
     steps, batch = draft.one("steps", "data.tokens"), draft.slots.peek("batch_tokens")
     if draft.slots.has(PER_STEP):
+        draft.note("data.samples", steps, STEPS_TAKEN)
         draft.missing(HOW_MANY_ANSWERS, ("8 answers each",))
         return None
     if draft.slots.peek("method") == "rl" and not isinstance(batch, int):
+        draft.note("data.samples", steps, STEPS_TAKEN)
         draft.missing(HOW_MANY_OF_STEP, ("1024 responses per step",))
         return None
     if not isinstance(steps, int) or not isinstance(batch, int):

@@ -8,12 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.attributes import MAINTENANCE
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-OUTAGES = frozenset({"maintenance", "downtime", "drain", "drained"})
+OUTAGES = frozenset({"maintenance", "maint", "downtime", "drain", "drained"})
 EVERY, SECOND = frozenset({"every", "each"}), frozenset({"other", "second"})
 FORTNIGHTLY = frozenset({"fortnightly", "biweekly"})
 FORTNIGHT = Duration(Fraction(2), "weeks", article=True)
@@ -29,7 +30,7 @@ def with_recurring(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     """The pieces of a sentence about maintenance with how often it comes as a time. Without its hours, the days that it is on are asked."""
     if not OUTAGES & {token.text for token in sentence.tokens}:
         return list(pieces), []
-    found = _with_times(sentence, list(pieces))
+    found = _without_weekly(_with_times(sentence, list(pieces)))
     said = [piece for piece in found if piece.kind != FILLER]
     fixed = {after.first for before, after in pairwise(said) if before.kind in OF_RUN}
     fixed |= {before.first for before, after in pairwise(said) if after.kind in NAMING}
@@ -42,6 +43,17 @@ def with_recurring(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     first, last = min(piece.first for piece in asked), max(piece.last for piece in asked)
     others = [piece for piece in found if not (piece in asked or (piece.kind in ",_u" and first <= piece.first < last))]
     return others, [Doubt(sentence.part(first, last), (), HOW_LONG)]
+
+
+def _without_weekly(pieces: list[Piece]) -> list[Piece]:
+    """The pieces with `weekly` behind the maintenance that it stands before: weekly maintenance of 6 hours."""
+    for at, (weekly, noun) in enumerate(pairwise(pieces)):
+        time = pieces[at + 2] if at + 2 < len(pieces) else None
+        if weekly.kind == "@" and noun.kind == "K" and noun.value == MAINTENANCE and time is not None and isinstance(time.value, Duration):
+            end = time.last - 1 if time.last - time.first > 1 else time.first
+            moved = replace(noun, first=weekly.first), replace(time, last=end), replace(weekly, first=end, last=time.last)
+            return [*pieces[:at], *moved, *pieces[at + 3 :]]
+    return pieces
 
 
 def _is_weekday(sentence: Sentence, piece: Piece) -> bool:

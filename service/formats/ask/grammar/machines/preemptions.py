@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.slots import Slot, plain
+from service.formats.ask.grammar.slots import Doubt, Slot, plain
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.tokens import Piece
+from service.formats.ask.lexing.pieces import UNKNOWN
+from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PREEMPTIONS, PATH = "preemptions", "failures.preemptions_per_node_hour"
 UNSAID = "preempted_every"
 HOURS_PER_DAY = 24
 NODE_HOURS = "node hours"
+ONCE_PER = ("once per", "one per")
+NODES = frozenset({"node", "server", "host", "machine", "box"})
+TIMES = {"once": Fraction(1), "twice": Fraction(2)}
+
+
+def with_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with how often nodes are taken away as a number: preempted once per node per day, twice per node every 12 hours."""
+    named = [piece.last for piece in pieces if piece.kind == "K" and piece.value == PREEMPTIONS]
+    if not named:
+        return list(pieces), []
+    found: list[Piece] = []
+    for at, piece in enumerate(pieces):
+        text, after = sentence.words(piece), pieces[at + 1] if at + 1 < len(pieces) else None
+        before = found[-1] if found else None
+        if piece.kind in (UNKNOWN, "!") and text in TIMES and piece.first >= named[0]:
+            found.append(replace(piece, kind="n", value=Figure(TIMES[text])))
+        elif piece.value == PREEMPTIONS and text.endswith(ONCE_PER) and after is not None and sentence.words(after) in NODES:
+            found += [replace(piece, last=piece.last - 2), Piece("n", Figure(Fraction(1)), piece.last - 2, piece.last - 1)]
+        elif before is not None and sentence.words(piece) in NODES and sentence.tokens[piece.first - 1].text in ("per", "every"):
+            found = [*found[:-1], replace(before, kind="_")] if before.kind == UNKNOWN else found
+            found.append(Piece("L", "per machine", piece.first - 1 if before.last < piece.first else piece.first, piece.last))
+        elif before is not None and before.kind == UNKNOWN and sentence.words(before) == "every" and isinstance(piece.value, Duration):
+            found[-1] = replace(piece, value=replace(piece.value, article=True), first=before.first)
+        else:
+            found.append(piece)
+    return found, []
 
 
 def of_something(pieces: Sequence[Piece]) -> Iterator[Slot]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ PROMPT_TOKENS = "training.rl.prompt_tokens"
 ANSWERS_OF_STEP, PROMPTS_OR_LENGTH = "answers_of_step", "prompts_or_length"
 GROUPS, LETTERS = frozenset({"group", "groups", "grouped"}), frozenset({"n", "k", "g"})
 """What the answers to one prompt are called: a group of 16, k=4."""
+OF_RL = "training.rl."
 MOST_TOKENS = "max tokens"
 LEAST_LENGTH, MOST_LENGTH, MOST_GROUP = 64, 2**20, 1024
 MOST_AHEAD = 3
@@ -26,7 +28,20 @@ def with_groups(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[D
     """The pieces of a question of RL with groups as the answers to each prompt, and the most tokens as the length of an answer."""
     if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
         return list(pieces), []
-    return [_said_of_rl(sentence, pieces, at) for at in range(len(pieces))], []
+    return _apart_from_machines([_said_of_rl(sentence, pieces, at) for at in range(len(pieces))]), []
+
+
+def _apart_from_machines(pieces: Pieces) -> list[Piece]:
+    """The pieces with a comma between a setting that has its number before it and a number of machines: 128 prompts per step on 16 H100."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    kinds = "".join(piece.kind for piece in said)
+    settings = [said[found.start() + 1] for found in re.finditer("nKn(?=x?[AgN])", kinds)]
+    found: list[Piece] = []
+    for piece in pieces:
+        found.append(piece)
+        if piece in settings and str(piece.value).startswith(OF_RL):
+            found.append(Piece(",", "list", piece.last, piece.last))
+    return found
 
 
 def _said_of_rl(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
