@@ -23,6 +23,8 @@ from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
 from service.formats.ask.grammar.machines.cards import without_least_memory
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
+from service.formats.ask.grammar.machines.kilohours import with_kilohours
+from service.formats.ask.grammar.machines.nationalities import with_adjectives
 from service.formats.ask.grammar.machines.needed import with_needed
 from service.formats.ask.grammar.machines.preemptions import with_times
 from service.formats.ask.grammar.machines.pronouns import with_pronouns
@@ -364,7 +366,9 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_lengths_told,
     with_averages,
     with_audio,
+    with_kilohours,
     with_languages,
+    with_adjectives,
     with_repetitions,
     with_step_times,
     with_split_machines,

@@ -61,15 +61,32 @@ OPPOSING = frozenset({"not", "don't", "dont", "never", "isn't"})
 COUNTING = frozenset({"include", "including", "count", "counting", "add", "adding", "consider", "assume", "assuming", "want"})
 """Words of what an answer has, which cannot be left out of it unsaid."""
 ATTITUDES = frozenset(
-    (
-        *("sure", "certain", "picky", "fussy", "bothered", "worried", "concerned", "urgent", "critical", "set", "fixed", "decided", "tied"),
-        *("attached", "particular", "strict", "religious", "married", "clear", "idea", "mind", "hard", "rush", "hurry", "bother"),
-    )
+    {
+        "sure",
+        "certain",
+        "picky",
+        "fussy",
+        "bothered",
+        "urgent",
+        "clear",
+        "idea",
+        "rush",
+        "hurry",
+        "decided",
+        "mind",
+        "hard",
+        "strict",
+        "fixed",
+    }
 )
-"""What somebody is not, or has not, who leaves something open: not sure, no idea, never mind, no rush."""
-TYING = frozenset({"tied", "married", "attached", "set", "fixed", "religious", "decided"})
-"""Those of a name behind them: not tied to aws."""
-SELLING = "PRJπ"
+"""What somebody is not, or has not, who leaves something open: not sure, no idea, no rush."""
+UNSURE = frozenset({"sure", "certain", "clear", "decided"})
+"""Those behind which several choices are open: not sure if 64 or 128 H100."""
+UNSAID = "_?biotKIO"
+"""Kinds of pieces that say no value: fillers, unknown words, prepositions, nouns without a figure, words that ask."""
+TYING = frozenset({"tied", "married", "attached", "fixed", "religious", "wedded"})
+"""Those of names behind them: not tied to aws or gcp."""
+SELLING = "PRJπκ"
 """Kinds of names of sellers and places."""
 EMPHASIS = frozenset({"too", "so", "that", "really", "very", "particularly", "entirely", "yet", "in", "a", "any", "overly", "super"})
 LEFT_OPEN = "read as left open"
@@ -131,15 +148,32 @@ def _denies_nothing(sentence: Sentence, pieces: Sequence[Piece], at: int) -> boo
 
 
 def _after_attitude(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
-    """The piece after a negation and a word of attitude, which denies nothing: not sure, not picky; 0 where none follows."""
+    """The piece after a negation and a word of attitude, which denies nothing: not sure, not tied to aws; 0 where none follows."""
     here = at + 1
     while here < len(pieces) and sentence.words(pieces[here]) in EMPHASIS:
         here += 1
-    if here >= len(pieces) or sentence.words(pieces[here]) not in ATTITUDES or pieces[at].value != "exclude":
+    word = sentence.words(pieces[here]) if here < len(pieces) else ""
+    if pieces[at].value != "exclude" or word not in ATTITUDES | TYING:
         return 0
-    named = here + 2 if here + 2 < len(pieces) and pieces[here + 1].kind in EMPTY else here
-    tied = sentence.words(pieces[here]) in TYING and pieces[named].kind in SELLING
-    return named + 1 if tied else here + 1
+    rest = list(itertools.takewhile(lambda piece: not _ends_clause(sentence, piece), pieces[here + 1 :]))
+    if word in TYING and (end := _after_ties(sentence, pieces, here + 1)):
+        return end
+    open_choice = word in UNSURE and any(piece.kind == "," for piece in rest)
+    return here + 1 if open_choice or all(piece.kind in UNSAID for piece in rest) else 0
+
+
+def _ends_clause(sentence: Sentence, piece: Piece) -> bool:
+    return (piece.kind == "," and piece.value != "list") or sentence.words(piece) in CLAUSE_ENDS | {":"}
+
+
+def _after_ties(sentence: Sentence, pieces: Sequence[Piece], first: int) -> int:
+    """The piece after the sellers and places of a list that somebody is not tied to; 0 where something else follows."""
+    end = here = first
+    while here < len(pieces) and pieces[here].kind in SELLING + EMPTY + "," and sentence.words(pieces[here]) not in CLAUSE_ENDS | {":"}:
+        here += 1
+        end = here if pieces[here - 1].kind in SELLING else end
+    ended = end == len(pieces) or pieces[end].kind == "," or sentence.words(pieces[end]) in CLAUSE_ENDS | {":"}
+    return end if end > first and ended else 0
 
 
 def _is_left_out(group: Piece, slots: Sequence[Slot]) -> bool:
