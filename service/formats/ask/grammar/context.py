@@ -38,6 +38,7 @@ from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
 from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change
+from service.formats.ask.grammar.money.prices_of_others import with_prices_of_others
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
 from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity
@@ -52,6 +53,7 @@ from service.formats.ask.grammar.money.unsigned_sums import (
 )
 from service.formats.ask.grammar.money.upfront import with_upfront
 from service.formats.ask.grammar.nouns_apart import with_nouns_apart
+from service.formats.ask.grammar.numbered_names import with_numbered_names
 from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
 from service.formats.ask.grammar.runs.answer_limits import with_longest_answers
 from service.formats.ask.grammar.runs.audio import with_audio
@@ -274,6 +276,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_most,
     with_times,
     _asked_numbers,
+    with_numbered_names,
     with_asked_words,
     with_fit_asked,
     with_numbers_of_runs,
@@ -318,6 +321,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_fractions,
     with_lost_nodes,
     kept_checkpoints,
+    with_prices_of_others,
     with_people,
     with_peoples_times,
     with_runways,

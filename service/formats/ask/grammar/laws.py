@@ -27,7 +27,9 @@ def with_laws(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece],
         word = after is not None and sentence.words(after) in LAWS
         if named and piece.kind == "~" and (word or _is_joined(pieces, at)):
             law = PUBLISHED if FITTED in laws else FITTED
-            found[at] = replace(piece, kind="#", value=f"{law} chinchilla is the law of Hoffmann et al. 2022, approach 3")
+            found[at] = replace(
+                piece, kind="#", value=f"{law} chinchilla is {law.removeprefix(LAW)}: the law of Hoffmann et al. 2022, approach 3"
+            )
             return [other for other in found if not (word and other is after)], []
         if named and piece.kind == "~" and any(not law.startswith(OF_CHINCHILLA) for law in laws):
             return found, [Doubt(sentence.part(piece.first, piece.last), BOTH_LAWS, WHICH_LAW)]

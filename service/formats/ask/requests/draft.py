@@ -44,7 +44,8 @@ class Draft:
             what = NOUNS.get(name, name.replace("_", " "))
             shown = tuple(_shown(value, name) for value in values)[:MOST_CANDIDATES]
             more = ", …" if len(values) > len(shown) else ""
-            self.doubts.append(Doubt(", ".join(shown) + more, shown, f"which {what}: one of these?"))
+            told = f" ({'; '.join(slot.note for slot in found if slot.note)})" if name == "law" and any(slot.note for slot in found) else ""
+            self.doubts.append(Doubt(", ".join(shown) + more, shown, f"which {what}: one of these?{told}"))
             return None
         if found:
             others = f"could also be {', '.join(found[0].others)}" if found[0].others and isinstance(found[0].value, Name) else ""
