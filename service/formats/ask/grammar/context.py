@@ -22,7 +22,6 @@ from service.formats.ask.grammar.machines.cards import without_least_memory
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
 from service.formats.ask.grammar.machines.kilohours import with_kilohours
-from service.formats.ask.grammar.machines.losses import with_lost_nodes
 from service.formats.ask.grammar.machines.lost_nodes import with_lost_nodes
 from service.formats.ask.grammar.machines.nationalities import with_adjectives
 from service.formats.ask.grammar.machines.needed import with_needed
