@@ -84,7 +84,7 @@ def _of_term(term: Duration | str) -> Request:
 def _of_pricing(draft: Draft, slot: Slot, at: int, pricings: Sequence[Slot], years: Duration | None) -> Request | None:
     """A quote of the kind of pricing beside its price, or of the demand's length; None where several kinds are said and none beside it."""
     beside = [other for other in pricings if _touch(slot, other)]
-    own = beside or ([] if slot.implied else pricings)
+    own = beside or ([] if slot.implied else _of_no_other(draft, slot, pricings))
     if len({other.value for other in pricings}) > 1 and len(beside) != 1 and not slot.implied:
         words = tuple(WORDS.get(str(other.value), str(other.value)) for other in pricings)
         draft.doubts.append(Doubt(f"${slot.value:,}", words, "of which pricing is this the price?"))
@@ -105,6 +105,14 @@ def _of_pricing(draft: Draft, slot: Slot, at: int, pricings: Sequence[Slot], yea
     if not (years and draft.slots.has(UPFRONT) and len(draft.slots.each(PRICE)) == 1):
         draft.note("rent.quotes.0.pricing", pricing, UNSAID_TERM)
     return {"pricing": pricing}
+
+
+def _of_no_other(draft: Draft, price: Slot, pricings: Sequence[Slot]) -> list[Slot]:
+    """The kinds of pricing, without those beside another price where a time is beside this one: $1.85 3 years vs $2.40 on demand."""
+    others = [slot for slot in draft.slots.each(PRICE) if slot is not price]
+    if _time_beside(draft, price) is None:
+        return list(pricings)
+    return [pricing for pricing in pricings if not any(_touch(pricing, other) for other in others)]
 
 
 def _time_beside(draft: Draft, price: Slot) -> Duration | None:
