@@ -129,7 +129,7 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
     slots += [*of_quotes(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]
-    return slots, left, [*doubts, *of_days]
+    return with_grid_places(sentence, slots), left, [*doubts, *of_days]
 
 
 def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[list[Slot], list[Piece]]:
@@ -153,7 +153,7 @@ def _request(
         said.all = tuple(_without_year(sentence, slot) for slot in said.all)
     elif kind in OF_RUNS:
         said.all = tuple(_of_past(sentence, slot, draft.today) for slot in said.all)
-    found, of_markets = marketplaces.settle(with_grid_places(sentence, said.all, kind), kind)
+    found, of_markets = marketplaces.settle(said.all, kind)
     said.all, draft.notes = tuple(found), [*draft.notes, *of_markets]
     draft.doubts += group_doubts(sentence, said.all, kind)
     request = BUILDERS[kind](draft)

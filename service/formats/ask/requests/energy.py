@@ -20,7 +20,7 @@ def energy_section(draft: Draft, *, carbon: bool) -> Request:
     if isinstance(place, Name):
         if carbon:
             draft.note(CARBON, place.value, "carbon is asked for: the answer has it")
-        region = f"{place.provider}:{place.value}"
+        region = f"{place.provider}:{place.value}" if place.provider else f"country:{place.value}"
     return stated(
         region=region,
         pue=draft.one("pue", "energy.pue"),
