@@ -43,6 +43,7 @@ _ASKED_FOR = re.compile(
     re.IGNORECASE,
 )
 """The same of us: are we going to hit the deadline on orion?"""
+OF_TRACKED = "a status is of the sums that are tracked of the program"
 _SPENT = re.compile(
     r"\W*(?:(?:the|our|my)\s+)?(?:(?:project|program(?:me)?)\s+)?(?!(?:we|i|they|it|you|he|she)\b)"
     r"(?P<name>[a-z][\w.-]*(?:\s+(?!has|have)[\w.-]+)?)\s+"
@@ -67,6 +68,13 @@ LEAST_SCALE = 10**6
 def read_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with what follows `status` read as a program's name, whatever it is made of; and its candidates, where it is none."""
     asked = _asked_of(sentence, pieces)
+    named = next((piece.last for piece in pieces if piece.kind == "G"), 0)
+    sums = (
+        [piece for piece in pieces if piece.kind in "nm" and piece.first >= named][:2] if named and _SPENT.fullmatch(sentence.text) else []
+    )
+    if len(sums) == len(("spent", "budget")):
+        text = sentence.part(sums[0].first, sums[1].last)
+        return [piece for piece in pieces if piece not in sums], [Doubt(text, (), OF_TRACKED, blocking=False)]
     if not asked:
         return _behind_status(sentence, pieces, vocabulary)
     found = _programs_like(asked, vocabulary)

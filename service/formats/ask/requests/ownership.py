@@ -145,7 +145,7 @@ def _reserved_years(draft: Draft) -> Duration | None:
     """The term that is to be reserved, where no other time is said; of several, the longest."""
     terms = {slot.value for slot in draft.slots.all if slot.name == "pricing"} & set(YEARS_OF_TERM)
     quoted = longest_term(draft)
-    if (not terms and quoted is None) or ((len(terms) > 1 or quoted is not None) and _is_owned(draft)):
+    if not terms and quoted is None:
         return None
     reserved = [Duration(Fraction(YEARS_OF_TERM[str(term)]), "years") for term in terms]
     years = max([*reserved, *([quoted] if quoted else [])], key=lambda term: term.years)

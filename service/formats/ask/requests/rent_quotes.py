@@ -28,7 +28,6 @@ UNSAID_TERM = "the price is quoted without a term: taken for the length of the d
 TERM_BESIDE = "the time beside the price is its term"
 OF_PRICE = frozenset({"accelerator", "count", "provider"})
 """What a price may be followed by, before its term."""
-MOST_BEHIND_RENT = 1
 LEAST_DAYS = 27
 """A shorter time is no term of a price."""
 RESERVED_AS_USED = "reserved as long as it is used"
@@ -117,8 +116,6 @@ def _of_no_other(draft: Draft, price: Slot, pricings: Sequence[Slot]) -> list[Sl
 
 def _time_beside(draft: Draft, price: Slot) -> Duration | None:
     """The time of a month or more right behind a price, or behind what it is the price of: $1.95 for 2 years, $1.95 h100 2 yr."""
-    if any(slot.name == "rent" and 0 <= price.first - slot.last <= MOST_BEHIND_RENT for slot in draft.slots.all):
-        return None  # rent at $2 for 2 years: as long as it is used
     between = {at for slot in draft.slots.all if slot.name in OF_PRICE for at in range(slot.first, slot.last)}
     spans = [slot for slot in draft.slots.all if slot.name in ("span", "limit") and slot.first >= price.last]
     near = [slot.value for slot in spans if between.issuperset(range(price.last, slot.first)) and isinstance(slot.value, Duration)]

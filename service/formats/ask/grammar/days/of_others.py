@@ -15,6 +15,7 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PEOPLE = frozenset({"people", "staff", "contractors", "interns", "sres", "students", "postdocs", "consultants"})
 """Words of people besides those of pieces."""
+TEAMS = frozenset({"team", "group", "crew", "squad", "staff", "lab"})
 OF_PEOPLE = "the time of people, and none of the run"
 FOR = frozenset({"for", "over", "during", "at"})
 RUNWAY = frozenset({"runway", "window", "timeframe", "timeline"})
@@ -35,10 +36,25 @@ def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
     for at, time in enumerate(pieces):
         before = [piece for piece in pieces[:at] if piece.kind != FILLER or sentence.words(piece) in PEOPLE] if time.kind == "U" else []
         joint = before.pop() if before and sentence.words(before[-1]) in FOR else None
-        if joint is not None and _are_people(sentence, before):
+        number = _of_team(sentence, before, joint) if joint is not None else None
+        if joint is not None and number is not None:
+            found = [piece for piece in found if piece not in (number, joint, time)]
+            doubts.append(Doubt(sentence.part(number.first, time.last), (), OF_PEOPLE, blocking=False))
+        elif joint is not None and _are_people(sentence, before):
             found = [piece for piece in found if piece not in (joint, time)]
             doubts.append(Doubt(sentence.part(joint.first, time.last), (), OF_PEOPLE, blocking=False))
     return found, doubts
+
+
+def _of_team(sentence: Sentence, before: Sequence[Piece], joint: Piece) -> Piece | None:
+    """The number of people that a time is told of without a noun that counts them: a team of 5, five of us, 4 people."""
+    number = next((piece for piece in before[-2:] if piece.kind == "n"), None)
+    if number is None:
+        return None
+    texts = [token.text for token in sentence.tokens]
+    behind = set(texts[number.last : joint.first])
+    team = texts[number.first - 1 : number.first] == ["of"] and texts[number.first - 2] in TEAMS and not behind
+    return number if team or {"of", "us"} <= behind or (behind & PEOPLE and behind <= PEOPLE | {"full", "time", "working"}) else None
 
 
 def _are_people(sentence: Sentence, before: Sequence[Piece]) -> bool:

@@ -30,6 +30,8 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
     if len(counts) == 2:
         note = f"{int(counts[0].value):,} nodes of {int(counts[1].value)}"
         yield Slot("count", int(counts[0].value * counts[1].value), *span_of(pieces), note=note)
+    elif chosen and _is_one_machine(pieces):
+        yield Slot("count", int(counts[0].value), *span_of(pieces), note=f"one node of {int(counts[0].value)}")
     elif chosen:
         what = machine_name(pieces)
         size = size_of(chosen[0].name, what)
@@ -40,6 +42,12 @@ def nodes(pieces: Pieces) -> Iterator[Slot]:
     else:
         yield Slot(machine_name(pieces), int(counts[0].value), *span_of(pieces))
     yield from accelerator_slots(pieces)
+
+
+def _is_one_machine(pieces: Pieces) -> bool:
+    """Whether a number before an accelerator and a word for one machine is what it has: our 8 H100 node, but 1 H100 node, 8 H100 nodes."""
+    count, size = figures(pieces)[0].value, size_of(chosen_of(pieces)[0].name, machine_name(pieces))
+    return [piece.kind for piece in pieces] == ["n", "A", "N"] and 1 < count <= size and pieces[-1].value == ONE
 
 
 def nodes_of_each(pieces: Pieces) -> Iterator[Slot]:

@@ -70,13 +70,14 @@ def settle(sentence: Sentence, slots: Sequence[Slot]) -> tuple[list[Slot], list[
 
 
 def without_unnamed(sentence: Sentence, slots: Sequence[Slot], left: Sequence[Piece]) -> tuple[list[Slot], list[Doubt]]:
-    """The slots without a bare number before an unknown word as tokens, where a network is counted in images: vit-h on 2B frobs."""
+    """The slots without a bare number as tokens, where a network is counted in images: vit-h 2B, vit-h on 2B frobs."""
     model = next((slot.value for slot in slots if slot.name == "model" and isinstance(slot.value, Name)), None)
     unit = model.sample_unit if model is not None else ""
     words = {piece.first: piece for piece in left if piece.kind == UNKNOWN}
-    unnamed = [slot for slot in slots if unit and slot.name == "tokens" and slot.note == READ_AS_TOKENS and slot.last in words]
+    unnamed = [slot for slot in slots if unit and slot.name == "tokens" and slot.note == READ_AS_TOKENS]
+    ends = {slot.first: words[slot.last].last if slot.last in words else slot.last for slot in unnamed}
     doubts = [
-        Doubt(sentence.part(slot.first, words[slot.last].last), (f"{sentence.part(slot.first, slot.last)} {unit}s",), OF_WHAT)
+        Doubt(sentence.part(slot.first, ends[slot.first]), (f"{sentence.part(slot.first, slot.last)} {unit}s",), OF_WHAT)
         for slot in unnamed
     ]
     return [slot for slot in slots if slot not in unnamed], doubts
