@@ -48,7 +48,8 @@ WEIGHED = frozenset({"than", "vs", "versus", "or", "compared", "against", "over"
 FASTER_THAN = "than what is not said: the answer has the time of this run"
 MOST = re.compile(
     r"\bmost (?:it|this|that|we|i|they) (?:could|can|might|may|would|will|should) (?:cost|pay|spend|be|come to)\b"
-    r"|\b(?:max|maximum|highest|upper|most)(?: possible| likely| total)? (?:number|cost|figure|amount|price tag|bill|spend|total)"
+    r"|\b(?:max|maximum|highest|upper|most)(?: possible| likely| total)?"
+    r" (?:(?:number|amount|total)(?! of (?!the |our |po))|cost|figure|price tag|bill|spend)"
     r"(?: (?:for|on|of) (?:the |our )?(?:po|p\.o\.|purchase order|req|requisition))?\b",
     re.IGNORECASE,
 )
@@ -139,4 +140,4 @@ def _is_sum(after: Pieces) -> bool:
     said = [piece for piece in after if piece.kind not in "=lbt"]
     kinds = "".join(piece.kind for piece in said[:2])
     number = said[0].value.value if said and isinstance(said[0].value, Figure) else 0
-    return kinds[:1] == "m" or (kinds[:1] == "n" and kinds[1:] not in tuple(OF_RUNS) and number < MOST_SUM)
+    return kinds[:1] in ("m", "@", "H") or (kinds[:1] == "n" and kinds[1:] not in tuple(OF_RUNS) and number < MOST_SUM)

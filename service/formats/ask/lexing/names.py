@@ -24,13 +24,17 @@ RELEASE_WORDS = frozenset({"instruct", "chat"})
 RELEASE_SUFFIXES = frozenset({"hf", "base", "instruct", "chat", "it", "pt"})
 BEFORE_COUNTRY = frozenset(
     {"in", "within", "across", "inside", "outside", "the", "only", "price", "cheapest", "/", "or", "and", "vs", "versus"}
+    | {"y", "yr", "year", "years", "spot", "demand", "reserved", "h100", "h200", "b200", "a100"}
 )
 BEHIND_COUNTRY = frozenset(
     {"only", "region", "regions", "datacenter", "datacenters", "soil", "based", "-", "/", "east", "west", "central", "$"}
+    | {"provider", "providers", "seller", "sellers", "vendor", "vendors", "cloud", "clouds", "hosts", "offers"}
 )
-PRICED = frozenset({"y", "yr", "year", "years", "spot", "demand", "reserved", "h100", "h200", "b200", "a100"})
-"""Words before and behind `us` in lower case that make it the country: elsewhere it is the pronoun; at the end also what has a price."""
-"""Words after which `us` is no country."""
+"""Words before and behind `us` in lower case that make it the country: elsewhere it is the pronoun."""
+AFTER_PRONOUN = frozenset(
+    {"need", "needs", "want", "have", "had", "are", "were", "to", "can", "could", "will", "would", "do", "guys", "folks"}
+)
+"""Words behind `us` that make it the pronoun behind `and`."""
 MEMORY_UNITS = frozenset({"gb", "g", "gib", "giga", "gigs", "gig", "gigabytes", "gigabyte"})
 _TOKEN_WORDS = frozenset({"token", "tokens", "tok", "toks", "trillion", "tkns"})
 _SAMPLE_WORDS = frozenset({"samples", "sample", "images", "image", "imgs", "pairs", "pictures", "pics", "photos", "examples", "sequences"})
@@ -179,7 +183,8 @@ def _is_country(tokens: Sequence[Token], at: int) -> bool:
     """Whether the words beside `us` make it the country: in the us, us regions; wants us to is the pronoun."""
     before = tokens[at - 1].text if at else ""
     after = tokens[at + 1].text if at + 1 < len(tokens) else ""
-    return at == 0 or before in BEFORE_COUNTRY or after in BEHIND_COUNTRY or (not after and before in PRICED)
+    placed = at == 0 or before in BEFORE_COUNTRY or after in BEHIND_COUNTRY
+    return placed and not (before in ("and", "or") and after in AFTER_PRONOUN)
 
 
 def _has_article(tokens: Sequence[Token], at: int, end: int) -> bool:

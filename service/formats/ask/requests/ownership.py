@@ -16,7 +16,16 @@ from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.choices import BOUGHT_MACHINES, TERM_CHOICES
 from service.formats.ask.requests.draft import Draft, Request, stated
-from service.formats.ask.requests.rent_quotes import BY_THE_HOUR, HOURLY, MONTHS_PER_YEAR, PRICING, longest_term, price_leases, quotes_of
+from service.formats.ask.requests.rent_quotes import (
+    BY_THE_HOUR,
+    HOURLY,
+    MONTHS_PER_YEAR,
+    PRICING,
+    PRICING_OF_YEARS,
+    longest_term,
+    price_leases,
+    quotes_of,
+)
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
 from service.formats.ask.requests.texts import usd_text
 
@@ -29,6 +38,7 @@ LIKELY_USD = (5_000, 100_000)
 OF_MACHINE = "capex_of_machine"
 DAYS_PER_MONTH = 365.25 / MONTHS_PER_YEAR
 CAPEX = "own.0.capex_usd_per_accelerator"
+WEIGHED_ALL = "offers of every kind of pricing are weighed"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
 DEPRECIATED_IN = "the time of depreciation is read as that of use, and the accelerators as depreciated in it"
 LEAST_UTILISATION = 0.5
@@ -73,11 +83,12 @@ def buy_or_rent_request(draft: Draft) -> Request:
     quotes = quotes_of(draft, years)
     stating = {slot.value.value for slot in draft.slots.each(QUOTED_BY) if isinstance(slot.value, Name)}
     weighed = len(draft.slots.each("pricing")) > 1 and not leased and not draft.slots.has(QUOTE_TERM)
+    quotes, against = (quotes, []) if weighed else _against_others(draft, quotes)
     rent = stated(
         providers=[name.value for name in draft.many("provider", "rent.providers") if name.value not in stating],
         regions=[name.value for name in draft.many("region", "rent.regions")],
         quotes=quotes,
-        pricing=_rented_how(draft) if not quotes or weighed else _not_quoted(draft, quotes),
+        pricing=_rented_how(draft) if not quotes or weighed else against,
     )
     capital = draft.one("cost_of_capital", "cost_of_capital")
     return stated(
@@ -98,10 +109,25 @@ def _rented_how(draft: Draft) -> list[str]:
     return found
 
 
-def _not_quoted(draft: Draft, quotes: Sequence[Request]) -> list[str]:
-    """Kinds of pricing that are said and that no quote has, which the quotes are weighed against: worth it against on demand."""
+def _against_others(draft: Draft, quotes: Sequence[Request]) -> tuple[list[Request], list[str]]:
+    """The quotes, and the kinds of pricing that they are weighed against: worth it against on demand. Other terms stand against all."""
     quoted = {str(quote["pricing"]) for quote in quotes}
-    return [pricing for pricing in many_pricings(draft, PRICING) if pricing not in quoted and pricing in HOURLY]
+    others = [pricing for pricing in many_pricings(draft, PRICING) if pricing not in quoted and pricing in HOURLY] if quotes else []
+    whole = [_of_whole_years(quote) for quote in quotes]
+    if others and any("term_months" in quote for quote in whole):
+        draft.note(PRICING, others[0], WEIGHED_ALL)
+        return list(quotes), []
+    terms = [quote["pricing"] for quote in whole if quote["pricing"] in YEARS_OF_TERM]
+    return (whole, [*others, *terms]) if others else (list(quotes), [])
+
+
+def _of_whole_years(quote: Request) -> Request:
+    """A quote with a term of one year or three as that kind of pricing."""
+    months = quote.get("term_months")
+    years = months / MONTHS_PER_YEAR if quote["pricing"] == "reserved" and isinstance(months, int) else 0
+    if years not in PRICING_OF_YEARS:
+        return quote
+    return {name: PRICING_OF_YEARS[years] if name == "pricing" else value for name, value in quote.items() if name != "term_months"}
 
 
 def _price_change(draft: Draft) -> float | None:

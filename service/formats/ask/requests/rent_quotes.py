@@ -195,7 +195,5 @@ def price_leases(draft: Draft) -> bool:
         leased = True
     draft.slots.all = tuple(slots)
     for slot in draft.slots.each("pricing") if leased else ():
-        if slot.value in HOURLY:
-            continue
         draft.note(PRICING, slot.value, "offers of every kind of pricing are weighed")
     return leased
