@@ -36,7 +36,7 @@ from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_people
-from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change
+from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change, without_rates_of_others
 from service.formats.ask.grammar.money.prices_of_others import with_prices_of_others
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
@@ -298,6 +298,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_used_parts,
     with_asked_times,
     without_days_of_change,
+    without_rates_of_others,
     with_prices_to,
     with_latest_starts,
     with_starts_of_others,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from service.formats.ask.grammar.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PRICES = frozenset({"price", "prices", "rate", "rates", "pricing"})
@@ -33,7 +35,7 @@ CHANGING = frozenset(
     (
         *("drop", "drops", "dropping", "fall", "falls", "falling", "rise", "rises", "rising", "go", "goes", "going", "come", "comes"),
         *("move", "moves", "decline", "declines", "increase", "increases", "decrease", "decreases", "change", "changes", "hit", "hits"),
-        *("climb", "climbs", "halve", "halves", "double", "doubles", "crash", "crashes", "jump", "jumps", "sink", "sinks"),
+        *("climb", "climbs", "halve", "halves", "double", "doubles", "crash", "crashes", "jump", "jumps", "lower", "higher"),
     )
 )
 ENDS = frozenset({".", ",", "?", ";", "!", "and", "so", "then"})
@@ -57,6 +59,17 @@ def is_of_accelerators(sentence: Sentence, pieces: Sequence[Piece], at: int) -> 
     if before < 0 or texts[before] in OF_ACCELERATORS | BEGINNING:
         return True
     return any(piece.kind in OF_WHOM and piece.first <= before < piece.last for piece in pieces)
+
+
+def without_rates_of_others(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a rate that an unknown word before it names as no price, so that its figure is asked for: churn rate: 0.4."""
+    found = list(pieces)
+    for at, (before, noun) in enumerate(pairwise(pieces), 1):
+        joint = pieces[at + 1] if at + 1 < len(pieces) else None
+        other = before.kind == UNKNOWN and noun.kind == "I" and sentence.words(noun) in PRICES
+        if other and joint is not None and joint.kind in "=t" and not is_of_accelerators(sentence, pieces, noun.first):
+            found[at : at + 2] = [replace(piece, kind=FILLER, value="") for piece in (noun, joint)]
+    return found, []
 
 
 def without_days_of_change(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
