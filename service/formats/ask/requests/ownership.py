@@ -110,9 +110,15 @@ def _rented_how(draft: Draft) -> list[str]:
 
 
 def _against_others(draft: Draft, quotes: Sequence[Request]) -> tuple[list[Request], list[str]]:
-    """The quotes, and the kinds of pricing that they are weighed against: worth it against on demand. Other terms stand against all."""
-    quoted = {str(quote["pricing"]) for quote in quotes}
-    others = [pricing for pricing in many_pricings(draft, PRICING) if pricing not in quoted and pricing in HOURLY] if quotes else []
+    """The quotes, and the kinds of pricing that they are weighed against: worth it against on demand. Other terms stand against all.
+
+    Those of the quotes, where one of them is said and the other is of the time beside its price.
+    """
+    quoted = list(dict.fromkeys(str(quote["pricing"]) for quote in quotes))
+    said = many_pricings(draft, PRICING)
+    if len(said) == 1 and set(said) < set(quoted) <= {*HOURLY, *YEARS_OF_TERM} and not draft.slots.has(QUOTE_TERM):
+        return list(quotes), quoted
+    others = [pricing for pricing in said if pricing not in quoted and pricing in HOURLY] if quotes else []
     whole = [_of_whole_years(quote) for quote in quotes]
     if others and any("term_months" in quote for quote in whole):
         draft.note(PRICING, others[0], WEIGHED_ALL)
