@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind, Reading, ReadingNote, UnclearText, Understanding
-from service.formats.ask.grammar import marketplaces
 from service.formats.ask.grammar.accounting import lost_doubts
 from service.formats.ask.grammar.alternatives import against_usual, with_ways
+from service.formats.ask.grammar.asking.doubts import group_doubts, is_now, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
+from service.formats.ask.grammar.asking.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
+from service.formats.ask.grammar.asking.intents import DATA, MODEL, choose_kind
 from service.formats.ask.grammar.attributes import without_loose
 from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.context import settle_context
@@ -18,10 +20,8 @@ from service.formats.ask.grammar.days.of_others import ends_after_start
 from service.formats.ask.grammar.days.past import changed_prices, past_days, without_papers, words_of_status
 from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
 from service.formats.ask.grammar.days.told import without_told
-from service.formats.ask.grammar.doubts import group_doubts, is_now, misplaced_doubts, piece_doubts, slot_doubts, unused_doubts
-from service.formats.ask.grammar.exclusions import split_denied
-from service.formats.ask.grammar.figures_asked import FIGURE, figure_notes, figure_slots, figures_of_runs, specification_doubts
-from service.formats.ask.grammar.intents import DATA, MODEL, choose_kind
+from service.formats.ask.grammar.denials import marketplaces
+from service.formats.ask.grammar.denials.exclusions import split_denied
 from service.formats.ask.grammar.machines import cards, spares
 from service.formats.ask.grammar.machines.grid_places import with_grid_places
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS

@@ -6,16 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from service.formats.ask.grammar.asked_words import with_asked_words, with_fit_asked
-from service.formats.ask.grammar.corrections import with_changes, with_corrections, without_defaults
+from service.formats.ask.grammar.asking.asked_words import with_asked_words, with_fit_asked
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.made_days import with_made_days
 from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways
 from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.days.starts import with_latest_starts, with_starts_of_others, without_senders
+from service.formats.ask.grammar.denials.corrections import with_changes, with_corrections, without_defaults
+from service.formats.ask.grammar.denials.left_open import (
+    WAIVED,
+    with_most,
+    with_ranked_offers,
+    without_asides,
+    without_every,
+    without_faster,
+)
+from service.formats.ask.grammar.denials.preferences import with_emissions_beside, with_preferences
 from service.formats.ask.grammar.laws import with_laws
-from service.formats.ask.grammar.left_open import WAIVED, with_most, with_ranked_offers, without_asides, without_every, without_faster
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
 from service.formats.ask.grammar.machines.cards import without_least_memory
@@ -53,7 +61,6 @@ from service.formats.ask.grammar.money.unsigned_sums import (
 from service.formats.ask.grammar.money.upfront import with_upfront
 from service.formats.ask.grammar.nouns_apart import with_nouns_apart
 from service.formats.ask.grammar.numbered_names import with_numbered_names
-from service.formats.ask.grammar.preferences import with_emissions_beside, with_preferences
 from service.formats.ask.grammar.runs.answer_limits import with_longest_answers
 from service.formats.ask.grammar.runs.audio import with_audio
 from service.formats.ask.grammar.runs.averages import with_averages

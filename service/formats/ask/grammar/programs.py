@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz, process
 
-from service.formats.ask.grammar.doubts import FITTING
+from service.formats.ask.grammar.asking.doubts import FITTING
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Chosen, Doubtful
 from service.formats.ask.lexing.numbers import Figure, read_figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from service.domain.ask import Kind, ReadingNote
-from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.asking.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence

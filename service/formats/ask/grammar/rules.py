@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.formats.ask.grammar import attributes, exclusions, keyed, quantities
+from service.formats.ask.grammar import attributes, keyed, quantities
 from service.formats.ask.grammar.days import times
+from service.formats.ask.grammar.denials import exclusions
 from service.formats.ask.grammar.machines import cards, count_lists, nodes, preemptions, priced_machines, spares
 from service.formats.ask.grammar.money import bare_sums, quoted, rates, reservations, storage
 from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts

@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.asking.intents import AFFORDED, GRID, LEVERS, MONEY, asks_figure
 from service.formats.ask.grammar.days.times import SHORT
-from service.formats.ask.grammar.intents import AFFORDED, GRID, LEVERS, MONEY, asks_figure
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.quoted import QUOTED_BY

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from service.formats.ask.grammar.asking.figures_asked import asks_step
 from service.formats.ask.grammar.attributes import UNIQUE_TOKENS
-from service.formats.ask.grammar.figures_asked import asks_step
 from service.formats.ask.grammar.runs.rollouts import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.formats.ask.grammar.intents import GRID
+from service.formats.ask.grammar.asking.intents import GRID
 from service.formats.ask.grammar.machines.grid_places import GRID_PLACE
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import Draft, Request, stated

@@ -7,8 +7,8 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
+from service.formats.ask.grammar.asking.intents import MONEY
 from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME, PRICE_FALL, PRICE_RISE
-from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
+from service.formats.ask.grammar.asking.intents import MONEY
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
-from service.formats.ask.grammar.intents import MONEY
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS, size_of
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE

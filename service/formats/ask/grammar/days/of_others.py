@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.doubts import NO_MEANING
-from service.formats.ask.grammar.exclusions import PAST, PAST_WORDS, QUESTION
+from service.formats.ask.grammar.asking.doubts import NO_MEANING
+from service.formats.ask.grammar.denials.exclusions import PAST, PAST_WORDS, QUESTION
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import add_months
 from service.formats.ask.lexing.tokens import Sentence

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import pairwise
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import CalendarPeriod
 from service.formats.ask.lexing.pieces import FILLER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.quantities import figures, span_of
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.tokens import Piece, Sentence

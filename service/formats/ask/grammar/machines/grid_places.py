@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.intents import DATA, GROUPS, MODEL
+from service.formats.ask.grammar.asking.intents import DATA, GROUPS, MODEL
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.tokens import Sentence
 from service.formats.ask.lexing.vocabulary import Name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.money.unsigned_sums import in_dollars
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt

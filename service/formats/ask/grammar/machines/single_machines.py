@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from service.formats.ask.grammar.intents import DATA, MODEL
+from service.formats.ask.grammar.asking.intents import DATA, MODEL
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure

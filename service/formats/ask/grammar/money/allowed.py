@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.tokens import Piece, Sentence
 

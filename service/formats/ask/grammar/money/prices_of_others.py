@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from service.formats.ask.grammar.asked_words import is_trained
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.money.reservations import TERMS
 from service.formats.ask.grammar.money.unsigned_sums import SELLER, TRAINED, is_bought, weighs_quotes
 from service.formats.ask.grammar.money.upfront import UPFRONT

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.intents import AFFORDED, MONEY
+from service.formats.ask.grammar.asking.intents import AFFORDED, MONEY
 from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.tokens import Piece, Sentence
 

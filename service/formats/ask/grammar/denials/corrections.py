@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.exclusions import INSTEAD, LEFT_OUT
+from service.formats.ask.grammar.denials.exclusions import INSTEAD, LEFT_OUT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from service.domain.ask import Kind, ReadingNote
-from service.formats.ask.grammar.asked_words import ENERGY, FLOPS, HOURS, PER_DAY, PER_TOKEN, STEPS
-from service.formats.ask.grammar.intents import MONEY
+from service.formats.ask.grammar.asking.asked_words import ENERGY, FLOPS, HOURS, PER_DAY, PER_TOKEN, STEPS
+from service.formats.ask.grammar.asking.intents import MONEY
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.ruled_out import GROUP, with_ruled_out
+from service.formats.ask.grammar.denials.ruled_out import GROUP, with_ruled_out
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.pieces import FILLER

@@ -9,18 +9,18 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.asking.figures_asked import ASKED, asked_figures
+from service.formats.ask.grammar.asking.intents import AFFORDED, LEVERS
+from service.formats.ask.grammar.asking.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
+from service.formats.ask.grammar.asking.unused_settings import NO_COST, unused_setting
 from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
 from service.formats.ask.grammar.days.times import SHORT
-from service.formats.ask.grammar.figures_asked import ASKED, asked_figures
-from service.formats.ask.grammar.intents import AFFORDED, LEVERS
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
 from service.formats.ask.grammar.money.rates import BYSTANDERS, COLOCATION, EACH, OF_ALL
 from service.formats.ask.grammar.money.single_quotes import EXPIRES, VALIDITY
-from service.formats.ask.grammar.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
-from service.formats.ask.grammar.unused_settings import NO_COST, unused_setting
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence

@@ -1,0 +1,1 @@
+"""What a sentence asks for, and what of it is asked back."""

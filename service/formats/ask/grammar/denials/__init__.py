@@ -1,0 +1,1 @@
+"""What a sentence leaves out, takes back or leaves open, and what it prefers."""
