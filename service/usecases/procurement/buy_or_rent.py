@@ -41,6 +41,8 @@ DEFAULT_LIMIT = 50
 # Work is trials x months x fleets and terms of rents; what turns the verdict takes as much as so many trials, mixes as so many terms.
 MAX_WORK = 40_000_000
 TRIALS_OF_FLIPS, ROWS_OF_MIXES = 3_000, 12
+MOST_USD = 10**13
+"""More than any fleet costs; figures of single years, which are not discounted, are numbers then that JSON's readers hold."""
 # Below it nothing is demanded.
 LEAST_HOURS = 1.0
 UNCERTAINTY = "of the demand, list prices and costs of owned fleets, drawn independently, fleets alike: docs/reference/ownership.md"
@@ -64,6 +66,7 @@ def buy_or_rent(context: AppContext, request: Request) -> BuyOrRent:
     _check_work(inputs, choices, trials)
     notes.assume("uncertainty", "published ranges", UNCERTAINTY)
     evaluation = evaluate(inputs, choices, on_demand, uncertain_inputs(inputs, list_change), (trials, seed))
+    _check_amounts(evaluation)
     verdict = make_verdict(evaluation)
     warn_of_verdict(evaluation, verdict, notes)
     return BuyOrRent(
@@ -174,6 +177,13 @@ def _check_work(inputs: ProcurementInputs, choices: Sequence[RentChoice], trials
         raise InvalidRequest(
             f"{trials:,} trials of {inputs.months} months and {terms} fleets and terms are too many: state {hint}", "/trials"
         )
+
+
+def _check_amounts(evaluation: Evaluation) -> None:
+    """Raises InvalidRequest where a way to serve the demand costs more than an answer holds."""
+    largest = max((float(np.abs(row.draws).max()) for row in evaluation.rows), default=0.0)
+    if not largest <= MOST_USD:
+        raise InvalidRequest(f"this comes to more than {MOST_USD:,} dollars: state fewer accelerators or years, or lower prices", "/demand")
 
 
 def _describe_demand(demand: ResolvedDemand, evaluation: Evaluation) -> FleetDemand:

@@ -80,3 +80,17 @@ def test_figures_at_their_bounds_are_answered(client: FlaskClient, request: dict
         body = answer.get_json()
         assert BuyOrRentAnswerSchema().validate(body) == {}
         assert sum(option["probability_best"] for option in body["options"]) > 0.999
+
+
+def test_sums_beyond_any_fleet_are_refused(client: FlaskClient) -> None:
+    """A million accelerators for 15 years, at prices that rise fourfold each year: more dollars than there are."""
+    request = {
+        "demand": {"accelerator": "H100", "count": 10**6, "years": 15},
+        "rent": {"providers": [], "quotes": [{"name": "q", "pricing": "on_demand", "usd_per_accelerator_hour": 100}]},
+        "list_price_change_per_year": 3.0,
+        "trials": 100,
+    }
+    answer = client.post("/v1/buy-or-rent", json=request)
+    assert answer.status_code == 422
+    assert [entry["pointer"] for entry in answer.get_json()["errors"]] == ["/demand"]
+    assert client.post("/v1/buy-or-rent", json=request | {"list_price_change_per_year": 0.0}).status_code == 200
