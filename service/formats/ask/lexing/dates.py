@@ -306,13 +306,16 @@ def _read_weekday(tokens: Sequence[Token], at: int, today: date) -> tuple[int, C
 
 def _read_day_of_next_week(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
     """Friday next week, next week on Friday: the day of the week that begins with the Monday to come."""
-    texts = [token.text for token in tokens[at : at + 4] if token.text not in ("on", "of")]
-    length = 3 + (len([token for token in tokens[at : at + 4] if token.text in ("on", "of")]) > 0)
-    named = texts[:1] if texts[1:3] in (["next", "week"], ["nxt", "week"]) else texts[2:3] if texts[:2] == ["next", "week"] else []
-    if not named or named[0] not in _WEEKDAYS:
+    texts = [token.text for token in tokens[at : at + 4]]
+    after = 3 if texts[2:3] and texts[2] in ("on", "of") else 2
+    if len(texts) > 2 and texts[0] in _WEEKDAYS and texts[1] in _NEXT and texts[2] == "week":
+        weekday, length = texts[0], 3
+    elif len(texts) > after and texts[0] in _NEXT and texts[1] == "week" and texts[after] in _WEEKDAYS:
+        weekday, length = texts[after], after + 1
+    else:
         return None
     monday = today - timedelta(days=today.weekday()) + timedelta(weeks=1)
-    day = monday + timedelta(days=_WEEKDAYS[named[0]])
+    day = monday + timedelta(days=_WEEKDAYS[weekday])
     return at + length, CalendarPeriod(day, day)
 
 

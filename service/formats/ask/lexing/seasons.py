@@ -8,6 +8,8 @@ from datetime import date
 FIRST_MONTHS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The month that each of three begins with, as meteorologists count them (World Meteorological Organization)."""
 LENGTH_MONTHS = 3
+MONTHS_PER_YEAR = 12
+YEAR_DIGITS = 4
 NEXT, THIS = ("next", "nxt"), ("this", "coming")
 BEFORE = frozenset({"by", "in", "the", "before", "until", "till", "from", "during", "early", "late", "mid", "end", "of"})
 
@@ -26,9 +28,11 @@ def read_season(texts: Sequence[str], before: str, today: date) -> tuple[int, in
     if following in (["next", "year"], ["this", "year"]):
         return length + 2, today.year + (following[0] == "next"), month
     stated = following[1:] if following[:1] == ["of"] else following
-    if stated and stated[0].isdigit() and len(stated[0]) == len("2027"):
+    if stated and stated[0].isdigit() and len(stated[0]) == YEAR_DIGITS:
         return length + len(following) - len(stated) + 1, int(stated[0]), month
     if not named and before not in BEFORE:
         return None
+    if texts[0] not in NEXT and month + LENGTH_MONTHS - MONTHS_PER_YEAR > today.month:  # the winter that began last December
+        return length, today.year - 1, month
     over = (month + LENGTH_MONTHS - 1 < today.month) or (month <= today.month and texts[0] in NEXT)
     return length, today.year + over, month

@@ -42,6 +42,9 @@ AUTOMATIC = frozenset({"auto", "automatic", "default", "defaults"})
 ARTICLES = frozenset({"the", "your", "its", "an", "a"})
 
 
+CHANGED_FROM = "left out: what stands behind it is read"
+
+
 def with_corrections(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a value that words take back as the one behind them: 8k context, no wait 16k."""
     texts = [token.text for token in sentence.tokens]
@@ -104,7 +107,7 @@ def with_changes(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[
         made = [*_with_noun(new, pieces[to + 1].first, nouns, rest)]
         verb = piece.first - len(said) + verbs[-1]
         before = [replace(other, kind=FILLER, value="") if other.first == verb else other for other in pieces[:at]]
-        doubt = Doubt(sentence.part(piece.first, pieces[to - 1].last), (), LEFT_OUT.replace("before", "behind"), blocking=False)
+        doubt = Doubt(sentence.part(piece.first, pieces[to - 1].last), (), CHANGED_FROM, blocking=False)
         return [*before, *made, *rest], [doubt]
     return list(pieces), []
 

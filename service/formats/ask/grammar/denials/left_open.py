@@ -20,7 +20,7 @@ LEAVING = re.compile(
     r"(?: the (?:country|region|premises|building))?",
     re.IGNORECASE,
 )
-PLACED = "what is said of where it may run is the place that is named; without one, name the country"
+PLACED = "the run stays in the place that is named; if none is, name the country"
 OR_NO = re.compile(r"(?:,? \bor (?:no|nah|nope|not|naw))(?= ?(?:\?|$|\.|,))", re.IGNORECASE)
 CARELESS = re.compile(
     r"\b(?:(?:we |i )?(?:really )?(?:don't|dont|do not) (?:really )?(?:care|mind|worry|bother)(?: about| for)?|never mind|nevermind|ignore"

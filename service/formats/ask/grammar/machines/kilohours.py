@@ -30,7 +30,7 @@ def with_kilohours(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
 
 def _is_kilohours(sentence: Sentence, piece: Piece) -> bool:
     texts = [token.text for token in sentence.tokens[piece.first : piece.last]]
-    return piece.kind == "U" and len(texts) == len(("40", "k", "h")) and texts[1] == "k" and texts[2].startswith("h")
+    return piece.kind == "U" and len(texts) > 1 and texts[-2] == "k" and texts[-1].startswith("h")
 
 
 def _beside(pieces: Sequence[Piece], at: int) -> list[Piece]:

@@ -37,7 +37,7 @@ ACCELERATOR = "A"
 
 
 def with_adjectives(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces without the adjective of a country, where nothing that stands in a country follows it, and that it is not understood."""
+    """The pieces without the adjective of a country, where nothing that stands in a country follows it; it is named."""
     found = list(pieces)
     doubts: list[Doubt] = []
     for at in range(len(pieces) - 1, -1, -1):

@@ -42,9 +42,7 @@ PRICE = "read as the price that somebody asks for the run, and no budget: the es
 
 def with_prices_of_others(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question about a run without the one sum that a seller names for it, which is named."""
-    sums = [
-        at for at, piece in enumerate(pieces) if piece.kind == "m" and isinstance(piece.value, Figure) and piece.value.value >= LEAST_USD
-    ]
+    sums = [at for at, piece in enumerate(pieces) if piece.kind == "m" and _is_sum(piece)]
     if len(sums) != 1 or not any(is_trained(piece) for piece in pieces) or any(piece.value == "buy_or_rent" for piece in pieces):
         return list(pieces), []
     (at,) = sums

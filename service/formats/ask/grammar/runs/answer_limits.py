@@ -13,10 +13,10 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 TYPICAL, LENGTHS = "response_tokens", "training.rl.response_tokens"
-NINTH, LONGEST = f"{LENGTHS}.p90", f"{LENGTHS}.max"
+P90, LONGEST = f"{LENGTHS}.p90", f"{LENGTHS}.max"
 WORDS = {
     **dict.fromkeys(("p50", "median", "avg", "average", "mean", "typical", "typically", "on average", "usually"), TYPICAL),
-    **dict.fromkeys(("p90", "90th percentile", "the p90"), NINTH),
+    **dict.fromkeys(("p90", "90th percentile", "the p90"), P90),
     **dict.fromkeys(("longest", "the longest"), LONGEST),
 }
 """Words beside the length of an answer that say which of the lengths it is."""
@@ -84,7 +84,7 @@ def _with_lengths(sentence: Sentence, pieces: Pieces, noun: int) -> list[Piece]:
     named = [name for _, name in labels.values()]
     first = min(labels, default=0)
     typical = TYPICAL in named or _has_length(pieces, noun, first)
-    if (LONGEST not in named and NINTH not in named) or not typical or len(set(named)) < len(named):
+    if (LONGEST not in named and P90 not in named) or not typical or len(set(named)) < len(named):
         return _of_few(pieces, noun)
     found = list(pieces)
     for at, (figure, name) in labels.items():
