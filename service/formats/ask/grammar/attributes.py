@@ -182,11 +182,12 @@ def _belongs_to_next(pieces: Sequence[Piece], at: int, keys: Sequence[int]) -> b
 
 def _counts_what_follows(key: Piece, after: Piece, before: Piece) -> bool:
     """Whether the figure after an attribute counts something else: 2M token batch on 128 H200, 100B unique tokens for a 7B."""
-    fewer = _scale(before) > 1 and _scale(after) == 1
-    return (key.value in LENGTHS and fewer) or (key.value == UNIQUE_TOKENS and _scale(before) >= MILLION)
+    fewer = scale_of(before) > 1 and scale_of(after) == 1
+    return (key.value in LENGTHS and fewer) or (key.value == UNIQUE_TOKENS and scale_of(before) >= MILLION)
 
 
-def _scale(piece: Piece) -> int:
+def scale_of(piece: Piece) -> int:
+    """What the suffix of a figure multiplies it by; 0 of a piece that is none."""
     return piece.value.scale if isinstance(piece.value, Figure) else 0
 
 

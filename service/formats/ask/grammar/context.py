@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.asking.asked_words import with_asked_words, with_fit_asked
+from service.formats.ask.grammar.clauses import STOPS, clauses, is_count
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.made_days import with_made_days
@@ -75,7 +76,7 @@ from service.formats.ask.grammar.runs.routing import with_routing
 from service.formats.ask.grammar.runs.splits import with_split_machines
 from service.formats.ask.grammar.runs.step_times import with_step_times
 from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
-from service.formats.ask.grammar.scaling import is_count, scaling_questions
+from service.formats.ask.grammar.scaling import scaling_questions
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.told_values import with_told_values
 from service.formats.ask.lexing.durations import Duration
@@ -84,8 +85,6 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Settled = tuple[list[Piece], list[Doubt]]
 NOT_UNDERSTOOD = "not understood"
-ENDS = frozenset({".", "?", ";"})
-"""What ends a clause."""
 ORDERED = frozenset({"order", "book", "provision", "reserve"})
 """What is asked to be done, but in a question of how many it says what they are for."""
 BEFORE_ORDER = frozenset({"to", "i", "we", "you", "should", "must"})
@@ -124,21 +123,10 @@ def settle_context(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     return found, doubts
 
 
-def _clauses(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """Where each clause begins and ends, its mark included."""
-    begin = 0
-    for at, piece in enumerate(pieces):
-        if piece.kind == FILLER and sentence.words(piece) in ENDS:
-            yield begin, at + 1
-            begin = at + 1
-    if begin < len(pieces):
-        yield begin, len(pieces)
-
-
 def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     """How many H100s do I need to order: a question of a number, and no order."""
     found = list(pieces)
-    for begin, end in _clauses(sentence, pieces):
+    for begin, end in clauses(sentence, pieces):
         texts = [token.text for token in sentence.tokens[pieces[begin].first : pieces[end - 1].last]]
         first = pieces[begin].first
         for at in range(begin, end):
@@ -220,10 +208,10 @@ def _around(sentence: Sentence, pieces: Sequence[Piece], first: int, last: int) 
     names = any(token.text in NAMING for token in sentence.tokens[last : last + 1])
     if begin and sentence.words(pieces[begin - 1]) == "?" and not names:
         begin -= 1
-    while begin and pieces[begin - 1].kind != "," and sentence.words(pieces[begin - 1]) not in ENDS:
+    while begin and pieces[begin - 1].kind != "," and sentence.words(pieces[begin - 1]) not in STOPS:
         begin -= 1
     end = next((at for at in range(here, len(pieces)) if pieces[at].first >= last), len(pieces))
-    while end < len(pieces) and pieces[end].kind != "," and sentence.words(pieces[end]) not in ENDS:
+    while end < len(pieces) and pieces[end].kind != "," and sentence.words(pieces[end]) not in STOPS:
         end += 1
     return begin, end
 
@@ -236,7 +224,7 @@ def _named_deadlines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
             continue
         day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in (FILLER, UNKNOWN, "o")), len(pieces))
         between = [sentence.words(each) for each in pieces[at + 1 : day]]
-        named = day < len(pieces) and pieces[day].kind == "D" and between[-1:] == ["is"] and not ENDS & set(between)
+        named = day < len(pieces) and pieces[day].kind == "D" and between[-1:] == ["is"] and not STOPS & set(between)
         if named and len(between) > 1:
             found[at] = replace(piece, kind=FILLER)
             found.insert(day, replace(piece, first=pieces[day].first, last=pieces[day].first))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from service.formats.ask.grammar.attributes import MTBF, MTTF, SHARES, TIMES
+from service.formats.ask.grammar.clauses import PAUSES
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -17,7 +18,6 @@ MACHINES = "AgN"
 WITHIN = frozenset({FILLER, *"nxAgNEoitL"})
 """Kinds of pieces of what a noun is of."""
 FIGURES = "Up"
-PAUSES = frozenset({",", ".", "?", ";", "!"})
 
 
 def with_nouns_apart(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.clauses import clauses, is_count
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-ENDS = frozenset({".", "?", ";"})
-"""What ends a clause."""
 MULTIPLES = {"double": 2, "doubling": 2, "twice": 2, "triple": 3, "quadruple": 4}
 TIMES = frozenset({"x the", "times the", "x as", "times as"})
 OF_SCALING = frozenset({FILLER, UNKNOWN, *"!gANOI,xti#v"})
@@ -24,7 +23,7 @@ ANSWERED = "answered by the comparison of the numbers that are said"
 
 def scaling_questions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """Would 2x the GPUs halve the time; double the gpus, 256 to 512 h100: the numbers alone."""
-    for begin, end in _clauses(sentence, pieces):
+    for begin, end in clauses(sentence, pieces):
         clause, rest = pieces[begin:end], [*pieces[:begin], *pieces[end:]]
         factor = _factor_of_clause(sentence, clause)
         if factor and _are_apart(sentence, rest, factor):
@@ -43,13 +42,6 @@ def scaling_questions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
 
 def _answered(sentence: Sentence, first: int, last: int) -> Doubt:
     return Doubt(sentence.part(first, last), (), ANSWERED, blocking=False)
-
-
-def _clauses(sentence: Sentence, pieces: Sequence[Piece]) -> list[tuple[int, int]]:
-    """Where each clause begins and ends, its mark included."""
-    ends = [at + 1 for at, piece in enumerate(pieces) if piece.kind == FILLER and sentence.words(piece) in ENDS]
-    ends += [len(pieces)] if not ends or ends[-1] < len(pieces) else []
-    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _factor_of_clause(sentence: Sentence, clause: Sequence[Piece]) -> Fraction | None:
@@ -80,9 +72,3 @@ def _are_apart(sentence: Sentence, pieces: Sequence[Piece], factor: Fraction) ->
         if joined and joint & JOINTS and near & set(MACHINES) and values[1] == factor * values[0]:
             return True
     return False
-
-
-def is_count(piece: Piece) -> bool:
-    """Whether a piece is a number that can be one of accelerators."""
-    figure = piece.value
-    return piece.kind == "n" and isinstance(figure, Figure) and figure.scale <= 1000 and figure.value.denominator == 1

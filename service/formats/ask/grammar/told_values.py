@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import LEAD_TIME, QUEUE, UNIQUE_TOKENS
+from service.formats.ask.grammar.clauses import APPROXIMATELY
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -19,46 +20,11 @@ VERBS = frozenset(
     ("is", "are", "was", "runs", "takes", "usually", "typically", "generally", "normally", "often", "currently", "mostly", "averages")
 )
 """Words before a value that say that it is one, and no rate."""
-HEDGES = frozenset(
+HEDGES = APPROXIMATELY | frozenset(
     (
-        *(
-            "about",
-            "around",
-            "~",
-            "roughly",
-            "approx",
-            "approximately",
-            "at",
-            "to",
-            "up",
-            "right",
-            "now",
-            "only",
-            "just",
-            "nearly",
-            "almost",
-        ),
-        *(
-            "some",
-            "on",
-            "average",
-            "for",
-            "of",
-            "in",
-            "the",
-            "our",
-            "own",
-            "these",
-            "those",
-            "we",
-            "have",
-            "has",
-            "time",
-            "times",
-            "it",
-            "like",
-        ),
-        *("there", "here", "capped", "limited", "restricted", "that", "cluster", "partition", "stuff", "data", "jobs", "="),
+        *("at", "to", "up", "right", "now", "only", "just", "nearly", "almost", "some", "on", "average", "for", "of"),
+        *("in", "the", "our", "own", "these", "those", "we", "have", "has", "time", "times", "it", "like", "there"),
+        *("here", "capped", "limited", "restricted", "that", "cluster", "partition", "stuff", "data", "jobs", "="),
     )
 )
 OF_QUEUES = frozenset({"in", "of"})

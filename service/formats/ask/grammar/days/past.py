@@ -8,6 +8,7 @@ from datetime import date, timedelta
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.asking.doubts import NO_MEANING
+from service.formats.ask.grammar.clauses import PAUSES
 from service.formats.ask.grammar.denials.exclusions import PAST, PAST_WORDS, QUESTION
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import add_months
@@ -27,7 +28,6 @@ DIFFERENCE = "a status is of the program from its start to now: what was done in
 NO_MEANING_IN_STATUS = NO_MEANING.format("status")
 UNFINISHED = "that time is not over: a status of the program from its start to today"
 
-ENDS = frozenset({".", "?", "!", ";", ","})
 MOST_BETWEEN = 4
 """Words between since and the day of what came then: since the restart last week."""
 
@@ -111,7 +111,7 @@ def _is_since(sentence: Sentence, slot: Slot) -> bool:
     before = [token.text for token in sentence.tokens[: slot.first]]
     since = max((at for at, text in enumerate(before) if text == "since"), default=-1)
     between = before[since + 1 :]
-    return since >= 0 and len(between) <= MOST_BETWEEN and not ENDS.intersection(between)
+    return since >= 0 and len(between) <= MOST_BETWEEN and not PAUSES.intersection(between)
 
 
 def _forecast(sentence: Sentence, slot: Slot) -> Doubt:

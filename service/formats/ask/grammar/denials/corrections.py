@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.attributes import scale_of
 from service.formats.ask.grammar.denials.exclusions import INSTEAD, LEFT_OUT
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
@@ -75,17 +75,13 @@ def _taken_back(pieces: Pieces, here: int, before: Pieces) -> Piece | None:
     noun = pieces[here + 1].kind if here + 1 < len(pieces) and pieces[here + 1].kind in NOUNS and new.kind == "n" else ""
     alike = [piece for piece in before if piece.kind == new.kind]
     nouned = [piece for piece in alike if noun and _noun_of(pieces, piece) == noun]
-    scaled = [piece for piece in alike if _scale(piece) == _scale(new)]
+    scaled = [piece for piece in alike if scale_of(piece) == scale_of(new)]
     return next(iter([*nouned[::-1], *scaled[::-1], *alike[::-1]]), None)
 
 
 def _noun_of(pieces: Pieces, piece: Piece) -> str:
     after = list(pieces).index(piece) + 1
     return pieces[after].kind if after < len(pieces) else ""
-
-
-def _scale(piece: Piece) -> int:
-    return piece.value.scale if isinstance(piece.value, Figure) else 0
 
 
 def with_changes(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:

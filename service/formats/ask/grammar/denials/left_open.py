@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.asking.asked_words import is_trained
+from service.formats.ask.grammar.clauses import is_within
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -59,10 +60,6 @@ MOST_SUM = 10**7
 """A greater number behind such words is no sum of money."""
 
 
-def _within(sentence: Sentence, piece: Piece, match: re.Match[str]) -> bool:
-    return sentence.tokens[piece.first].start >= match.start() and sentence.tokens[piece.last - 1].end <= match.end()
-
-
 def _part(match: re.Match[str]) -> str:
     return match.group().strip(" ,")
 
@@ -74,7 +71,7 @@ def without_asides(sentence: Sentence, pieces: Pieces) -> Settled:
     for pattern, said in ((OR_NO, ""), (LEAVING, PLACED), (CARELESS, UNASKED)):
         for match in pattern.finditer(sentence.text):
             found = [
-                replace(piece, kind=FILLER, value=WAIVED) if piece.last > piece.first and _within(sentence, piece, match) else piece
+                replace(piece, kind=FILLER, value=WAIVED) if piece.last > piece.first and is_within(sentence, piece, match) else piece
                 for piece in found
             ]
             doubts += [Doubt(_part(match), (), said, blocking=False)] if said else []
@@ -127,7 +124,7 @@ def with_most(sentence: Sentence, pieces: Pieces) -> Settled:
     match = MOST.search(sentence.text)
     if match is None or not any(is_trained(piece) for piece in pieces):
         return list(pieces), []
-    within = [piece for piece in pieces if piece.last > piece.first and _within(sentence, piece, match)]
+    within = [piece for piece in pieces if piece.last > piece.first and is_within(sentence, piece, match)]
     after = [piece for piece in pieces if within and piece.first >= within[-1].last and piece.kind != FILLER][:4]
     if not within or _is_sum(after):
         return list(pieces), []

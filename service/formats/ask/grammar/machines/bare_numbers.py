@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.formats.ask.grammar.scaling import is_count
+from service.formats.ask.grammar.clauses import PAUSES, is_count
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 ON = "on"
-ENDS = frozenset({".", "?", ";", "!", ","})
 OF_RUN = frozenset({"run", "runs", "running", "train", "trained", "training", "it", "that", "this", "do", "fit", "fits", "same", "go"})
 """Words before `on` of what is trained, or of its training."""
 TRAINED = "MTQBYnsVeyXZ,#xI"
@@ -48,11 +47,11 @@ def _ends_clause(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a number stands between `on` and the end of its clause."""
     first, last = pieces[at].first, pieces[at].last
     after = sentence.tokens[last].text if last < len(sentence.tokens) else "."
-    behind = at > 0 and pieces[at - 1].kind == FILLER and sentence.tokens[first - 1].text == ON and after in ENDS
+    behind = at > 0 and pieces[at - 1].kind == FILLER and sentence.tokens[first - 1].text == ON and after in PAUSES
     return behind and _is_of_run(sentence, pieces, at - 1)
 
 
 def _is_of_run(sentence: Sentence, pieces: Sequence[Piece], on: int) -> bool:
     """Whether what is trained stands before `on`, or nothing: 13B 3T on 512, but no seminar on 12."""
     before = sentence.tokens[pieces[on].first - 1].text if pieces[on].first else "."
-    return before in ENDS | OF_RUN or (on > 0 and pieces[on - 1].kind in TRAINED)
+    return before in PAUSES | OF_RUN or (on > 0 and pieces[on - 1].kind in TRAINED)

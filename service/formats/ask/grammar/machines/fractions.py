@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from service.formats.ask.grammar.clauses import PAUSES
+from service.formats.ask.grammar.runs.generation import GENERATION_COUNT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
@@ -29,8 +31,6 @@ WHOSE = frozenset({"our", "the", "my", "these", "those", "its", "all", "your"})
 LOSING = frozenset({"lose", "loses", "losing", "lost"})
 ABOUT = frozenset({"about", "around", "up", "to", "roughly", "nearly", "maybe", "another"})
 FAILING = frozenset({"fail", "fails", "failed", "die", "dies", "died", "down", "break", "breaks", "broke"})
-ENDS = frozenset({".", "?", ";", "!", ","})
-GENERATION = "training.rl.generation.count"
 ONE_NUMBER = "a run has one number of accelerators from its start to its end: of which?"
 
 
@@ -45,7 +45,7 @@ class _Part:
 
 def with_fractions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a part of a number of accelerators as that number; of what is lost the number is asked back."""
-    if any(piece.kind == "K" and piece.value == GENERATION for piece in pieces):  # half the 256 H100 for generation
+    if any(piece.kind == "K" and piece.value == GENERATION_COUNT for piece in pieces):  # half the 256 H100 for generation
         return list(pieces), []
     part = next((part for at in range(len(sentence.tokens)) if (part := _part_at(sentence, pieces, at))), None)
     if part is None:
@@ -104,7 +104,7 @@ def _loss(sentence: Sentence, pieces: Sequence[Piece], part: _Part) -> tuple[int
     """Where the words of a loss begin, None where nothing is lost, and the token after its day."""
     texts = [token.text for token in sentence.tokens]
     begin = pieces[part.whole].last
-    end = next((at for at in range(begin, len(texts)) if texts[at] in ENDS), len(texts))
+    end = next((at for at in range(begin, len(texts)) if texts[at] in PAUSES), len(texts))
     losing = _before(texts, part.first)
     fails = bool(FAILING.intersection(texts[begin:end]))
     days = [piece.last for piece in pieces if piece.kind == "D" and begin <= piece.first and piece.last <= end]

@@ -7,13 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from service.formats.ask.grammar.attributes import MTBF
+from service.formats.ask.grammar.machines.fractions import LOSING
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-LOSING = frozenset({"lose", "loses", "losing", "lost"})
 FAILING = frozenset({"dies", "fails", "crashes", "breaks", "die", "fail", "crash", "dying", "failing", "crashing"})
 EVERY = frozenset({"every", "each"})
 UNITS = {"hour": "hours", "day": "days", "week": "weeks", "month": "months"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.asking.asked_words import is_trained
+from service.formats.ask.grammar.money.price_nouns import POSSESSIVE
 from service.formats.ask.grammar.money.unsigned_sums import in_dollars
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
@@ -36,7 +37,6 @@ REPLACED = {
     "A": "all accelerators are weighed, and what is named is among them",
     "S": "all kinds of pricing are weighed, and what is named is among them",
 }
-POSSESSIVE = frozenset({"'", "s", "'s"})
 LIMIT, UNDER = "l", "under"
 OF_PRICES = "all offers are given with their prices, the cheapest first, those of {} too"
 OF_RUNS = "all providers are weighed, and {} is among them"

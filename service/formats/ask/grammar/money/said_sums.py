@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from service.formats.ask.grammar.asking.asked_words import PER
+from service.formats.ask.grammar.clauses import is_cents
 from service.formats.ask.grammar.money.price_nouns import is_of_accelerators
 from service.formats.ask.grammar.money.terse_sums import LIKELY_CAPEX_USD
 from service.formats.ask.grammar.money.unsigned_sums import READ_AS_DOLLARS, in_dollars, is_sum
-from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
@@ -33,7 +34,6 @@ SPENT_ON = frozenset(
 OF_RUNS = "MnBQAgNCYyI#P"
 """Kinds of pieces of the same."""
 OF_RUN_OR_NOT = "is it the budget of the run?"
-PER = frozenset({"per", "/", "an", "a", "each", "every"})
 RATES = frozenset({"rate", "rates", "price", "prices"})
 CHANGES = frozenset({"from", "to", "at", "and", "vs", "or", "versus", "->"})
 CHANGING = frozenset(
@@ -100,15 +100,9 @@ def with_changed_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         while before >= 0 and (texts[before] in CHANGES | CHANGING or before in rates):
             before -= 1
         named = before >= 0 and texts[before] in RATES and is_of_accelerators(sentence, pieces, before)
-        if _has_cents(piece) and named and before + 1 < piece.first:
+        if is_cents(piece) and named and before + 1 < piece.first:
             rates.add(piece.first)
     return [in_dollars(piece) if piece.first in rates and piece.kind == "n" else piece for piece in pieces], []
-
-
-def _has_cents(piece: Piece) -> bool:
-    figure = piece.value
-    cents = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and figure.value.denominator > 1
-    return cents and isinstance(figure, Figure) and LEAST_PER_HOUR_USD <= figure.value < MOST_PER_HOUR_USD
 
 
 def with_runs_in_full(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.clauses import is_cents
 from service.formats.ask.grammar.money.price_nouns import is_of_accelerators
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import Doubt
@@ -150,7 +151,7 @@ def _price_in_question(pieces: Sequence[Piece]) -> int:
     asked = any(piece.kind == "I" and str(piece.value).startswith("price") for piece in pieces)
     kinds = {piece.kind for piece in pieces}
     sized = any(isinstance(piece.value, Figure) and piece.value.scale >= LEAST_SIZE_SCALE for piece in pieces)
-    figures = [at for at, piece in enumerate(pieces) if _has_cents(piece)]
+    figures = [at for at, piece in enumerate(pieces) if is_cents(piece)]
     if not asked or "A" not in kinds or kinds & (TRAINED | {"m"}) or sized or len(figures) != 1:
         return -1
     before, after = ({piece.kind for piece in pieces[at : at + 1]} for at in (max(figures[0] - 1, 0), figures[0] + 1))
@@ -158,17 +159,11 @@ def _price_in_question(pieces: Sequence[Piece]) -> int:
     return -1 if counted else figures[0]
 
 
-def _has_cents(piece: Piece) -> bool:
-    figure = piece.value
-    cents = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and figure.value.denominator > 1
-    return cents and LEAST_PER_HOUR_USD <= _value(piece) < MOST_PER_HOUR_USD
-
-
 def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     piece = pieces[at]
     if _is_stated(sentence, pieces, at):
         return True
-    if not _has_cents(piece):
+    if not is_cents(piece):
         return False
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind == "K")
     before = [token.text for token in sentence.tokens[: piece.first]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.clauses import is_reinforcement
 from service.formats.ask.grammar.quantities import ANSWERS
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
@@ -36,7 +37,7 @@ OTHER_NOUNS = frozenset("AgNHhEQWes")
 def with_longest_answers(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of RL with each length of an answer as that of the median, the 90th percentile or the longest."""
     found = list(pieces)
-    if any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+    if is_reinforcement(pieces):
         for at in range(len(found) - 1, -1, -1):
             if _is_noun(sentence, found, at):
                 found = _with_lengths(sentence, found, at)

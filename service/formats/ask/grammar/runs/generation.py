@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.scaling import is_count
+from service.formats.ask.grammar.clauses import is_count, is_reinforcement, is_within
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
-COUNT, LAG = "training.rl.generation.count", "training.rl.asynchronous_steps"
+GENERATION_COUNT, LAG = "training.rl.generation.count", "training.rl.asynchronous_steps"
 ASYNCHRONOUS = frozenset({"async", "asynchronous", "asynchronously", "asynch", "fully async"})
 ONE_STEP = f"{LAG}=1 answers are sampled one step ahead"
 PARTS = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4), "fourth": Fraction(1, 4)}
@@ -67,11 +67,11 @@ UNSAID = "how many accelerators sample the answers, such as 64 GPUs for generati
 
 def with_generation(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of RL with a part of its accelerators as so many that sample, and a sampler that runs ahead as one step."""
-    if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+    if not is_reinforcement(pieces):
         return list(pieces), []
     found = [_ahead(sentence, pieces, at) for at in range(len(pieces))]
     match = next((match for match in _PART.finditer(sentence.text) if _is_of_machines(sentence, match)), None)
-    within = [] if match is None else [piece for piece in found if _is_within(sentence, piece, match)]
+    within = [] if match is None else [piece for piece in found if is_within(sentence, piece, match)]
     if match is None or not within:
         return found, []
     first, last = within[0].first, within[-1].last
@@ -86,7 +86,7 @@ def with_generation(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         return [*found[:at], *_machines(within), *after], [Doubt(sentence.part(first, last), (), UNSAID)]
     figure = Figure(sampling)
     noun = within[-1]
-    made = [Piece("n", figure, first, noun.first), replace(noun, kind="K", value=COUNT)]
+    made = [Piece("n", figure, first, noun.first), replace(noun, kind="K", value=GENERATION_COUNT)]
     doubt = Doubt(sentence.part(first, last), (), f"read as {int(sampling):,} of them", blocking=False)
     return [*found[:at], *_machines(within), Piece(",", "comma", first, first + 1), *made, *after], [doubt]
 
@@ -110,11 +110,6 @@ def _is_of_machines(sentence: Sentence, match: re.Match[str]) -> bool:
     after = next((token.text for token in sentence.tokens if token.start >= match.end()), ".")
     of_answers = match["noun"] is None and ALONE.search(before) is not None
     return not of_answers and (not after[0].isalpha() or after in FOLLOWING)
-
-
-def _is_within(sentence: Sentence, piece: Piece, match: re.Match[str]) -> bool:
-    begin, end = sentence.tokens[piece.first].start, sentence.tokens[piece.last - 1].end
-    return match.start() <= begin and end <= match.end()
 
 
 def _counted(pieces: Sequence[Piece]) -> list[Piece]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from service.formats.ask.grammar.clauses import APPROXIMATELY, is_reinforcement
 from service.formats.ask.grammar.runs.averages import is_sample
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
@@ -14,36 +15,13 @@ Pieces = Sequence[Piece]
 VERBS = frozenset({"is", "are", "average", "averages", "averaging", "run", "have", "has", "at", "=", ":", "being", "run about"})
 """Words between samples and the length of each."""
 LENGTH = frozenset({"length", "lengths", "len", "size", "long"})
-HEDGES = frozenset(
-    (
-        "about",
-        "around",
-        "~",
-        "roughly",
-        "approx",
-        "approximately",
-        "on",
-        "average",
-        "avg",
-        "mean",
-        "typically",
-        "usually",
-        "median",
-        "of",
-        "some",
-        "each",
-        "the",
-        "with",
-        "a",
-        "an",
-    )
-)
+HEDGES = APPROXIMATELY | {"on", "average", "avg", "mean", "typically", "usually", "median", "of", "some", "each", "the", "with", "a", "an"}
 MOST_TOKENS = 2**20
 
 
 def with_lengths_told(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a number of tokens that is told of samples, whose number is said before, as that of each of them."""
-    if any((piece.kind == "Y" and piece.value == "rl") or (piece.kind == "W" and piece.value == "prompts") for piece in pieces):
+    if is_reinforcement(pieces) or any(piece.kind == "W" and piece.value == "prompts" for piece in pieces):
         return list(pieces), []
     found = list(pieces)
     for at in range(len(pieces) - 1, 1, -1):

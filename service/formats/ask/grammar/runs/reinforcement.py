@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import BATCH_SEQUENCES
+from service.formats.ask.grammar.clauses import is_reinforcement
 from service.formats.ask.grammar.quantities import ANSWERS, TO_EACH
 from service.formats.ask.grammar.runs.rollouts import ANSWERS_OF_STEP, EACH, PER_PROMPT, PER_STEP, PROMPT_TOKENS, of_prompts, of_steps
 from service.formats.ask.grammar.slots import Doubt, Slot, plain
@@ -191,7 +192,7 @@ def _prompts_of_steps(slots: Sequence[Slot]) -> list[Slot]:
 
 def with_directions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """1k in, 4k out: the lengths of a prompt and of an answer, in a question of RL."""
-    if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+    if not is_reinforcement(pieces):
         return list(pieces), []
     found = list(pieces)
     for at, (before, piece) in enumerate(pairwise(pieces), 1):

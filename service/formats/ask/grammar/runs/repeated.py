@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.asking.questions import OTHER_UNITS
-from service.formats.ask.grammar.scaling import is_count
+from service.formats.ask.grammar.clauses import is_count
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN

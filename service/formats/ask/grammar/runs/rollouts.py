@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from service.formats.ask.grammar.clauses import is_reinforcement
 from service.formats.ask.grammar.quantities import ANSWERS, figures
 from service.formats.ask.grammar.slots import Doubt, Slot, plain
 from service.formats.ask.lexing.numbers import Figure
@@ -26,7 +27,7 @@ MOST_AHEAD = 3
 
 def with_groups(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of RL with groups as the answers to each prompt, and the most tokens as the length of an answer."""
-    if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+    if not is_reinforcement(pieces):
         return list(pieces), []
     return _apart_from_machines([_said_of_rl(sentence, pieces, at) for at in range(len(pieces))]), []
 

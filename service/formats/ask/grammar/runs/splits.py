@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from service.formats.ask.grammar.runs.generation import COUNT
-from service.formats.ask.grammar.scaling import is_count
+from service.formats.ask.grammar.clauses import is_count, is_reinforcement
+from service.formats.ask.grammar.runs.generation import GENERATION_COUNT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
@@ -26,7 +26,7 @@ MACHINES = "xAg"
 
 def with_split_machines(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of RL with the two parts of its accelerators as the sum of both, and the part that samples."""
-    if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+    if not is_reinforcement(pieces):
         return list(pieces), []
     parts = [(at, _work(sentence, pieces, at)) for at, piece in enumerate(pieces) if is_count(piece)]
     parts = [(at, found) for at, found in parts if found[0]]
@@ -46,7 +46,7 @@ def with_split_machines(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece]
             found.append(piece)
         elif at == of_part[0]:
             end = pieces[of_part[1][1] - 1].last
-            name = Piece("K", COUNT, piece.last, end) if of_part is sampling else _named(machine, piece.last, end)
+            name = Piece("K", GENERATION_COUNT, piece.last, end) if of_part is sampling else _named(machine, piece.last, end)
             found += [piece if of_part is sampling else replace(piece, value=Figure(total)), name]
     text = sentence.part(pieces[parts[0][0]].first, pieces[parts[1][1][1] - 1].last)
     return _plain(found), [Doubt(text, (), f"read as {int(total):,} accelerators in all", blocking=False)]
@@ -60,7 +60,7 @@ def _plain(pieces: Pieces) -> list[Piece]:
     """The pieces with a comma in place of `and` between the parts, which would join them to a list."""
     found = list(pieces)
     for at, (before, piece) in enumerate(pairwise(pieces), 1):
-        if piece.kind == "," and piece.value == "list" and before.value == COUNT:
+        if piece.kind == "," and piece.value == "list" and before.value == GENERATION_COUNT:
             found[at] = replace(piece, value="comma")
     return found
 
@@ -74,7 +74,9 @@ def _work(sentence: Sentence, pieces: Pieces, at: int) -> tuple[str, int]:
         end = here
         while end < len(pieces) and pieces[end].kind in (FILLER, "o", "i", "t") and set(sentence.words(pieces[end]).split()) <= joints:
             end += 1
-        said = end < len(pieces) and (set(sentence.words(pieces[end]).split()) & nouns or pieces[end].value == COUNT)
-        if said and (end > here or here > at + 1 or pieces[end].value == COUNT or sentence.words(pieces[end]) in ("train", "generate")):
-            return ("sampling" if pieces[end].value == COUNT else work), end + 1
+        said = end < len(pieces) and (set(sentence.words(pieces[end]).split()) & nouns or pieces[end].value == GENERATION_COUNT)
+        if said and (
+            end > here or here > at + 1 or pieces[end].value == GENERATION_COUNT or sentence.words(pieces[end]) in ("train", "generate")
+        ):
+            return ("sampling" if pieces[end].value == GENERATION_COUNT else work), end + 1
     return "", at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from service.formats.ask.grammar.clauses import PAUSES, is_reinforcement
 from service.formats.ask.grammar.runs.generation import ASYNCHRONOUS, LAG
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
@@ -25,7 +26,6 @@ EPISODES = frozenset(
     {"episode", "episodes", "rollout", "rollouts", "step", "steps", "trajectory", "sample", "batch", "turn", "answer", "response"}
 )
 """What a time of the environment is said to be that of."""
-ENDS = frozenset({",", ".", "?", ";", "!"})
 BEHIND = frozenset({"behind", "ahead", "stale", "late", "lag", "lagging", "staleness", "delay", "delayed", "old"})
 JOINTS = frozenset(
     (
@@ -39,7 +39,7 @@ MOST_LAG = 16
 
 def with_step_times(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of RL with the time of its environment, and the steps that its answers are behind."""
-    if not any(piece.kind == "Y" and piece.value == "rl" for piece in pieces):
+    if not is_reinforcement(pieces):
         return list(pieces), []
     found, doubts = _with_environment(sentence, pieces)
     return _with_lag(sentence, found), doubts
@@ -75,9 +75,9 @@ def _seconds(sentence: Sentence, piece: Piece) -> int:
 def _clause(sentence: Sentence, pieces: Pieces, at: int) -> range:
     """The places of the pieces around one, up to the next mark on each side."""
     first, last = at, at
-    while first and sentence.words(pieces[first - 1]) not in ENDS:
+    while first and sentence.words(pieces[first - 1]) not in PAUSES:
         first -= 1
-    while last + 1 < len(pieces) and sentence.words(pieces[last + 1]) not in ENDS:
+    while last + 1 < len(pieces) and sentence.words(pieces[last + 1]) not in PAUSES:
         last += 1
     return range(first, last + 1)
 
