@@ -176,7 +176,7 @@ def _ends(slot: Slot, part: Range) -> list[Slot]:
 def _doubles(slot: Slot, part: Range) -> list[int]:
     """Numbers of accelerators from one end of a range to the other, each twice the one before: 64-256 GPUs; none of other ranges."""
     ends = list(_values(slot, part))
-    if slot.name not in COUNTED or len(ends) != len(("low", "high")) or not all(isinstance(end, int) for end in ends):
+    if slot.name not in COUNTED or len(ends) != 2 or not all(isinstance(end, int) for end in ends):
         return []
     low, high = (int(str(end)) for end in ends)
     steps = (high // low).bit_length() - 1

@@ -14,7 +14,7 @@ REGION = "energy.region"
 
 
 def energy_section(draft: Draft, *, carbon: bool) -> Request:
-    """Electricity as it is stated; where carbon is asked for, the country or city whose grid it is of; so where power alone is."""
+    """Electricity as it is stated, with the place of the grid where carbon or power is asked for."""
     place = draft.one(GRID_PLACE, REGION)
     region = _place_of_grid(draft) if carbon and place is None else None
     if isinstance(place, Name):

@@ -106,7 +106,7 @@ def _costs_per(sentence: Sentence, pieces: Pieces) -> list[Piece]:
         if between[:1] and between[0] in PER_WORDS and set(between) <= PER_WORDS | set(SCALES):
             noun, scale = pieces[ends[0]], SCALES.get(between[-1], 0)
             sizes = [other for other in (*pieces[:at], *pieces[ends[0] + 1 :]) if is_trained(other)]
-            if scale > MILLION and len(sizes) < len(("model", "tokens")):  # so many are what the cost is asked of
+            if scale > MILLION and len(sizes) <= 1:  # the model alone: its tokens are those that the cost is asked of
                 number = Piece("n", Figure(Fraction(scale), scale), noun.first - 1, noun.first)
                 return [*found[: at + 1], number, *found[ends[0] :]]
             found[at : ends[0] + 1] = [Piece(FILLER, PER_TOKEN, piece.first, noun.last)]

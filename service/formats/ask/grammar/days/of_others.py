@@ -19,7 +19,7 @@ TEAMS = frozenset({"team", "group", "crew", "squad", "staff", "lab"})
 OF_PEOPLE = "the time of people, and none of the run"
 FOR = frozenset({"for", "over", "during", "at"})
 RUNWAY = frozenset({"runway", "window", "timeframe", "timeline"})
-"""What a time beside it is the most that the run may take of."""
+"""Words that make the time beside them the longest that the run may take."""
 LEAST_DAYS = 1
 PERIODS = {"month": 1, "quarter": 3, "year": 12}
 """Months of a period, by the word for it."""
@@ -47,7 +47,7 @@ def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
 
 
 def _of_team(sentence: Sentence, before: Sequence[Piece], joint: Piece) -> Piece | None:
-    """The number of people that a time is told of without a noun that counts them: a team of 5, five of us, 4 people."""
+    """The number of people in words such as `a team of 5`, `five of us` or `4 people`; None in others."""
     number = next((piece for piece in before[-2:] if piece.kind == "n"), None)
     if number is None:
         return None
@@ -100,6 +100,6 @@ def _of_start(sentence: Sentence, slot: Slot, start: date) -> Slot:
 
 
 def _end_of_period(day: date, months: int) -> date:
-    """The last day of the period of so many months in which a day lies."""
+    """The last day of the calendar period around a day: of its month, quarter or year, by their length in months."""
     month = (day.month - 1) // months * months + months
     return date(day.year, month, calendar.monthrange(day.year, month)[1])

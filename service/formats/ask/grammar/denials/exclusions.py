@@ -81,11 +81,11 @@ ATTITUDES = frozenset(
 )
 """What somebody is not, or has not, who leaves something open: not sure, no idea, no rush."""
 UNSURE = frozenset({"sure", "certain", "clear", "decided"})
-"""Those behind which several choices are open: not sure if 64 or 128 H100."""
+"""Attitudes before a choice that is open: not sure if 64 or 128 H100."""
 UNSAID = "_?biotKIO"
 """Kinds of pieces that say no value: fillers, unknown words, prepositions, nouns without a figure, words that ask."""
 TYING = frozenset({"tied", "married", "attached", "fixed", "religious", "wedded"})
-"""Those of names behind them: not tied to aws or gcp."""
+"""Attitudes to the sellers and places that are named behind them: not tied to aws or gcp."""
 SELLING = "PRJπκ"
 """Kinds of names of sellers and places."""
 EMPHASIS = frozenset({"too", "so", "that", "really", "very", "particularly", "entirely", "yet", "in", "a", "any", "overly", "super"})

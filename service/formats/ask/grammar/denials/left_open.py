@@ -1,4 +1,4 @@
-"""What a sentence says of itself, and leaves nothing out by: or no?, data can't leave, don't care about cost; rank offers, every H100."""
+"""Asides that leave nothing out (or no?, data can't leave, don't care about cost), and words that rank offers or list all of them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _is_sum(before: Sequence[Piece], added: Piece) -> bool:
 
 
 def without_remaining(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """How much goodput is left: the goodput; the remaining 4T tokens: so many."""
+    """The pieces without `left` behind the goodput that is asked for, and without `remaining` before a number of tokens."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
         before = pieces[max(at - MOST_BETWEEN, 0) : at]

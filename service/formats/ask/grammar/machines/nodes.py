@@ -138,7 +138,7 @@ def machines_of(pieces: Pieces) -> Iterator[Slot]:
 
 
 def listed_machines(pieces: Pieces) -> Iterator[Slot]:
-    """4 or 8 8xH100 nodes: each number of machines of so many."""
+    """4 or 8 8xH100 nodes: 32 and 64 accelerators."""
     at = max(at for at, piece in enumerate(pieces) if piece.kind == "n")
     numbers, of_each = _numbers(pieces[:at]), figures(pieces[at : at + 1])[0]
     if of_each.scale == 1 and 1 <= of_each.value <= MOST_PER_MACHINE:

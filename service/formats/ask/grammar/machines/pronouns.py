@@ -13,7 +13,7 @@ PRONOUNS = frozenset({"those", "these", "them", "such", "that kind"})
 
 
 def with_pronouns(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with `512 of those` as so many of the one accelerator before it, where another one has a number of its own."""
+    """The pieces with `512 of those` as 512 of the accelerator that is named before, if another accelerator has its own number."""
     named = [at for at, piece in enumerate(pieces) if piece.kind == "A"]
     found = list(pieces)
     for at, piece in enumerate(pieces):
