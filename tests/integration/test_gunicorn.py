@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from service.api.http.web_worker.gunicorn_worker import QUEUED_PER_THREAD
+from service.domain.metrics import REQUESTS_WAITING
 from tests.support.patience import CLIENT_WAITS
 from tests.support.probe_app import WAITS
 from tests.support.servers import POLL_S, find_free_port
@@ -228,7 +229,9 @@ def test_a_full_server_refuses_at_once_and_still_answers_operators_and_slack(sta
         assert (server.folder / "entered").read_text() == "here"
         for connection in held[1:]:
             connection.sendall(head("GET", "/v1/probe/items"))
-        eventually(lambda: server.get("/v1/probe/items")[0] == 503)
+        full = f"{REQUESTS_WAITING.name} {QUEUED_PER_THREAD / 2}"  # before, this client's next request takes a place, and waits itself
+        eventually(lambda: full in server.get("/metrics")[1].decode().splitlines())
+        assert server.get("/v1/probe/items")[0] == 503
         refusal = server.send(head("GET", "/v1/probe/items"))
         is_problem(refusal, 503)
         assert refusal[1]["Retry-After"] == "1"
