@@ -36,3 +36,18 @@ def create_app(settings: Settings | None = None) -> Flask:
     web.register(app)
     app.wsgi_app = trust_proxies(app.wsgi_app, settings.trusted_proxies)  # type: ignore[assignment, method-assign]
     return app
+
+
+def load_modules() -> None:
+    """Import what the application consists of and read its words, for processes that are forked afterwards.
+
+    They start in a fraction of a second instead of three, and share the memory. Nothing is opened or counted.
+    """
+    from importlib import import_module
+
+    from service import api, web
+    from service.formats.ask.lexing.vocabulary import load_lexicon
+
+    for name in (*api.RESOURCES, *web.PAGES):
+        import_module(name)
+    load_lexicon()

@@ -10,12 +10,14 @@ import sys
 import tempfile
 from typing import Any
 
+from service import load_modules
 from service.cache import COUNTERS_DIR
 from service.config import load_settings, secrets_of
 from service.domain.errors import StoreUnavailable
 from service.runtime import bind_guard, logs, process_guard
 from service.runtime.memory_files import memory_dir
 from service.store import Store
+from service.usecases.ask.vocabulary import vocabulary_of
 
 _settings = load_settings(os.environ)
 logs.hide(secrets_of(_settings, os.environ))
@@ -29,9 +31,9 @@ worker_connections = 1000  # most of them kept alive or still sending, which tak
 keepalive = 10  # longer than clients wait between two looks at a job: a connection that ends as it is used again is an error there
 timeout = 30
 graceful_timeout = 25 + _settings.drain_seconds
-max_requests = 5000
-max_requests_jitter = 500
-preload_app = False  # no connection exists before the fork, so none has to be given up after it
+max_requests = 100_000  # a process that grew ends; a flood reaches the thousands in seconds, and in all processes at once
+max_requests_jitter = 100_000
+preload_app = False  # no connection exists before the fork, so none has to be given up after it; modules do
 limit_request_field_size = 16380
 limit_request_line = 8190  # forms of pages stand in their address, which nginx bounds likewise
 control_socket_disable = True
@@ -51,6 +53,7 @@ def on_starting(server: Any) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, b"gunicorn", 0, 0, 0)
     process_guard.follow_supervisor()
+    load_modules()
     if COUNTERS_DIR not in os.environ:  # no supervisor has made one for all processes
         os.environ[COUNTERS_DIR] = server.own_counters = tempfile.mkdtemp(prefix="outlay-counters-", dir=memory_dir())
 
@@ -67,11 +70,12 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Read what metrics show, so that the first scrape has it, and exclude loaded objects from garbage collection.
+    """Read what the first scrape and the first question need, and exclude loaded objects from garbage collection.
 
     The latter saves a twentieth of a request.
     """
     worker.wsgi.extensions["metrics"].refresh()
+    vocabulary_of(worker.wsgi.extensions["context"])
     gc.collect()
     gc.freeze()
 

@@ -42,6 +42,7 @@ SLOW_SOCKETS, BYTE_EVERY_S = 8, 2.0
 JOBS = 20_000
 CLIENTS = 4
 HANGING_TESTS = 200
+REPLACED_EVERY_S = 4.0
 NOTES = [{"id": "", "type": "note", "at": "2026-02-01T00:00:00Z", "text": "x" * 200}] * 500
 
 
@@ -199,6 +200,28 @@ def killed_workers(site: Site) -> Iterator[None]:
 
 
 @contextmanager
+def replaced_web_processes(site: Site) -> Iterator[None]:
+    """Web processes that end one after the other, as each does after many requests, and are followed by new ones."""
+    over = threading.Event()
+
+    def end_oldest() -> None:
+        while not over.wait(REPLACED_EVERY_S):
+            os.kill(web_processes(site.settings)[0], signal.SIGTERM)
+
+    thread = threading.Thread(target=end_oldest)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+def web_processes(settings: Settings) -> list[int]:
+    """Children of gunicorn's first process, the oldest first."""
+    servers = sorted(pid for pid, name in processes(settings).items() if name == "gunicorn")
+    return servers[1:]
+
+
+@contextmanager
 def paused_redis(site: Site) -> Iterator[None]:
     """A Redis that takes connections and answers nothing."""
     if site.redis is None:
@@ -216,6 +239,7 @@ FAULTS: tuple[Fault, ...] = (
     hanging_receivers,
     one_connection,
     killed_workers,
+    replaced_web_processes,
     paused_redis,
 )
 

@@ -30,3 +30,20 @@ def test_gunicorn_gathers_nothing_for_an_access_log(settings: Settings) -> None:
     command = [sys.executable, "-c", script, "service:create_app()", "--config", "python:service.runtime.gunicorn_conf"]
     ran = subprocess.run(command, env=to_env(settings), cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False"]
+
+
+def test_a_worker_that_starts_imports_no_resource_or_page_again(settings: Settings) -> None:
+    """The arbiter has imported them before: a worker that follows another one answers in a fraction of a second."""
+    script = (
+        "import sys\n"
+        "from service import create_app, load_modules\n"
+        "load_modules()\n"
+        "loaded = set(sys.modules)\n"
+        "create_app()\n"
+        "late = set(sys.modules) - loaded\n"
+        "print(len(loaded), len(late), *(name for name in late if '.resources.' in name or '.pages.' in name))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], env=to_env(settings), cwd=ROOT, capture_output=True, text=True, check=True)
+    before, after, *again = ran.stdout.split()
+    assert again == []
+    assert int(after) < 0.05 * int(before)

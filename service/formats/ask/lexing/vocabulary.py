@@ -51,6 +51,7 @@ SHORTEST_LIKE = 3
 """Letters of the shortest name that a word may be like."""
 MOST_TOKENS = 12
 """Tokens of the longest name that is looked for."""
+_PLAIN = re.compile(r"[a-z]+(?: [a-z]+)*")
 _SIZED = re.compile(r"\d(?:\.\d+)?[bmt](?:-|$)")
 
 
@@ -226,4 +227,6 @@ def _length(row: Sequence[Phrase | str]) -> int:
 
 
 def _phrase(words: str) -> Phrase:
+    if _PLAIN.fullmatch(words):  # as most of forty thousand are: nothing to normalise, and a second less
+        return tuple(words.split(" "))
     return tuple(token.text for token in tokenise(normalise(words)))
