@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 from flask import Response, current_app, request
 
+from service.actor import acting_as
 from service.api.http.auth import app_context
 from service.api.http.blueprint import Blueprint, json_response
 from service.api.http.errors import HttpError, response_name
@@ -27,7 +28,6 @@ from service.slack.conversation import Conversation
 from service.slack.followups import press
 from service.slack.pool import AnswerPool
 from service.slack.signatures import SIGNATURE_HEADER, TIMESTAMP_HEADER, BadSignature, SeenSignatures, verify
-from service.usecases.audit import acting_as
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 from service.usecases.slack.addresses import send_message, slack_destination
 from service.usecases.slack.channels import CHANNEL, USER, WORKSPACE, find_channel

@@ -9,8 +9,7 @@ from service.domain.errors import InvalidRequest
 from service.domain.jobs import OPEN_STATES
 from service.formats.slack.blocks import Message
 from service.formats.slack.scenarios import ended_message, running_message
-from service.schemas.ask import SCHEMAS
-from service.schemas.scenarios.request import build_request
+from service.schemas.scenarios.request import ScenarioRequestSchema, build_request
 from service.slack.answers import Answered
 from service.slack.conversation import Conversation
 from service.usecases.ask.read import read_question
@@ -28,7 +27,7 @@ def start_trials(chat: Conversation, found: Answered) -> Message:
     reading = read_question(chat.context, chat.who, found.reference.question or "").understood.echo
     request = {**found.request, "trials": TRIALS, "early_stop": False}
     notify = DeliveryTarget("slack_response", chat.response_url, server=chat.server, reading=reading)
-    row = submit(chat.context, chat.who, build_request(SCHEMAS["chance"].load(request)), request, notify=notify)
+    row = submit(chat.context, chat.who, build_request(ScenarioRequestSchema().load(request)), request, notify=notify)
     return running_message(row, reading)
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Index, Integer, String, Table, insert, select, update
 
-from service.domain.audit import FIRST_PREVIOUS, SERVICE, Actor, AuditEntry, AuditFilter, Change, body_digest, entry_body, state_digest
+from service.actor import ACTOR
+from service.domain.audit import FIRST_PREVIOUS, AuditEntry, AuditFilter, Change, body_digest, entry_body, state_digest
 from service.store.database import Database, columns_of, insert_into
 from service.store.tables import UtcTime, metadata
-
-ACTOR: ContextVar[Actor] = ContextVar("actor", default=SERVICE)
-"""On whose behalf this thread changes something; a door sets it."""
 
 audit_entries = Table(
     "audit_entries",

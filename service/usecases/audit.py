@@ -1,15 +1,13 @@
-"""The audit trail: on whose behalf changes are made, which changes there were, and whether the trail is whole."""
+"""The audit trail: which changes there were, and whether the trail is whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from service.context import AppContext
-from service.domain.audit import FIRST_PREVIOUS, Actor, AuditEntry, AuditFilter, body_digest, entry_body
+from service.domain.audit import FIRST_PREVIOUS, AuditEntry, AuditFilter, body_digest, entry_body
 from service.domain.teams import Principal
-from service.store.audit import ACTOR
 
 Body = Mapping[str, Any]
 READ_AT_ONCE = 1000
@@ -17,21 +15,6 @@ READ_AT_ONCE = 1000
 
 class BrokenTrail(Exception):
     """An entry was changed, is missing or was put in between; the text says which."""
-
-
-def act_as(actor: Actor) -> None:
-    """Record what this thread changes from now on as this actor's."""
-    ACTOR.set(actor)
-
-
-@contextmanager
-def acting_as(actor: Actor) -> Iterator[None]:
-    """Context whose changes are recorded as this actor's."""
-    token = ACTOR.set(actor)
-    try:
-        yield
-    finally:
-        ACTOR.reset(token)
 
 
 def list_entries(context: AppContext, who: Principal, wanted: AuditFilter, before: int, limit: int) -> list[AuditEntry]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from flask import Flask, Response, current_app, g, request
 
+from service.actor import act_as
 from service.api.http import browser_guard, budgets, request_body
 from service.api.http.errors import HttpError
 from service.context import AppContext
@@ -21,7 +22,6 @@ from service.domain.errors import DomainError
 from service.domain.metrics import KEYS_REFUSED, RATE_LIMITED
 from service.domain.teams import Principal, Scope
 from service.runtime import logs, metrics
-from service.usecases import audit
 from service.usecases.keys import AuthenticationError, Authenticator
 from service.usecases.resolution.feedback import FeedbackCache, context_for_team
 
@@ -113,7 +113,7 @@ def _admit() -> None:
 
 def _forget_actor(_error: BaseException | None) -> None:
     """The thread goes on with other work, which is not the request's."""
-    audit.act_as(SERVICE)
+    act_as(SERVICE)
 
 
 def authenticate() -> None:
@@ -137,7 +137,7 @@ def act_for(found: Principal) -> None:
     """
     g.principal = found
     logs.bind(key=found.key, team=found.team)
-    audit.act_as(Actor("http", found.key, address=request.remote_addr, request=g.request_id))
+    act_as(Actor("http", found.key, address=request.remote_addr, request=g.request_id))
     if found.key is None:
         browser_guard.check(request, app_context().settings)
         return

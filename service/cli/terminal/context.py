@@ -33,7 +33,7 @@ def make_context() -> AppContext:
 @contextmanager
 def opened_context() -> Iterator[AppContext]:
     """The context; database errors are reported in one line."""
-    from service.usecases.audit import acting_as
+    from service.actor import acting_as
 
     context = make_context()
     try:

@@ -9,9 +9,9 @@ from flask import Response, current_app, g, redirect, request
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
+from service.actor import act_as
 from service.api.http import auth, sessions
 from service.domain.audit import Actor
-from service.usecases import audit
 from service.usecases.openid import Attempt, Issuer, IssuerUnavailable, SignInRefused, finish_sign_in, new_attempt
 from service.web.blueprint import blueprint
 from service.web.pages.sign_in import own_page, sign_in_page
@@ -50,7 +50,7 @@ def finish_openid() -> BaseResponse:
     secret, _, to = request.cookies.get(COOKIE, "").partition(" ")
     attempt = Attempt(secret, own_page(to))
     sessions.check_attempts()
-    audit.act_as(Actor("http", address=request.remote_addr, request=g.request_id))
+    act_as(Actor("http", address=request.remote_addr, request=g.request_id))
     try:
         session, token, id_token = finish_sign_in(auth.app_context(), issuer, attempt, request.args)
     except SignInRefused as error:

@@ -11,12 +11,13 @@ import pytest
 from sqlalchemy import delete, update
 from sqlalchemy.exc import DBAPIError
 
+from service.actor import acting_as
 from service.domain.audit import FIRST_PREVIOUS, Actor, AuditFilter, entry_body
 from service.domain.errors import StoreUnavailable, VersionConflictError
 from service.domain.teams import DEFAULT_TEAM
 from service.store import Store
 from service.store.audit import audit_entries
-from service.usecases.audit import BrokenTrail, acting_as, check_trail
+from service.usecases.audit import BrokenTrail, check_trail
 from tests.contract.store.test_keys import key_of
 
 NOW = datetime(2027, 1, 4, 12, 0, 0, 123456, tzinfo=UTC)
