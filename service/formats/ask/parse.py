@@ -28,13 +28,13 @@ from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
 from service.formats.ask.grammar.machines.reference_offers import without_reference
 from service.formats.ask.grammar.machines.regions import apart_doubts, with_cities, with_numbered, with_stems
-from service.formats.ask.grammar.machines.single_machines import single_machine
+from service.formats.ask.grammar.machines.single_machines import any_machine, single_machine
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
 from service.formats.ask.grammar.money.quoted import OF_QUOTES, of_quotes
 from service.formats.ask.grammar.money.rates import network_doubts
-from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms
-from service.formats.ask.grammar.programs import named_as_models, read_program, with_program
+from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms, terms_beside
+from service.formats.ask.grammar.programs import named_as_models, read_program, runs_of_programs, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.ranges import Range, both_ends, join_ranges
 from service.formats.ask.grammar.readings import availability, fitting, without_other_rates
@@ -101,7 +101,8 @@ def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     pieces = with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
     pieces, without, denied = split_denied(sentence, pieces)
     pieces = data_said.with_progress(sentence, pieces)
-    return _Words(read, pieces, ranges, without, (*of_past, *of_offer, *of_program, *of_context, *denied), bool(of_program))
+    doubts = (*of_past, *of_offer, *of_program, *of_context, *denied, *runs_of_programs(sentence, pieces))
+    return _Words(read, pieces, ranges, without, doubts, bool(of_program))
 
 
 def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: date) -> tuple[list[Slot], list[Piece], list[Doubt]]:
@@ -138,6 +139,7 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
     slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(several_terms(slots))), left))
     slots = single_machine(sentence, of_rests(sentence, with_numbered(_without_implied(slots), vocabulary)), words.settled)
+    slots = any_machine(sentence, slots, words.settled)
     slots = marketplaces.with_prices([*slots, *_other_providers(slots, words.without, vocabulary)], vocabulary)
     names = {slot.name for slot in slots}
     return slots, [piece for piece in left if not (piece.kind == "K" and piece.value in names)]
@@ -150,7 +152,7 @@ def _request(
     said = draft.slots
     kind, fits = fitting(sentence, said, asked)
     if kind == "price":
-        said.all = tuple(_without_year(sentence, slot) for slot in said.all)
+        said.all = tuple(_without_year(sentence, slot) for slot in terms_beside(said.all))
     elif kind in OF_RUNS:
         said.all = tuple(_of_past(sentence, slot, draft.today) for slot in said.all)
     found, of_markets = marketplaces.settle(said.all, kind)

@@ -7,11 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.asking.asked_words import with_asked_words, with_fit_asked
+from service.formats.ask.grammar.asking.help_asked import with_help_asked
+from service.formats.ask.grammar.asking.not_done import with_not_done
 from service.formats.ask.grammar.clauses import STOPS, clauses, is_count
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.made_days import with_made_days
-from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways
+from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways, with_weekends
 from service.formats.ask.grammar.days.recurring import with_recurring
 from service.formats.ask.grammar.days.starts import with_latest_starts, with_starts_of_others, without_senders
 from service.formats.ask.grammar.denials.corrections import with_changes, with_corrections, without_defaults
@@ -24,6 +26,7 @@ from service.formats.ask.grammar.denials.left_open import (
     without_faster,
 )
 from service.formats.ask.grammar.denials.preferences import with_emissions_beside, with_preferences
+from service.formats.ask.grammar.joining_words import with_joining_words
 from service.formats.ask.grammar.laws import with_laws
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
@@ -85,6 +88,7 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Settled = tuple[list[Piece], list[Doubt]]
 NOT_UNDERSTOOD = "not understood"
+NAME_OF_DAY = "read as the name of the day that is said"
 ORDERED = frozenset({"order", "book", "provision", "reserve"})
 """What is asked to be done, but in a question of how many it says what they are for."""
 BEFORE_ORDER = frozenset({"to", "i", "we", "you", "should", "must"})
@@ -95,8 +99,6 @@ CHANGING = frozenset(
     )
 )
 """Words between a number and an accelerator that say of another number."""
-SETTINGS = "XZYy#K"
-"""Kinds of pieces of how a run is trained: precision, optimizer, method, settings."""
 WAIVERS: tuple[tuple[str, ...], ...] = (
     *(("dont", "care"), ("don't", "care"), ("do", "not", "care"), ("dont", "mind"), ("don't", "mind")),
     *(("doesnt", "matter"), ("doesn't", "matter"), ("does", "not", "matter"), ("no", "preference"), ("up", "to", "you")),
@@ -134,15 +136,6 @@ def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
             asked = any(pair == ("how", "many") for pair in pairwise(texts[:here]))
             if pieces[at].kind == "d" and sentence.words(pieces[at]) in ORDERED and asked and texts[here - 1] in BEFORE_ORDER:
                 found[at] = replace(pieces[at], kind=FILLER)
-    return found, []
-
-
-def _joined_settings(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
-    """7B 1T on 64 H100, but FP8 instead of BF16: a word that joins a setting to what is said before."""
-    found = list(pieces)
-    for at, (piece, after) in enumerate(pairwise(pieces)):
-        if piece.kind == UNKNOWN and sentence.words(piece) == "but" and at > 0 and after.kind in SETTINGS:
-            found[at] = replace(piece, kind=FILLER)
     return found, []
 
 
@@ -217,18 +210,22 @@ def _around(sentence: Sentence, pieces: Sequence[Piece], first: int, last: int) 
 
 
 def _named_deadlines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
-    """Deadline for the camera ready is 15 March: that day, whatever is due on it."""
+    """Deadline for the camera ready is 15 March, the NeurIPS deadline, 15 May: that day, whatever is due on it."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
         if piece.kind != "b" or piece.value != "deadline":
             continue
-        day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in (FILLER, UNKNOWN, "o")), len(pieces))
+        day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in (FILLER, UNKNOWN, "o", ",")), len(pieces))
         between = [sentence.words(each) for each in pieces[at + 1 : day]]
         named = day < len(pieces) and pieces[day].kind == "D" and between[-1:] == ["is"] and not STOPS & set(between)
         if named and len(between) > 1:
             found[at] = replace(piece, kind=FILLER)
             found.insert(day, replace(piece, first=pieces[day].first, last=pieces[day].first))
             return found, []
+        dated = day < len(pieces) and [each.kind for each in pieces[at + 1 : day + 1] if each.kind != FILLER] in (["D"], [",", "D"])
+        if dated and at > 0 and pieces[at - 1].kind == UNKNOWN:
+            found[at - 1] = replace(pieces[at - 1], kind=FILLER)
+            return found, [Doubt(sentence.part(pieces[at - 1].first, piece.last), (), NAME_OF_DAY, blocking=False)]
     return found, []
 
 
@@ -258,6 +255,8 @@ def _views(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
 
 
 SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
+    with_help_asked,
+    with_not_done,
     without_rack_units,
     with_credits,
     without_asides,
@@ -272,10 +271,11 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     _asked_numbers,
     with_numbered_names,
     with_asked_words,
+    with_weekends,
     with_fit_asked,
     with_numbers_of_runs,
     with_laws,
-    _joined_settings,
+    with_joining_words,
     _described_machines,
     scaling_questions,
     with_nouns_apart,

@@ -61,6 +61,13 @@ OF_RUN = "MACPRJGSXYTQHmp"
 """Kinds of pieces of a run or of prices, which are no part of an unknown name."""
 RUN_QUESTIONS = frozenset({"optimal", "buy_or_rent", "help"})
 ANY = frozenset({"anything", "everything", "something", "nothing", "anyone", "everyone", "training", "this", "that"})
+RUN = frozenset({"run", "branch", "job", "experiment"})
+BEFORE_RUN = RUN | {"/"}
+NAMES_OF_RUNS = frozenset(
+    {"main", "baseline", "base", "primary", "production", "small", "large", "big", "tiny", "new", "final", "latest", "flagship", "dense"}
+)
+"""Fillers that one run of several may be called by."""
+OF_WHOLE_PROGRAM = "a status is of the whole program with all its runs, and not of one of them"
 LEAST_SCALE = 10**6
 """A number of millions and more may be a size."""
 
@@ -104,7 +111,7 @@ def _behind_status(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Voca
     if begin >= stop:
         return list(pieces), []
     first, last = pieces[begin].first, pieces[stop - 1].last
-    asked = sentence.part(first, last)
+    asked = sentence.part(first, last).removesuffix("'s")
     found = _programs_like(asked, vocabulary)
     before, after = list(pieces[:begin]), list(pieces[stop:])
     if not found and _says_run(pieces[begin:stop]):
@@ -239,6 +246,19 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
         )
         found.append(Piece("G", Chosen(named[0], text), piece.first, piece.last) if len(named) == 1 else piece)
     return found
+
+
+def runs_of_programs(sentence: Sentence, pieces: Sequence[Piece]) -> list[Doubt]:
+    """What is said of one run of a program by a word that says nothing elsewhere: run main in kestrel, kestrel's baseline run."""
+    if not any(piece.kind == "G" for piece in pieces):
+        return []
+    texts = [token.text for token in sentence.tokens]
+    for piece in pieces:
+        before, after = texts[piece.first - 1] if piece.first else "", texts[piece.last] if piece.last < len(texts) else ""
+        if piece.kind == FILLER and sentence.words(piece) in NAMES_OF_RUNS and (before in BEFORE_RUN or after in RUN):
+            first, last = piece.first - (before in RUN), piece.last + (after in RUN)
+            return [Doubt(sentence.part(first, last), (), OF_WHOLE_PROGRAM, blocking=False)]
+    return []
 
 
 def _says_run(pieces: Sequence[Piece]) -> bool:

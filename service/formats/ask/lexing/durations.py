@@ -76,8 +76,9 @@ def read_duration(tokens: Sequence[Token], at: int) -> tuple[int, Duration] | No
     named = end + 1 < len(tokens) and tokens[end + 1].text[0].isdigit()  # 64 H 100
     loose = len(word) == 1 and ((not tokens[end].glued and (word == "w" or named)) or goes_on(tokens, end))
     after = [token.text for token in tokens[end + 1 : end + 3]]
+    rolling = after[:1] in (["to"], ["by"]) and after[1:] == [word]  # 2.25 month to month
     recorded = after[after[:1] == ["of"] :][:1] in (["audio"], ["video"], ["speech"])
-    if figure.unit or figure.scale > 1000 or word not in UNIT_OF or loose or recorded or tokens[end].written == "W":  # watts
+    if figure.unit or figure.scale > 1000 or word not in UNIT_OF or loose or recorded or rolling or tokens[end].written == "W":  # watts
         return None
     of_calendar = after in (["from", "now"], ["from", "today"])
     return end + 1 + 2 * of_calendar, Duration(figure.value, UNIT_OF[word], of_calendar)

@@ -33,6 +33,7 @@ _FOREIGN = frozenset(
         *("brl", "reais", "twd", "aed", "pln", "zloty"),
     )
 )
+_POWER = frozenset({"power", "electricity", "energy"})
 _PERCENTS = frozenset({"percent", "percents", "pct"})
 NUMBER_WORDS = frozenset({*_SCALE_OF, *_SMALL, *_PARTS, *_DOLLARS, *_FOREIGN, *_CENTS, *_PERCENTS, "hundred", "point"})
 SMALL_NUMBERS = frozenset(_SMALL)
@@ -77,7 +78,7 @@ def read_figure(tokens: Sequence[Token], at: int) -> tuple[int, Figure] | None:
     if unit == "usd" and figure.spoken:
         end, figure = _with_cents(tokens, end, figure)
     cents = end < len(tokens) and (
-        tokens[end].text in _CENTS or (tokens[end].text == "c" and tokens[end].glued and _is_rate(tokens, end + 1))
+        tokens[end].text in _CENTS or (tokens[end].text == "c" and tokens[end].glued and _is_rate(tokens, begin, end + 1))
     )
     if not unit and cents:
         return end + 1, replace(figure, value=figure.value / 100, unit="usd")
@@ -94,9 +95,10 @@ def _with_cents(tokens: Sequence[Token], end: int, figure: Figure) -> tuple[int,
     return begin + after + named, replace(figure, value=figure.value + number / 100)
 
 
-def _is_rate(tokens: Sequence[Token], at: int) -> bool:
-    """Whether what follows says of what a price is: 11c/kWh."""
-    return at < len(tokens) and tokens[at].text in _PER
+def _is_rate(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """Whether what stands beside a figure says of what a price is: 11c/kWh, 7c power, electricity at 9c."""
+    before = {token.text for token in tokens[max(at - 2, 0) : at]}
+    return bool(before & _POWER) or (end < len(tokens) and tokens[end].text in _PER | _POWER)
 
 
 def _read_currency(tokens: Sequence[Token], at: int) -> tuple[int, str]:

@@ -47,7 +47,7 @@ def with_asked_words(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], l
 
 
 def with_fit_asked(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with squeezing a run onto accelerators as the question whether it fits: squeeze a 70b qlora on one l40s."""
+    """The pieces with squeezing a run onto accelerators as the question whether it fits (a 70b qlora on one l40s), or into a time."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
         if piece.kind not in (FILLER, UNKNOWN) or sentence.words(piece) not in SQUEEZING:
@@ -60,7 +60,15 @@ def with_fit_asked(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], lis
         placed = before[-1:] in ([word] for word in ONTO) or (before[-2:-1] != [] and before[-2] in ONTO and before[-1] in PER | OWNED)
         if placed:
             found[at] = replace(piece, kind=FILLER, value=FITS)
-    return found, []
+    return [_of_time(found, at) for at in range(len(found))], []
+
+
+def _of_time(pieces: Pieces, at: int) -> Piece:
+    """A word of fitting right before a time or day as a limit: fit into 2 days, fits in Q1."""
+    piece = pieces[at]
+    after = [other.kind for other in pieces[at + 1 :] if other.kind not in (FILLER, *"ilo")][:1]
+    timed = piece.kind == FILLER and piece.value == FITS and after != [] and after[0] in "UD"
+    return replace(piece, kind="l", value="limit") if timed else piece
 
 
 def is_trained(piece: Piece) -> bool:

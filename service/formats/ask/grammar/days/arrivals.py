@@ -49,7 +49,8 @@ def _is_arrival(sentence: Sentence, slots: Sequence[Slot], day: Slot) -> bool:
     at = day.first
     while at > 0 and texts[at - 1] in BETWEEN - ARRIVING:
         at -= 1
-    machines = [slot for slot in slots if slot.name in ("count", "accelerator")]
+    hours = {at for slot in slots if slot.name == "accelerator_hours" for at in (slot.first, slot.last)}
+    machines = [slot for slot in slots if slot.name in ("count", "accelerator") and not {slot.first, slot.last} & hours]
     begins = [slot.first for slot in machines if slot.last == at]
     if begins and texts[min(begins) - 1 : min(begins)] and texts[min(begins) - 1] in RECEIVING:
         return True

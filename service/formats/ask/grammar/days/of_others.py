@@ -1,4 +1,4 @@
-"""Times of something else than the run, or of the run by another name: two engineers for 3 months, 8 weeks of runway, by quarter end."""
+"""Times of something else than the run, or of the run by another name: engineers for 3 months, runway, by quarter end, over a weekend."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import date
 from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import Duration
+from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
@@ -21,6 +22,10 @@ FOR = frozenset({"for", "over", "during", "at"})
 RUNWAY = frozenset({"runway", "window", "timeframe", "timeline"})
 """Words that make the time beside them the longest that the run may take."""
 LEAST_DAYS = 1
+WEEKEND = frozenset({"weekend", "weekends", "wknd"})
+DAYS_OF_WEEKEND, LONG = 2, "long"
+ARTICLES = frozenset({"a", "an", "one", "single", "whole", "full", LONG})
+"""Words between a preposition and a weekend that make it a length of time."""
 PERIODS = {"month": 1, "quarter": 3, "year": 12}
 """Months of a period, by the word for it."""
 UNNAMED = frozenset({"by", "before", "the", "of", "end", "at", "-", "in", "until", "done", "due", "finish", "finished", "ready", *PERIODS})
@@ -74,6 +79,30 @@ def with_runways(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         if piece.kind == UNKNOWN and sentence.words(piece) in RUNWAY and any(_is_long(other) for other in beside):
             found[at] = replace(piece, kind="l", value="limit")
     return found, []
+
+
+def with_weekends(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a weekend as a time of two days, a long one as one of three: over a weekend, two weekends."""
+    texts = [token.text for token in sentence.tokens]
+    for at, piece in enumerate(pieces):
+        word = sentence.words(piece)
+        if word not in WEEKEND:
+            continue
+        first = piece.first
+        while first > 0 and texts[first - 1] in ARTICLES:
+            first -= 1
+        number = next((each for each in pieces[:at] if each.kind == "n" and each.last == first), None)
+        counted = isinstance(number.value, Figure) and number.value.scale == 1 if number is not None else False
+        words = set(texts[first : piece.first])
+        if not counted and not words & {"a", "an", "one", "single"}:
+            continue
+        begin = number.first if number is not None and counted else first
+        several = number.value.value if number is not None and counted and isinstance(number.value, Figure) else 1
+        time = Duration(several * (DAYS_OF_WEEKEND + (LONG in words)), "days")
+        others = [each for each in pieces if not begin <= each.first < piece.last]
+        note = Doubt(sentence.part(begin, piece.last), (), f"read as {int(time.value)} days", blocking=False)
+        return sorted([*others, Piece("U", time, begin, piece.last)], key=lambda each: each.first), [note]
+    return list(pieces), []
 
 
 def _is_long(piece: Piece) -> bool:

@@ -28,6 +28,10 @@ DIFFERENCE = "a status is of the program from its start to now: what was done in
 NO_MEANING_IN_STATUS = NO_MEANING.format("status")
 UNFINISHED = "that time is not over: a status of the program from its start to today"
 
+ANSWERED = frozenset(
+    {"stand", "stands", "standing", "drift", "drifts", "drifted", "drifting", "slip", "slipping", "slippage", "deviation", "deviations"}
+)
+"""Words that ask for what every status has: where does it stand, any drift."""
 MOST_BETWEEN = 4
 """Words between since and the day of what came then: since the restart last week."""
 
@@ -60,7 +64,9 @@ def changed_prices(sentence: Sentence, kind: Kind, doubts: Sequence[Doubt]) -> l
 
 def words_of_status(kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:
     """The doubts of a status, those about words that it does not depend on as notes: since the last restart, in the last two weeks."""
-    return [_of_status(doubt) for doubt in doubts] if kind == "status" else list(doubts)
+    if kind != "status":
+        return list(doubts)
+    return [_of_status(doubt) for doubt in doubts if doubt.question != "not understood" or doubt.text.lower() not in ANSWERED]
 
 
 def _of_status(doubt: Doubt) -> Doubt:

@@ -89,7 +89,7 @@ def deadline(pieces: Pieces) -> Iterator[Slot]:
     period, words = _period(pieces[-1]), {piece.kind for piece in pieces[:-1]}
     if period.unit == SPAN and words <= {"i", "t"}:
         yield from _whole_span(pieces, period)
-    elif "w" in words:
+    elif "w" in words and "b" not in words:  # before the deadline of 15 May: by that day
         yield _slot("deadline", period.first if period.at_end else period.first - DAY, pieces, period)
     elif words & {"i", "u"} or words == {"l"}:
         note = "" if "u" in words or period.unit == "day" else f"read as done by the end of the {period.unit}"

@@ -17,6 +17,8 @@ OF_RUN = frozenset({"run", "runs", "running", "train", "trained", "training", "i
 TRAINED = "MTQBYnsVeyXZ,#xI"
 """Kinds of pieces of the same."""
 COUNTED = frozenset("gN")
+COURTESIES = frozenset({"please", "pls", "plz", "thanks", "thx", "thank", "you", "then", "instead", "total", "ok", "btw", "cheers"})
+"""Words behind the number that say nothing more of it."""
 BESIDE = frozenset({FILLER, "x"})
 
 
@@ -46,7 +48,7 @@ def _are_counted(pieces: Sequence[Piece]) -> bool:
 def _ends_clause(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a number stands between `on` and the end of its clause."""
     first, last = pieces[at].first, pieces[at].last
-    after = sentence.tokens[last].text if last < len(sentence.tokens) else "."
+    after = next((token.text for token in sentence.tokens[last:] if token.text not in COURTESIES), ".")
     behind = at > 0 and pieces[at - 1].kind == FILLER and sentence.tokens[first - 1].text == ON and after in PAUSES
     return behind and _is_of_run(sentence, pieces, at - 1)
 

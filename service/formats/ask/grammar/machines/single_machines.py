@@ -28,6 +28,10 @@ MACHINE = re.compile("(?:nx?)?A")
 SETS = {"pair": 2, "a pair": 2, "trio": 3, "quartet": 4}
 """Words for a number of accelerators, which are said behind `of`."""
 ONE_MACHINE = frozenset({"dgx", "hgx", "node", "server", "box", "host", "gpu system", "hgx system", "dgx system", "dgx node", "hgx node"})
+CHOSEN = frozenset({"cheapest", "best", "smallest", "fastest", "which", "right", "cheap", "minimum"})
+"""Words before a machine that is to be chosen: cheapest box."""
+MOST_SIZE = 8
+ANY_SIZE = f"one machine, of at most {MOST_SIZE} accelerators"
 OF_EACH = frozenset({"per", "/", "each", "every", "many", "number", "which"})
 """Words before a machine that make it no single one."""
 
@@ -77,6 +81,26 @@ def single_machine(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[P
         if isinstance(name, Name) and name.per_node and not plural:
             note = f"one machine of {name.per_node}, as is usual for {name.value}"
             return [*slots, Slot("count", name.per_node, before.first, after.last, note)]
+    return list(slots)
+
+
+def any_machine(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piece]) -> list[Slot]:
+    """The slots with the accelerators that one machine may have, where the best machine for a run is asked for, whatever is in it."""
+    said = Slots(tuple(slots))
+    trained = said.has(*MODEL) and said.has(*DATA, "method", "tuning")
+    nodes = [slot for slot in slots if slot.name == "nodes"]
+    single = all(slot.value == 1 for slot in nodes)
+    if not trained or not single or said.has("accelerator", "count", "racks", "tensor", "pipeline", "data_ranks"):
+        return list(slots)
+    for piece in pieces:
+        before = {token.text for token in sentence.tokens[max(piece.first - 3, 0) : piece.last]}
+        compared = any(slot.name == "objective" or (slot.name == "intent" and slot.value == "compare") for slot in slots)
+        asked = before & CHOSEN or (compared and before & {"one", "single", "1"})
+        if piece.kind != "N" or sentence.words(piece) not in ONE_MACHINE or not asked:
+            continue
+        counts = [Slot("count", size, piece.first, piece.last, ANY_SIZE if size == MOST_SIZE else "") for size in (1, 2, 4, MOST_SIZE)]
+        weighed = [] if compared else [Slot("intent", "compare", piece.first, piece.last)]
+        return [*(slot for slot in slots if slot not in nodes), *counts, *weighed]
     return list(slots)
 
 

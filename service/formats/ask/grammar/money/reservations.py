@@ -14,6 +14,7 @@ Pieces = Sequence[Piece]
 TERMS = {1.0: "reserved_1y", 3.0: "reserved_3y"}
 LEAST_TERMS = 2
 OF_TERMS = "read as the terms of reservations"
+OF_TERM = "read as the term of a reservation"
 RESERVED_FOR = "reserved for the time that is said"
 
 HELD_FOR = "held_for"
@@ -97,6 +98,23 @@ def several_terms(slots: Sequence[Slot]) -> list[Slot]:
     made = [replace(slot, name="pricing", value=terms[slot.first], note=note, implied=False) for slot in spans]
     others = [slot for slot in slots if slot not in (*spans, *bare)]
     return sorted([*others, *made], key=lambda slot: slot.first)
+
+
+def terms_beside(slots: Sequence[Slot]) -> list[Slot]:
+    """The slots of a question about prices with a bare time right beside the accelerator as the term of its reservation: 3y H100."""
+    named = [slot for slot in slots if slot.name == "accelerator"]
+    firsts, lasts = {slot.first for slot in named}, {slot.last for slot in named}
+    held = any(slot.name in ("count", "nodes", "racks", "price_per_hour", "accelerator_hours") for slot in slots)
+    return [
+        replace(slot, name="pricing", value=TERMS[_years(slot)], note=OF_TERM, implied=False)
+        if not held and slot.name == "span" and _years(slot) in TERMS and (slot.last in firsts or (slot.implied and slot.first in lasts))
+        else slot
+        for slot in slots
+    ]
+
+
+def _years(slot: Slot) -> float:
+    return slot.value.years if isinstance(slot.value, Duration) else 0.0
 
 
 def _asks_prices(slots: Sequence[Slot]) -> bool:
