@@ -12,12 +12,8 @@ from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 HELP = "help"
-WHAT_CAN = "optimal weakly"
-"""The value of `what can`, where means are said that something is done with."""
 FACTS = "nmp€UDMACPRJGκπBΩ∀"
 """Kinds of pieces of a question that has facts of its own: a figure, a day, a name."""
-MEANS = frozenset("nmUAC")
-CAPABLE = frozenset({"what can you do", "what can it do", "what can this do", "what can u do"})
 NAMED = "XYyZ"
 QUESTIONS = frozenset({"question", "questions", "query", "queries", "bot", "tool", "command"})
 OF_ALL_KINDS = "help has an example of each kind of question, and none of this alone"
@@ -32,8 +28,11 @@ WHAT = rf"(?:what|which)(?: (?:kinds?|sorts?|types?) of)?(?: {DATA})?(?: (?:else
 PLANS = r"(?:the|our|my|a) (?:budget|plan|deck|forecast|po)"
 GIVE = r"(?:enter|type|write|give|tell|say|state|provide|supply|specify|input|fill in|send|submit|include|mention)"
 ENTER = rf"(?:put(?: in(?:to)?)?(?! {PLANS})|{GIVE})"
+PUT = r"(?:use|enter|add|state|give|set|import|upload|input|put in|register|supply|provide)"
+OWN = r"(?:our|my|a|an)(?: own)?(?: \w+)?"
 WORD = r"(?:phrase|word|formulate|type|write|enter|ask|say|express|state|specify|talk to|tell|(?:start|begin)(?= ?(?:\?|$|here)))"
-KNOWN = r"(?:support|know|understand|handle|cover|read|import|export|accept|answer|deal with|work with|speak|help(?: \w+)? with)"
+LINK = r"(?:support|read|import|ingest|export|pull|track|monitor|connect|integrate)"
+KNOWN = rf"(?:{LINK}|know|understand|handle|cover|accept|answer|deal with|work with|speak|help(?: \w+)? with)"
 KNOW = rf"(?:{KNOWN}|do(?! (?:an?|the|some) ))"
 COMPUTE = r"(?:be used for|compute|calculate|estimate|price|compare|plan|show|tell|help|find|work out|figure out|do)"
 ASKED = r"(?:questions?|quer(?:y|ies))"
@@ -51,6 +50,7 @@ FORMS = re.compile(
             rf"\bhow (?:to|(?:do|can|could|should|would|must) {WE})(?: have to| need to| best)? (?:{WORD}|(?:use|work with) {IT})\b",
             rf"\bhow (?:to|(?:do|can|could|should|would|must) {WE}) (?:put(?=.*\b{ASKED}\b)|get [\w ]+ from {YOU})\b",
             rf"\b(?:what|how)(?: [\w-]+){{0,6}} {ASKED}{ABOUT} (?:looks?|goes|works?|needs?)\b",
+            rf"\b(?:how|where)(?: to| (?:do|can|would|should) {WE}) {PUT} {OWN} (?:price|rate|quote|discount)s?\b",
             r"\b(?:syntax|wording|phrasing|template|format) (?:of|for|to)\b",
             r"\b(?:docs|documentation|user guide|cheat ?sheet|tutorial|quick ?start|faq)\b",
             rf"(?<!for )\b(?:\d+ )?(?:examples?|samples?)(?: of| for| on)?(?: [\w-]+){{0,4}} (?:{ASKED}|requests?|inputs?)\b",
@@ -60,7 +60,9 @@ FORMS = re.compile(
             rf"\bwhat(?: \w+)?(?: is it that)? (?:do|does) {IT} (?:also |actually )?(?:do|{KNOW})\b",
             rf"\b(?:is it that|what(?: else)?|everything|anything|all|things?) (?:that )?{YOU} (?:can(?:'t|not)?|could) (?:tell|{KNOW})\b",
             rf"\b(?:can|could|does|do|will) {YOU} (?:also |even |actually )?{KNOW}\b",
-            rf"\bwhat (?:can|could|do|would) {WE} (?:ask|use) (?:{IT}|here)\b",
+            rf"\b(?:can|does) it {LINK}\b",
+            rf"\b(?:what|which)(?: [\w-]+){{0,3}} (?:can|could|may) {WE} (?:ask|send|(?:do|use)(?= (?:{IT}|here)\b))\b",
+            rf"\b(?:things?|stuff|topics?|{ASKED}) {WE} (?:can|could|may) ask\b",
             rf"\bwhat(?: is|'s|s) possible(?: here| with {IT})?{END}",
             # what it is
             rf"\bwhat(?: is|'s|s| are)(?: {IT})? (?:really |actually )?(?:good |meant |used |made |there )?for{END}",
@@ -73,13 +75,11 @@ FORMS = re.compile(
 
 
 def with_help_asked(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces of a question of the service as one for help, whatever it is about; beside facts `what can you do` is of these."""
+    """The pieces of a question of the service as one for help, whatever it is about; beside facts it is a question of these."""
     match = FORMS.search(sentence.text)
     begin = match.start() if match else -1
     facts = [piece for piece in pieces if piece.kind in FACTS and not _is_article(piece)]
-    if any(piece.kind != "n" or sentence.tokens[piece.first].start != begin for piece in facts):  # but 3 example questions
-        return [_of_means(sentence, pieces, piece) for piece in pieces], []
-    if match is None:
+    if match is None or any(piece.kind != "n" or sentence.tokens[piece.first].start != begin for piece in facts):  # but 3 example questions
         return list(pieces), []
     asked = [piece for piece in pieces if _meets(sentence, piece, match)]
     found = [Piece("I", HELP, asked[0].first, asked[-1].last), *(_topic(sentence, piece) for piece in pieces if piece not in asked)]
@@ -101,8 +101,3 @@ def _topic(sentence: Sentence, piece: Piece) -> Piece:
 def _is_article(piece: Piece) -> bool:
     """Whether a number is the word one."""
     return isinstance(piece.value, Figure) and piece.value.spoken and piece.value.value == 1
-
-
-def _of_means(sentence: Sentence, pieces: Sequence[Piece], piece: Piece) -> Piece:
-    means = any(other.kind in MEANS for other in pieces)
-    return replace(piece, value=WHAT_CAN) if means and piece.kind == "I" and sentence.words(piece) in CAPABLE else piece

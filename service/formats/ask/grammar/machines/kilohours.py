@@ -1,8 +1,9 @@
-"""Thousands of hours in one word: 40kh are accelerator-hours, and beside a mean time to failure a time."""
+"""Thousands of hours in one word (40kh) are accelerator-hours, and beside a mean time to failure a time, as a bare number is (mttf 30k)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from service.formats.ask.grammar.attributes import MTBF, MTTF
 from service.formats.ask.grammar.slots import Doubt
@@ -13,6 +14,9 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 FAILING = frozenset({MTTF, MTBF})
 KILO = 1000
+"""From so many on, a number without a unit beside a mean time to failure is one of hours."""
+OF_OTHERS = "AgNCxTQWsehHKVf"
+"""Kinds of pieces behind a number that it is of."""
 
 
 def with_kilohours(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -26,6 +30,31 @@ def with_kilohours(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
         else:
             found.append(piece)
     return found, []
+
+
+def with_bare_hours(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a bare number beside a mean time to failure as hours, where it is of nothing else: mttf 30k, 30k mttf."""
+    said = [piece for piece in pieces if piece.kind != FILLER]
+    for at, piece in enumerate(said):
+        if piece.kind != "K" or piece.value not in FAILING:
+            continue
+        here = at + 1 + (at + 1 < len(said) and said[at + 1].kind in "=tb")
+        after = said[here] if here < len(said) else None
+        last = here + 1 == len(said) or said[here + 1].kind not in OF_OTHERS
+        before = said[at - 1] if at else None
+        number = after if _is_number(after) and last else before if _is_number(before) and (after is None or after.kind == ",") else None
+        if number is not None and isinstance(number.value, Figure):
+            time = replace(number, kind="U", value=Duration(number.value.value, "hours"))
+            doubt = Doubt(sentence.part(number.first, number.last), (), "read as hours", blocking=False)
+            return [time if other is number else other for other in pieces], [doubt]
+    return list(pieces), []
+
+
+def _is_number(piece: Piece | None) -> bool:
+    """Whether a piece is a bare number that can be one of hours between failures."""
+    if piece is None or piece.kind != "n" or not isinstance(piece.value, Figure):
+        return False
+    return piece.value.scale <= KILO <= piece.value.value
 
 
 def _is_kilohours(sentence: Sentence, piece: Piece) -> bool:
