@@ -33,7 +33,7 @@ from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
 from service.formats.ask.grammar.machines.cards import without_least_memory
 from service.formats.ask.grammar.machines.fractions import with_fractions
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
-from service.formats.ask.grammar.machines.kilohours import with_bare_hours, with_kilohours
+from service.formats.ask.grammar.machines.kilohours import with_bare_hours, with_kilohours, with_unit_times
 from service.formats.ask.grammar.machines.lost_nodes import with_lost_nodes
 from service.formats.ask.grammar.machines.nationalities import with_adjectives
 from service.formats.ask.grammar.machines.needed import with_needed
@@ -308,6 +308,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_audio,
     with_kilohours,
     with_bare_hours,
+    with_unit_times,
     with_languages,
     with_adjectives,
     with_repetitions,

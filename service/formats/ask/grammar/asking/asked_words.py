@@ -97,7 +97,8 @@ def _has_number(sentence: Sentence, pieces: Pieces, at: int) -> bool:
     of_accelerators = pieces[at].kind == "h" and bool(before) and before[-1].kind == "A"
     named = before[:-1] if of_accelerators else before[-1:]
     after = [piece for piece in pieces[at + 1 :] if piece.kind != FILLER][:2]
-    keyed = bool(after) and (after[0].kind in NUMBERS or (after[0].kind in "=tb" and after[-1].kind in NUMBERS))
+    sized = pieces[at].kind == "f" and bool(after) and is_trained(after[0])  # flops of a 13B
+    keyed = bool(after) and not sized and (after[0].kind in NUMBERS or (after[0].kind in "=tb" and after[-1].kind in NUMBERS))
     counted = bool(named) and named[-1].kind in NUMBERS and "," not in sentence.part(named[-1].first, pieces[at].last)
     return keyed or counted
 

@@ -1,17 +1,22 @@
-"""Thousands of hours in one word (40kh) are accelerator-hours, and beside a mean time to failure a time, as a bare number is (mttf 30k)."""
+"""Hours in short: 40kh are accelerator-hours, or a time to failure, as a bare 30k beside MTTF is; a checkpoint every hour is every 1 h."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 
 from service.formats.ask.grammar.attributes import MTBF, MTTF
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.durations import Duration
+from service.formats.ask.lexing.durations import UNIT_OF, Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
+INTERVAL, EVERY = "checkpoint_interval_minutes", ("every", "each", "per")
+UNITS = "h_?"
+"""Kinds of pieces that a unit of time alone is."""
 FAILING = frozenset({MTTF, MTBF})
 KILO = 1000
 """From so many on, a number without a unit beside a mean time to failure is one of hours."""
@@ -29,6 +34,16 @@ def with_kilohours(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
             found += [number, Piece("h", "accelerator hours", piece.last - 1, piece.last)]
         else:
             found.append(piece)
+    return found, []
+
+
+def with_unit_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a unit behind how often something is saved as one of it: checkpoint every hour."""
+    found = list(pieces)
+    for at, (piece, after) in enumerate(pairwise(pieces), 1):
+        unit = UNIT_OF.get(sentence.words(after), "")
+        if piece.kind == "K" and piece.value == INTERVAL and sentence.words(piece).endswith(EVERY) and unit and after.kind in UNITS:
+            found[at] = replace(after, kind="U", value=Duration(Fraction(1), unit))
     return found, []
 
 
