@@ -68,6 +68,8 @@ NAMES_OF_RUNS = frozenset(
 )
 """Fillers that one run of several may be called by."""
 OF_WHOLE_PROGRAM = "a status is of the whole program with all its runs, and not of one of them"
+ASKING = frozenset({"this", "your"})
+"""Words before what is asked, which is no part of a program's name: can this bot tell how claims-bot is doing."""
 LEAST_SCALE = 10**6
 """A number of millions and more may be a size."""
 
@@ -239,9 +241,10 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     found: list[Piece] = []
     for piece in pieces:
         text = sentence.part(piece.first, piece.last).removesuffix("'s")
+        before = [token.text for token in sentence.tokens[max(piece.first - 1, 0) : piece.first]]
         named = (
             [name for name in vocabulary.programs if compact(text) in compact(name.value)]
-            if piece.kind == UNKNOWN and len(text) > 2
+            if piece.kind == UNKNOWN and len(text) > 2 and not ASKING.intersection(before)
             else []
         )
         found.append(Piece("G", Chosen(named[0], text), piece.first, piece.last) if len(named) == 1 else piece)

@@ -83,7 +83,8 @@ def with_help_asked(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
         return list(pieces), []
     asked = [piece for piece in pieces if _meets(sentence, piece, match)]
     found = [Piece("I", HELP, asked[0].first, asked[-1].last), *(_topic(sentence, piece) for piece in pieces if piece not in asked)]
-    doubts = [Doubt(sentence.part(piece.first, piece.last), (), OF_ALL_KINDS, blocking=False) for piece in pieces if piece.kind in NAMED]
+    named = [piece for piece in pieces if piece.kind in NAMED or piece in facts]
+    doubts = [Doubt(sentence.part(piece.first, piece.last), (), OF_ALL_KINDS, blocking=False) for piece in named]
     return sorted(found, key=lambda piece: piece.first), doubts
 
 

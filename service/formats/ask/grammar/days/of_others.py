@@ -6,6 +6,7 @@ import calendar
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 
 from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt, Slot
@@ -97,7 +98,7 @@ def with_weekends(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         if not counted and not words & {"a", "an", "one", "single"}:
             continue
         begin = number.first if number is not None and counted else first
-        several = number.value.value if number is not None and counted and isinstance(number.value, Figure) else 1
+        several = number.value.value if number is not None and counted and isinstance(number.value, Figure) else Fraction(1)
         time = Duration(several * (DAYS_OF_WEEKEND + (LONG in words)), "days")
         others = [each for each in pieces if not begin <= each.first < piece.last]
         note = Doubt(sentence.part(begin, piece.last), (), f"read as {int(time.value)} days", blocking=False)
