@@ -19,15 +19,21 @@ OF_LOSS = (
 )
 OF_TEXTS = "no texts are written, and none are sent: ask for the figures that go into it"
 LOSS_OF_BUDGET = "the answer has the predicted loss of the model"
-BENCHMARK = (
+NAMED = (
     r"(?:mmlu(?:[- ]pro)?|gsm ?8k|human ?eval|hella ?swag|gpqa|swe[- ]?bench|aime|livecodebench|mt[- ]?bench|alpaca ?eval"
-    r"|arc[- ]?(?:c|e|agi)|bbh|big[- ]?bench|truthful ?qa|wino ?grande|lambada|mbpp|math[- ]?500|ifeval|benchmarks?|leaderboards?|lmarena)"
+    r"|arc[- ]?(?:c|e|agi)|bbh|big[- ]?bench|truthful ?qa|wino ?grande|lambada|mbpp|math[- ]?500|ifeval|lmarena)"
 )
+BENCHMARK = rf"(?:{NAMED}|benchmarks|leaderboards?)"
+OF_OTHERS = re.compile(
+    r"\b(?:estimates?|forecasts?|predictions?|projections?|figures?|numbers?|prices?|quotes?|offers?|deals?|reservations?)\b", re.IGNORECASE
+)
+"""What else may be good or accurate."""
 WILL = r"(?:will|would|can|could|might|should|does|do|is|are)"
 GOOD = r"(?:good|smart|capable|strong|accurate|competitive)"
 BE = r"(?:be|become|get|turn out|end up)"
 SCORE = r"(?:scores?|accuracy|quality|win ?rate|elo|pass@\d+)"
-REACH = r"(?:scores?|reach(?:es)?|hits?|gets?|beats?|achieves?|predict(?:ed)?|expect(?:ed)?)"
+SCORED = re.compile(rf"\b(?:{BENCHMARK}|{SCORE})\b", re.IGNORECASE)
+REACH = r"(?:scores?|reach(?:es)?|hits?|gets?|beats?|achieves?)"
 QUALITY = re.compile(
     "|".join(
         (
@@ -37,15 +43,17 @@ QUALITY = re.compile(
             rf"\bhow (?:far|much) (?:behind|ahead|better|worse)\b[^?;]{{0,80}}?\b(?:quality|evals?|{BENCHMARK})\b",
             rf"\b(?:what|which|how high an?)(?: \w+)? {SCORE}\b(?! (?:of|is|are) (?:the )?(?:offers?|data))",
             rf"\b{REACH}\b [^?;,]{{0,40}}?\b{BENCHMARK}\b(?: {SCORE})?",
-            rf"\b{BENCHMARK} (?:scores?|accuracy|results?|performance)\b",
+            rf"\b{NAMED} (?:scores?|accuracy|results?|performance)\b",
         )
     ),
     re.IGNORECASE,
 )
+OF_SIZE = r"(?:of|for|at) (?:an? |the )?\d[\d.]*[bmt]\b"
+LOSSES = r"(?:loss|perplexity|ppl)"
 LOSS = re.compile(
-    r"\b(?:(?:what|which|how low an?|how high an?)(?: (?:\w+ )?|'s the | is the | will be the | would be the )(?:loss|perplexity|ppl)"
-    r"|(?:final|validation|val|train|training|eval|predicted|expected|pretraining|test) (?:loss|perplexity|ppl)|perplexity|ppl)\b"
-    r"(?!-optimal| optimal| (?:of (?:a |the )?(?:nodes?|gpus?|data|money)|spikes?|curves?))",
+    rf"\b(?:(?:what|which|how low an?|how high an?)(?: (?:\w+ )?|'s the | is the | will be the | would be the ){LOSSES}\b"
+    rf"|(?:(?:final|validation|val|train|training|eval|predicted|expected|test) )?{LOSSES}\b(?= {OF_SIZE}| ?(?:\?|$)))"
+    r"(?!-optimal| optimal| (?:of (?:a |the )?(?:\d+ )?(?:nodes?|gpus?|data|money|h100s?)|spikes?|curves?))",
     re.IGNORECASE,
 )
 ASKED = r"(?:^|[.;!?,:] ?|\b(?:please|pls|plz|(?:can|could|would|will) (?:you|u)|help me(?: to)?|i need you to|and|then|also|to) )"
@@ -54,7 +62,7 @@ TEXT = (
     r"|presentations?|proposals?|blog ?posts?|posts?|tweets?|tickets?|poems?|jokes?|essays?|job (?:ad|description)s?)"
 )
 WRITE = r"(?:write|draft|compose|prepare|rewrite|translate)\b(?: (?:me|us|up))?"
-WRITING = re.compile(rf"{ASKED}\W*(?P<text>{WRITE}(?: (?!on\b|for\b|of\b)[\w'-]+){{0,5}}?(?: {TEXT})+)\b", re.IGNORECASE)
+WRITING = re.compile(rf"{ASKED}\W*(?P<text>{WRITE}(?: (?!on\b|for\b|of\b)[a-z'-]+){{0,5}}?(?: {TEXT})+)\b", re.IGNORECASE)
 """What is to be written, where it is asked for: not in `I write a proposal`."""
 FACTS = "nmp€UDMACPRJGκBYyXZS"
 """Kinds of pieces that are facts of a question, whatever is to be written about them."""
@@ -72,7 +80,7 @@ def with_not_done(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         ]
         doubts.append(Doubt(written["text"], (), OF_TEXTS, blocking=not of_run))
     good = QUALITY.search(sentence.text)
-    if good is not None and of_run:
+    if good is not None and _is_of_model(sentence, pieces, good):
         found = _without(sentence, found, good)
         doubts.append(Doubt(good.group().strip(), (), OF_QUALITY))
     loss = LOSS.search(sentence.text)
@@ -82,6 +90,13 @@ def with_not_done(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         budget = any(piece.kind in "mf" or (piece.kind == "h" and not sized) for piece in pieces) and not sized
         doubts.append(Doubt(loss.group().strip(), (), LOSS_OF_BUDGET if budget else OF_LOSS, blocking=not budget))
     return found, doubts
+
+
+def _is_of_model(sentence: Sentence, pieces: Sequence[Piece], good: re.Match[str]) -> bool:
+    """Whether words of quality are of a model that is trained, and of no estimate, price or setting."""
+    trained = [piece for piece in pieces if is_trained(piece)]
+    named = any(is_within(sentence, piece, good) for piece in trained) or SCORED.search(good.group()) is not None
+    return bool(trained) and named and not OF_OTHERS.search(good.group())
 
 
 def _begins_within(sentence: Sentence, piece: Piece, written: re.Match[str]) -> bool:
