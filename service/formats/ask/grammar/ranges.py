@@ -125,8 +125,10 @@ def _lower_end(sentence: Sentence, before: Sequence[Piece], high: Piece) -> Piec
     low = before[-2] if worded and len(before) > 1 else before[-1]
     named = worded_between(sentence, before)
     low = before[-2] if named else low
+    if high.kind not in UNITS.get(low.kind, ()):
+        return None
     between = sentence.text[sentence.tokens[low.last - 1].end : sentence.tokens[high.first].start].strip()
-    fits = high.kind in UNITS.get(low.kind, ()) and (between == "-" or (worded and between.lower() == "to") or (named and high.kind == "n"))
+    fits = between == "-" or (worded and between.lower() == "to") or (named and high.kind == "n")
     return low if fits else None
 
 
