@@ -25,12 +25,13 @@ from service.formats.ask.grammar.denials.exclusions import split_denied
 from service.formats.ask.grammar.machines import cards, spares
 from service.formats.ask.grammar.machines.grid_places import with_grid_places
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
-from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet
+from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet, prices_of_one
 from service.formats.ask.grammar.machines.reference_offers import without_reference
 from service.formats.ask.grammar.machines.regions import apart_doubts, with_cities, with_numbered, with_stems
 from service.formats.ask.grammar.machines.single_machines import any_machine, single_machine
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
+from service.formats.ask.grammar.money.currencies import in_dollars
 from service.formats.ask.grammar.money.quoted import OF_QUOTES, of_quotes
 from service.formats.ask.grammar.money.rates import network_doubts
 from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms, terms_beside
@@ -90,7 +91,7 @@ def parse(text: str, vocabulary: Vocabulary, today: date) -> Reading | None:
 
 def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     """The pieces of a sentence, with programs, ranges and names that are left out."""
-    read = _read(sentence, vocabulary, today)
+    read, foreign = in_dollars(sentence, _read(sentence, vocabulary, today))
     asked, of_past = without_told(sentence, read, today)
     asked, of_offer = without_reference(sentence, asked)
     settled, of_context = settle_context(
@@ -101,7 +102,7 @@ def _words(sentence: Sentence, vocabulary: Vocabulary, today: date) -> _Words:
     pieces = with_program(sentence, _without_vendors(_without_versions(sentence, pieces)), vocabulary)
     pieces, without, denied = split_denied(sentence, pieces)
     pieces = data_said.with_progress(sentence, pieces)
-    doubts = (*of_past, *of_offer, *of_program, *of_context, *denied, *runs_of_programs(sentence, pieces))
+    doubts = (*foreign, *of_past, *of_offer, *of_program, *of_context, *denied, *runs_of_programs(sentence, pieces))
     return _Words(read, pieces, ranges, without, doubts, bool(of_program))
 
 
@@ -120,14 +121,14 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots, left = with_tokens_asked(sentence, slots, left, words.settled, model_known=model_known)
     slots, question = settle(with_ratio(slots, model_known=model_known), model_known=model_known)
     slots, of_nouns_unknown = images.without_unnamed(sentence, slots, left)
-    slots = of_machines(sentence, parts_of_fleet(sentence, of_types(without_papers(sentence, slots))))
+    slots = prices_of_one(of_machines(sentence, parts_of_fleet(sentence, of_types(without_papers(sentence, slots)))))
     slots = _started(with_arrivals(sentence, sums_against_rent(sentence, _sums_of_runs(slots))), words.settled)
     slots, of_ranges = both_ends(sentence, slots, words.ranges)
     slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]
     slots = ends_after_start(sentence, slots)
     of_pieces = piece_doubts(sentence, words.settled, left, slots, vocabulary)
     doubts = [*words.doubts, *of_ranges, *of_things, *of_nouns_unknown, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
-    slots, of_days = _dated_status(sentence, slots, today, of_program=words.of_program)
+    slots, of_days = _dated_status(sentence, slots, left, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
     slots += [*of_quotes(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]
     return with_grid_places(sentence, slots), left, [*doubts, *of_days]
@@ -198,10 +199,13 @@ def _read(sentence: Sentence, vocabulary: Vocabulary, today: date) -> list[Piece
     return read_pieces(sentence.tokens, without_programs(vocabulary, labels), today) if labels else read
 
 
-def _dated_status(sentence: Sentence, slots: Sequence[Slot], today: date, *, of_program: bool) -> tuple[list[Slot], list[Doubt]]:
+def _dated_status(
+    sentence: Sentence, slots: Sequence[Slot], left: Sequence[Piece], today: date, *, of_program: bool
+) -> tuple[list[Slot], list[Doubt]]:
     """The slots with the days of a status, which is of the past, and what to ask about them; `as of` anything else is its start."""
     if of_program or any(slot.name == "program" for slot in slots):
-        return past_days(sentence, slots, today)
+        unknown = {at for piece in left if piece.kind == UNKNOWN for at in range(piece.first, piece.last)}
+        return past_days(sentence, slots, unknown, today)
     if any(slot.name == "intent" and slot.value == "status" for slot in slots):
         return list(slots), []
     return [replace(slot, name="start", value=slot.begins or slot.value) if slot.name == "as_of" else slot for slot in slots], []

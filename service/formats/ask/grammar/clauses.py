@@ -18,6 +18,11 @@ APPROXIMATELY = frozenset({"about", "around", "~", "roughly", "approx", "approxi
 """Words before a figure that say that it is not exact."""
 
 
+def triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
+    """Each three pieces that follow one another."""
+    return zip(pieces, pieces[1:], pieces[2:], strict=False)
+
+
 def clauses(sentence: Sentence, pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
     """Where each clause begins and ends, its mark included."""
     begin = 0

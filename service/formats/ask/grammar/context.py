@@ -31,7 +31,7 @@ from service.formats.ask.grammar.laws import with_laws
 from service.formats.ask.grammar.machines.additions import with_added, with_renewals, without_remaining
 from service.formats.ask.grammar.machines.bare_numbers import with_bare_number
 from service.formats.ask.grammar.machines.cards import without_least_memory
-from service.formats.ask.grammar.machines.fractions import with_fractions
+from service.formats.ask.grammar.machines.fractions import with_fractions, with_parts_of_sums
 from service.formats.ask.grammar.machines.kept import kept_checkpoints
 from service.formats.ask.grammar.machines.kilohours import with_bare_hours, with_kilohours, with_unit_times
 from service.formats.ask.grammar.machines.lost_nodes import with_lost_nodes
@@ -40,14 +40,15 @@ from service.formats.ask.grammar.machines.needed import with_needed
 from service.formats.ask.grammar.machines.preemptions import with_times
 from service.formats.ask.grammar.machines.pronouns import with_pronouns
 from service.formats.ask.grammar.machines.rack_units import without_rack_units
+from service.formats.ask.grammar.machines.regions import with_wider_places
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
 from service.formats.ask.grammar.money.allowed import with_allowed
-from service.formats.ask.grammar.money.commitments import with_commitments
+from service.formats.ask.grammar.money.commitments import with_commitments, with_tenders
 from service.formats.ask.grammar.money.credits import with_credits
 from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
-from service.formats.ask.grammar.money.people import with_people
+from service.formats.ask.grammar.money.people import with_crews, with_people
 from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change, without_rates_of_others
 from service.formats.ask.grammar.money.prices_of_others import with_prices_of_others
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
@@ -67,7 +68,7 @@ from service.formats.ask.grammar.nouns_apart import with_nouns_apart
 from service.formats.ask.grammar.numbered_names import with_numbered_names
 from service.formats.ask.grammar.runs.answer_limits import with_longest_answers
 from service.formats.ask.grammar.runs.audio import with_audio
-from service.formats.ask.grammar.runs.averages import with_averages
+from service.formats.ask.grammar.runs.averages import with_averages, with_items
 from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.generation import with_generation
@@ -78,7 +79,7 @@ from service.formats.ask.grammar.runs.rollouts import with_groups
 from service.formats.ask.grammar.runs.routing import with_routing
 from service.formats.ask.grammar.runs.splits import with_split_machines
 from service.formats.ask.grammar.runs.step_times import with_step_times
-from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning
+from service.formats.ask.grammar.runs.tuned_parts import with_full_tuning, with_models_made
 from service.formats.ask.grammar.scaling import scaling_questions
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.told_values import with_told_values
@@ -262,6 +263,8 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     without_asides,
     with_corrections,
     with_changes,
+    with_parts_of_sums,
+    with_wider_places,
     without_defaults,
     with_ranked_offers,
     without_every,
@@ -303,7 +306,9 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_emissions_beside,
     with_allowed,
     with_commitments,
+    with_tenders,
     with_lengths_told,
+    with_items,
     with_averages,
     with_audio,
     with_kilohours,
@@ -319,6 +324,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_lost_nodes,
     kept_checkpoints,
     with_prices_of_others,
+    with_crews,
     with_people,
     with_peoples_times,
     with_runways,
@@ -348,6 +354,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_sets,
     with_single_machines,
     with_full_tuning,
+    with_models_made,
     with_needed,
     with_routing,
     with_validity,

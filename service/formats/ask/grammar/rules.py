@@ -104,6 +104,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?:K|(?<!K))U[U@](?!K)", rates.used_hours),
     _rule("nA?h", quantities.accelerator_hours),
     _rule("A?h=n(?:A|(?!A))(?![TQVsefhHEKNxLgWp])", keyed.accelerator_hours),
+    _rule("t?(?:mL|[mn]HL|[mn]LH)", priced_machines.price_of_machine),
     _rule("l?t?[mn](?:E?H|A?h)", quantities.price_per_hour),
     _rule("nx?NA,?nx?g?E", nodes.nodes_of_each),
     _rule("(?<![t=K])nE(?!H)", quantities.of_each),
@@ -137,6 +138,7 @@ RULES: tuple[Rule, ...] = (
     _rule("(?<![K=])n[gN]?K(?!A)", spares.of_number),
     _rule("nst?nT?[KW]|nx?nT?s[KW]", lengths.of_batches),
     _rule("nKxn(?![sTWAg])", rollouts.prompts_of_step),
+    _rule("[lz]nK|K=?[lz]n(?!T)", quantities.bounded(reinforcement.limited_length)),
     _rule("nK(?=n[sW])", attributes.attributes),
     _rule("z?[npmUK](?:[tb,=v]?[npmUK])*", attributes.attributes),
     # key before value: tokens=1T, params 7B tokens 1T
@@ -160,7 +162,7 @@ RULES: tuple[Rule, ...] = (
     _rule("U(?:,U)*,U?S", reservations.terms),
     _rule("(?<![ovlbwuiaq])U(?:,U)*,S", reservations.terms_and_others),
     _rule("US|So?U", reservations.reserved_for),
-    _rule("[ov]?U§|§[ov]?U", reservations.contracts),
+    _rule("[ovl]?U§|§[ov=]?U", reservations.contracts),
     # counts of things
     _rule("nx?TQ|n%", quantities.tokens_per_parameter),
     _rule("~", quantities.rule_of_thumb),
@@ -246,6 +248,7 @@ RULES: tuple[Rule, ...] = (
     _rule("vD", times.later_than),
     _rule("[bwuilt]+=?D", times.deadline),
     _rule("[bw][?]{1,2}D", times.named_deadline),
+    _rule("b,D", times.deadline_apart),
     _rule("D", times.day),
     _rule("[ilbw]+o?=?U|Ul|o[li]U", times.limit),
     _rule("qU", times.span_after),

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Literal
 
 from service.formats.ask.lexing.durations import MONTHS_OF, UNIT_OF, add_months, goes_on
-from service.formats.ask.lexing.edges import EARLY, LATE, read_edge, third_of
+from service.formats.ask.lexing.edges import AFTER_DAYS, EARLY, LATE, day_in_words, read_edge, third_of
 from service.formats.ask.lexing.holidays import next_holiday
 from service.formats.ask.lexing.quarters import part_of_year, read_lettered, read_short_year, read_worded
 from service.formats.ask.lexing.seasons import FIRST_MONTHS, LENGTH_MONTHS, read_season
@@ -148,13 +148,31 @@ def _read_named_day(tokens: Sequence[Token], at: int, today: date) -> tuple[int,
 
 
 def read_day_before(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
-    """1 March, 1st of March 2027."""
-    end, number = read_ordinal(tokens, at)
-    if not number or end >= len(tokens):
+    """1 March, 1st of March 2027, the fifteenth of next month, by the 15th."""
+    end, number = read_ordinal(tokens, at) if tokens[at].text.isdigit() else day_in_words(tokens, at)
+    if not number:
         return None
-    end += tokens[end].text == "of"
+    following = [token.text for token in tokens[end : end + 3]]
+    if following[:1] == ["of"] and following[1:] in (["next", "month"], ["this", "month"], ["the", "month"]):
+        ahead = following[1] == "next" or (following[1] == "the" and number < today.day)
+        month = _period_of(today, "months", int(ahead)).first
+        day = _day(month.year, month.month, number)
+        return None if day is None else (end + 3, CalendarPeriod(day, day))
+    if not following or (end - at == 2 and (following[0] in _CLAUSE_ENDS or following[0] in AFTER_DAYS)):
+        return _next_of_number(tokens, at, end, number, today)
+    end += following[0] == "of"
     named = end < len(tokens) and tokens[end].text in MONTHS
     return _with_year(tokens, end + 1, today, MONTHS[tokens[end].text], number) if named else None
+
+
+def _next_of_number(tokens: Sequence[Token], at: int, end: int, number: int, today: date) -> tuple[int, CalendarPeriod] | None:
+    """By the 15th: the next such day of a month."""
+    before = [token.text for token in tokens[max(at - 2, 0) : at]]
+    if end - at != 2 or len(before) != 2 or before[0] not in _BEFORE_MONTHS | {"on"} or before[1] != "the":
+        return None
+    ahead = (today + timedelta(days=days) for days in range(63))
+    day = next((day for day in ahead if day.day == number), None)
+    return None if day is None else (end, CalendarPeriod(day, day, note="the next such day"))
 
 
 def read_month_and_day(tokens: Sequence[Token], at: int, number_at: int, today: date) -> tuple[int, CalendarPeriod] | None:

@@ -48,9 +48,11 @@ _MENTION = re.compile(r"<[@!][^<>\s][^<>]*>")
 _LISTED = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[a-h]\)|[•▪◦‣·*-])[ \t]+", re.IGNORECASE | re.MULTILINE)
 """What a line of a list begins with: 1. 7B, 2) 1T tokens, • 256 H100."""
 _CARDS = re.compile(
-    r",?\s*\(?(?<!\bin )\bthe (40|80|94|96|141)(?:s| ?(?:gb|gigs?) (?:ones?|cards?|versions?|variants?))\b\)?", re.IGNORECASE
+    r",?\s*\(?(?<!\bin )\bthe (40|80|94|96|141)(?:s| ?(?:gb|gigs?) (?:ones?|cards?|versions?|variants?))\b\)?"
+    r"|[,(]\s*(?:all |with )?(40|80|94|96|141)[ -]?(?:gb|gigs?) (?:ones?|cards?|gpus?|versions?|variants?|models?|parts?)\b\)?",
+    re.IGNORECASE,
 )
-"""Cards by their memory: 16 A100s, the 80s; not an MFU in the 40s."""
+"""Cards by their memory: 16 A100s, the 80s; 64 A100s, 40 gig ones; not an MFU in the 40s."""
 _TOKENS = re.compile(r"(?<=\d)([bt])t(?!\w)", re.IGNORECASE)
 """A number of tokens as data sets are named by it: 100BT."""
 _ARROW = re.compile(r"→|[-=]>")
@@ -103,7 +105,7 @@ def normalise(text: str) -> str:
     compatible = unicodedata.normalize("NFKC", text)
     plain = compatible if len(compatible) <= MOST_GROWTH * len(text) else text
     plain = _LISTED.sub(", ", plain) if len(_LISTED.findall(plain)) > 1 else plain
-    plain = _TOKENS.sub(r"\1 tokens", _CARDS.sub(r" \1 GB", plain))
+    plain = _TOKENS.sub(r"\1 tokens", _CARDS.sub(lambda match: f" {match[1] or match[2]} GB", plain))
     marked = _TAG.sub("-", _FLAG.sub(", ", _NODES_FLAG.sub(r", \1 nodes,", _ARROW.sub(" to ", _MENTION.sub(" ", plain)))))
     plain = _POSSESSIVE.sub("", _IS.sub(_spelt_out, marked.translate(_HYPHENS)))
     return " ".join(plain.split())

@@ -14,7 +14,7 @@ from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.quoted import QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH, OF_ALL, Rate
-from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS
+from service.formats.ask.grammar.money.reservations import HELD_FOR, OF_CONTRACT, RESERVED_FOR, TERMS
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
 from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Doubt, unique
 from service.formats.ask.lexing.durations import Duration
@@ -149,7 +149,10 @@ def _machines(draft: Draft) -> Request:
 
 
 def _spans_as_limits(draft: Draft, *, bare_only: bool = False) -> None:
-    """Times as limits of the run; a bare one of some hours is that of something else, and is asked back."""
+    """Times as limits of the run; the term of a contract is none, a bare one of some hours is of something else, and is asked back."""
+    for slot in [slot for slot in draft.slots.all if slot.name == "span" and slot.note == OF_CONTRACT]:
+        draft.note("price.pricing", f"{float(slot.value.value):g} {slot.value.unit}", OF_CONTRACT)
+        draft.slots.all = tuple(other for other in draft.slots.all if other is not slot)
     short = [
         slot
         for slot in draft.slots.all

@@ -25,6 +25,7 @@ from service.formats.ask.requests.rent_quotes import (
     longest_term,
     price_leases,
     quotes_of,
+    with_terms_of_quotes,
 )
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
 from service.formats.ask.requests.texts import usd_text
@@ -54,6 +55,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     draft.rename("bare_rate", "price_per_hour", "read as dollars for an accelerator-hour")
     if not draft.slots.has("span", "limit"):
         draft.rename(DEPRECIATION, "span", DEPRECIATED_IN)
+    with_terms_of_quotes(draft)
     years = draft.one("span", "demand.years") or draft.one("limit", "demand.years")
     start = draft.one("start", "demand.start")
     years = years or _years_until(draft, start) or _reserved_years(draft)

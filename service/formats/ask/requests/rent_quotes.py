@@ -28,6 +28,8 @@ UNSAID_TERM = "the price is quoted without a term: taken for the length of the d
 TERM_BESIDE = "the time beside the price is its term"
 OF_PRICE = frozenset({"accelerator", "count", "provider"})
 """What a price may be followed by, before its term."""
+MOST_BEFORE_TERM = 10
+"""Words from a price to its term at most."""
 LEAST_DAYS = 27
 """A shorter time is no term of a price."""
 RESERVED_AS_USED = "reserved as long as it is used"
@@ -49,6 +51,22 @@ def quotes_of(draft: Draft, years: Duration | None) -> list[Request]:
         quotes.append({"name": _seller_of(draft, slot) or f"quote {at}", **read})
         quoted.append(slot)
     return _with_expiry(draft, _with_upfront(draft, quotes, quoted, years), quoted)
+
+
+def with_terms_of_quotes(draft: Draft) -> None:
+    """Of two times the shorter as the term of the one price before it: $1.95 for 256 H200 over 24 months, better over three years."""
+    spans = [slot for slot in draft.slots.all if slot.name in ("span", "limit") and isinstance(slot.value, Duration)]
+    prices = [slot for slot in draft.slots.all if slot.name == PRICE]
+    lengths = sorted({slot.value.years for slot in spans if isinstance(slot.value, Duration)})
+    if len(lengths) != 2 or len(prices) != 1 or draft.slots.has(QUOTE_TERM):
+        return
+    price = prices[0]
+    term = next((slot for slot in spans if slot.first >= price.last and slot.value.years == lengths[0]), None)
+    between = [slot for slot in draft.slots.all if term is not None and price.last <= slot.first < term.first]
+    if term is None or term.first - price.last > MOST_BEFORE_TERM or any(slot.name not in OF_PRICE for slot in between):
+        return
+    own = replace(term, name=QUOTE_TERM, first=price.last)
+    draft.slots.all = tuple(own if slot is term else slot for slot in draft.slots.all)
 
 
 def longest_term(draft: Draft) -> Duration | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
 from service.formats.ask.grammar.asking.intents import MONEY
 from service.formats.ask.grammar.attributes import MAINTENANCE, OVERHEAD, OVERHEADS, QUEUE
+from service.formats.ask.grammar.keyed import PER_NODE
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS, size_of
+from service.formats.ask.grammar.machines.priced_machines import FOR_SEVERAL, NODES_OF
+from service.formats.ask.grammar.money.reservations import RESERVED_FOR
+from service.formats.ask.grammar.quantities import HELD
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import SAME_SIZE
 from service.formats.ask.lexing.vocabulary import Name
@@ -20,13 +23,10 @@ from service.formats.ask.requests.echo import PRICING_WORDS
 from service.formats.ask.requests.fields import merged, stated_fields
 
 HOURS_PER_DAY = 24
-NODES_OF = re.compile(r" (?:nodes|racks) of (\d+)")
-"""How a number of nodes is noted."""
 MOST_BESIDE_NODES_USD = 6
 """Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
 AXES = {"tensor": "tensor", "pipeline": "pipeline", "data_ranks": "data", "context_ranks": "context", "expert": "expert"}
 """Ranks of a layout, by the slots that say them."""
-PER_NODE = "hardware.accelerators_per_node"
 OF_REPLICA = ("tensor", "pipeline", "context_ranks")
 """Ranks that one copy of the model takes."""
 OF_ACCELERATORS = ("tensor", "pipeline", "data_ranks")
@@ -211,6 +211,9 @@ def machine_size(draft: Draft) -> int:
     stated_sizes = [found.group(1) for slot in draft.slots.all if slot.name == "count" and (found := NODES_OF.search(slot.note))]
     if stated_sizes:
         return int(stated_sizes[0])
+    instances = [slot.value for slot in draft.slots.all if slot.name == "accelerator" and slot.note.startswith(HELD)]
+    if instances and isinstance(instances[0], Name) and instances[0].per_node:
+        return instances[0].per_node
     counted = next((what for what in (NODES, RACKS) if draft.slots.peek(what) is not None), "")
     usual = [size_of(slot.value, counted) for slot in draft.slots.all if slot.name == "accelerator" and isinstance(slot.value, Name)]
     return usual[0] if usual and counted else 0
@@ -219,7 +222,8 @@ def machine_size(draft: Draft) -> int:
 def price_section(draft: Draft) -> Request:
     """A stated price, or which offers may be taken."""
     usd = draft.one("price_per_hour", "price.usd_per_accelerator_hour")
-    machine = machine_size(draft)
+    divided = any(slot.name == "price_per_hour" and FOR_SEVERAL in slot.note for slot in draft.slots.all)
+    machine = 0 if divided else machine_size(draft)
     if usd is not None and machine and usd > MOST_BESIDE_NODES_USD:
         texts = (f"${usd / machine:,.4g} an hour", f"${usd:,} an hour")
         draft.doubts.append(Doubt(f"${usd:,}", texts, "is it the price of one accelerator, or of a node?"))
@@ -244,10 +248,10 @@ def one_pricing(draft: Draft, path: str, default: str = "") -> str | None:
         draft.doubts.append(Doubt(f"not {left_out}", words, "which pricing: one of these?"))
         return None
     pricing = draft.one("pricing", path)
-    if pricing == "reserved":
+    contract = any(slot.note == RESERVED_FOR for slot in draft.slots.all if slot.name == "pricing")
+    if pricing == "reserved" and not (contract and draft.slots.has("price_per_hour")):
         draft.doubts.append(Doubt("reserved", ("reserved 1 year", "reserved 3 years"), "reserved for one year or for three?"))
-        return None
-    return None if pricing is None else str(pricing)
+    return None if pricing in (None, "reserved") else str(pricing)
 
 
 def many_pricings(draft: Draft, path: str) -> list[str]:

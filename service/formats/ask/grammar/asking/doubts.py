@@ -14,9 +14,11 @@ from service.formats.ask.grammar.asking.intents import AFFORDED, LEVERS
 from service.formats.ask.grammar.asking.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.asking.unused_settings import NO_COST, unused_setting
 from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
+from service.formats.ask.grammar.clauses import triples
 from service.formats.ask.grammar.days.times import SHORT
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
-from service.formats.ask.grammar.machines.priced_machines import pairs_of
+from service.formats.ask.grammar.machines.priced_machines import OF_ALL as OF_ALL_OF_THEM
+from service.formats.ask.grammar.machines.priced_machines import OF_MACHINE, pairs_of
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
 from service.formats.ask.grammar.money.rates import BYSTANDERS, COLOCATION, EACH, OF_ALL
 from service.formats.ask.grammar.money.single_quotes import EXPIRES, VALIDITY
@@ -28,8 +30,8 @@ from service.formats.ask.lexing.vocabulary import Vocabulary, compact
 
 # Words that say what is asked and add nothing where another question is answered.
 SOFT_INTENTS = frozenset({"estimate", "compare", "price", "chance", "optimal", "help", AFFORDED})
-SILENT = frozenset({"use", "used", "in", "rank"})
-"""Attributes that are function words too: alone they say nothing."""
+SILENT = frozenset({"use", "used", "in", "rank", "checkpoint:", "checkpoint :", "ckpt", "ckpt:"})
+"""Attributes that are function words too, or say where a run begins: alone they say nothing."""
 SERVING = "lifetime_inference_tokens"
 """The attribute that alone makes a question one of inference, which is not what is estimated."""
 ANSWERED = frozenset({(COMMITMENT, "buy_or_rent"), ("saving", "compare"), (LEVERS, "estimate"), (LEVERS, "compare")})
@@ -74,10 +76,13 @@ MISPLACED: Mapping[str, str] = {
     "follow": "each question stands alone, and an earlier one is not known: say all of it again with what changes",
 }
 """What to ask about words of questions of one kind, by the value of their pieces."""
+MAKER, QUIET = "maker of machines", "quiet"
+"""What an unknown word may be: who sells machines at a price that is said where one is bought, or a word that no request depends on."""
 SOON = "soon"
 ORDERED_BY_COST = "no limit of time is read from this: `fastest` orders the options by time, `by` a day limits them"
 UNPLACED: Mapping[str, str] = {
     **dict.fromkeys((OF_ALL, EACH), "a sum of money in each of a time has no place here: what is it in all, or of an accelerator-hour?"),
+    **dict.fromkeys((OF_MACHINE, OF_ALL_OF_THEM), QUESTIONS["L"]),
     COLOCATION: "colocation is stated as its parts: the price of electricity (per kWh), and a share of the purchase each year (opex)",
     CONTINGENCY: "a contingency is that of a program's budget (POST /v1/estimate/program); other answers have the p80 of the cost",
     "part_of_fleet": "a run has one number of accelerators: say how many work, and spares as a share of them (5% spare)",
@@ -111,8 +116,8 @@ def piece_doubts(
     governed = {after.first for before, after in pairwise(pieces) if before.kind in governing or sentence.words(before) in ("per", "/")}
     said = [piece for piece in pieces if piece.kind != FILLER]
     governed |= {before.first for before, after in pairwise(said) if after.kind in GOVERNED and _touch(sentence, before, after)}
-    governed |= {after.first for name, joint, after in _triples(said) if name.kind in GOVERNED and sentence.words(joint) in EITHER}
-    governed |= {before.first for before, joint, name in _triples(said) if name.kind in GOVERNED and sentence.words(joint) in EITHER}
+    governed |= {after.first for name, joint, after in triples(said) if name.kind in GOVERNED and sentence.words(joint) in EITHER}
+    governed |= {before.first for before, joint, name in triples(said) if name.kind in GOVERNED and sentence.words(joint) in EITHER}
     governed |= _beside_places(sentence, said)
     governed |= _behind_sums(said, slots)
     asked = {*asked_figures(sentence, pieces), *_stated_storage(pieces, slots)}
@@ -120,6 +125,7 @@ def piece_doubts(
     others = any(slot.name in ("provider", "price_per_hour") for slot in slots)
     words = [sentence.words(piece) for piece in pieces if piece.kind == UNKNOWN]
     governed -= {after.first for one, after in pairwise(pieces) if sentence.words(one) == "one" and words.count(sentence.words(after)) > 1}
+    governed -= {piece.first for piece in pieces if piece.value == MAKER and any(slot.name.startswith("capex") for slot in slots)}
     run: list[Piece] = []
     for piece in left:
         if piece.kind == UNKNOWN and (not run or run[-1].last == piece.first):
@@ -146,11 +152,6 @@ def _stated_storage(pieces: Iterable[Piece], slots: Iterable[Slot]) -> set[int]:
 def _touch(sentence: Sentence, before: Piece, after: Piece) -> bool:
     """Whether nothing stands between two pieces but what may follow a word that leaves a name out: sans aws, banned on aws."""
     return {token.text for token in sentence.tokens[before.last : after.first]} <= LEADING
-
-
-def _triples(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Piece, Piece]]:
-    """Each three pieces that follow one another."""
-    return zip(pieces, pieces[1:], pieces[2:], strict=False)
 
 
 def _beside_places(sentence: Sentence, said: Sequence[Piece]) -> set[int]:
@@ -200,8 +201,9 @@ def _unknown(sentence: Sentence, run: Sequence[Piece], vocabulary: Vocabulary, g
     near = process.extract(compact(text), vocabulary.labels, scorer=fuzz.ratio, score_cutoff=FITTING, limit=MOST_CANDIDATES)
     candidates = tuple(dict.fromkeys(vocabulary.names[label][0].value for label, _, _ in near))
     signs = SIGNS.search(text) is not None
-    blocking = signs or bool(candidates) or any(piece.first in governed for piece in run)
-    yield Doubt(text, candidates, "one of these?" if candidates else "not understood", blocking)
+    asked = any(piece.first in governed for piece in run)
+    if asked or any(piece.value != QUIET for piece in run):
+        yield Doubt(text, candidates, "one of these?" if candidates else "not understood", signs or bool(candidates) or asked)
 
 
 def _piece_doubt(text: str, piece: Piece) -> Doubt | None:

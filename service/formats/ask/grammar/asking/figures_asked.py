@@ -139,7 +139,8 @@ def asked_figures(sentence: Sentence, pieces: Sequence[Piece]) -> dict[int, str]
     for at, piece in enumerate(said):
         beside = {other.kind for other in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if not _is_size(other)}
         wanted = {token.text for token in sentence.tokens[piece.last : piece.last + 3]} & WANTED
-        if piece.kind == "K" and piece.value in ASKED and not beside & (FIGURES) and not wanted:
+        begins = piece.value == "checkpoint_interval_minutes" and sentence.words(piece).endswith(":")  # from our checkpoint: 256 prompts
+        if piece.kind == "K" and piece.value in ASKED and not beside & (FIGURES) and not wanted and not begins:
             found[piece.first] = ASKED[str(piece.value)]
     return found
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 
 from service.formats.ask.grammar.asking.asked_words import is_trained
+from service.formats.ask.grammar.asking.questions import OTHER_UNITS
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -18,6 +20,7 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 PEOPLE = frozenset({"people", "staff", "contractors", "interns", "sres", "students", "postdocs", "consultants"})
 """Words of people besides those of pieces."""
 TEAMS = frozenset({"team", "group", "crew", "squad", "staff", "lab"})
+TEAMS_OF = [[team, "of"] for team in sorted(TEAMS - {"group"})]  # groups of 16 answers
 OF_PEOPLE = "the time of people, and none of the run"
 FOR = frozenset({"for", "over", "during", "at"})
 RUNWAY = frozenset({"runway", "window", "timeframe", "timeline"})
@@ -35,7 +38,7 @@ OF_START = "the end of the {} in which it starts"
 
 
 def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces of a question about a run without the times of people: two engineers for 3 months."""
+    """The pieces of a question about a run without the times of people, and their number: two engineers for 3 months, a team of 5."""
     if not any(is_trained(piece) for piece in pieces):
         return list(pieces), []
     found, doubts = list(pieces), []
@@ -49,6 +52,13 @@ def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         elif joint is not None and _are_people(sentence, before):
             found = [piece for piece in found if piece not in (joint, time)]
             doubts.append(Doubt(sentence.part(joint.first, time.last), (), OF_PEOPLE, blocking=False))
+    texts = [token.text for token in sentence.tokens]
+    ends = [*(piece for piece in found if piece.kind != FILLER), None]
+    for piece, after in pairwise(ends):
+        team = piece is not None and piece.kind == "n" and texts[max(piece.first - 2, 0) : piece.first][-2:] in TEAMS_OF
+        if team and piece is not None and (after is None or after.first > piece.last or after.kind in ",="):
+            found.remove(piece)
+            doubts.append(Doubt(sentence.part(piece.first - 2, piece.last), (), OTHER_UNITS["people"], blocking=False))
     return found, doubts
 
 

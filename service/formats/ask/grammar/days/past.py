@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -11,7 +11,7 @@ from service.formats.ask.grammar.asking.doubts import NO_MEANING
 from service.formats.ask.grammar.clauses import PAUSES
 from service.formats.ask.grammar.denials.exclusions import PAST, PAST_WORDS, QUESTION
 from service.formats.ask.grammar.slots import Doubt, Slot
-from service.formats.ask.lexing.durations import add_months
+from service.formats.ask.lexing.durations import UNIT_OF, add_months
 from service.formats.ask.lexing.tokens import Sentence
 
 TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", "make", "land", "going", "end"})
@@ -19,21 +19,55 @@ TO_COME = frozenset({"will", "finish", "finishes", "done", "complete", "ready", 
 TOLD = frozenset({"did", "was", "were", "had", "spent", "burned", "burnt", "used", "went", "cost", "as"})
 """Words by which it is one of the past."""
 PAPERS = frozenset(
-    {"deck", "report", "presentation", "memo", "slides", "slide", "proposal", "review", "meeting", "invoice", "forecast", "answer"}
+    (
+        *("deck", "report", "presentation", "memo", "slides", "slide", "proposal", "review", "meeting", "invoice", "forecast", "answer"),
+        *("answers", "number", "numbers", "figure", "figures", "estimate", "estimates", "quote", "decision", "reply", "feedback"),
+    )
 )
 """What is due on a day, and is no run."""
+DUE = frozenset({"due", "by", "before", "until"})
 LAST_DAY = "a status is of the past: the last such day"
 CUMULATIVE = "a status is of the program from its start to the last day of that time: what was spent in it alone is the difference of two"
 DIFFERENCE = "a status is of the program from its start to now: what was done in a part of it is the difference of two"
+NO_PLACE_IN_STATUS = "has no place in a request of kind status"
 NO_MEANING_IN_STATUS = NO_MEANING.format("status")
 UNFINISHED = "that time is not over: a status of the program from its start to today"
 
+OF_EVENT = "the day of something that is told of, and not that of the status"
 ANSWERED = frozenset(
-    {"stand", "stands", "standing", "drift", "drifts", "drifted", "drifting", "slip", "slipping", "slippage", "deviation", "deviations"}
+    {
+        "gone",
+        "blow",
+        "blows",
+        "blown",
+        "overshoot",
+        "used up",
+        "eaten",
+        "eaten up",
+        "gone through",
+        "consumed",
+        "exhausted",
+        "stand",
+        "stands",
+        "standing",
+        "drift",
+        "drifts",
+        "drifted",
+        "drifting",
+        "slip",
+        "slipping",
+        "slippage",
+        "deviation",
+        "deviations",
+    }
 )
-"""Words that ask for what every status has: where does it stand, any drift."""
-MOST_BETWEEN = 4
+"""Words that ask for what every status has: where does it stand, any drift, how much is gone."""
+MOST_BETWEEN = 6
 """Words between since and the day of what came then: since the restart last week."""
+CAUSES = frozenset({"after", "following", "given", "despite", "considering", "because", "due", "seeing"})
+"""Words before what came, and its day: after the outage last week."""
+AS_OF = frozenset({"on", "as", "of", "at", "by", "until", "till", "before"})
+"""Words before the day of a status, whatever follows it: as of yesterday evening."""
 
 AUXILIARIES = frozenset({"has", "have", "had", "did", "how've", "is", "are", "were", "been"})
 CHANGED = frozenset(
@@ -73,22 +107,26 @@ def _of_status(doubt: Doubt) -> Doubt:
     of_past = doubt.text.lower().split()[:1] and doubt.text.lower().split()[0] in PAST_WORDS
     if doubt.question == PAST or (of_past and doubt.question == QUESTION):
         return replace(doubt, question=DIFFERENCE, blocking=False)
+    if doubt.question.startswith(NO_PLACE_IN_STATUS) and UNIT_OF.keys() & set(doubt.text.lower().split()):
+        return replace(doubt, question=DIFFERENCE, blocking=False)
     context = doubt.question in (f"how much {doubt.text}?", NO_MEANING_IN_STATUS)
     return replace(doubt, question="not understood", blocking=False) if context else doubt
 
 
 def without_papers(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
-    """The slots with the day that a paper is due as no deadline of the run: board deck due tomorrow."""
+    """The slots with the day that a paper or an answer is due as no deadline of the run: board deck due tomorrow, a number by Friday."""
     texts = [token.text for token in sentence.tokens]
-    due = [slot for slot in slots if slot.name == "deadline" and slot.first > 0 and texts[slot.first] == "due"]
+    due = [slot for slot in slots if slot.name == "deadline" and slot.first > 0 and texts[slot.first] in DUE]
     of_papers = [
         slot for slot in due if texts[slot.first - 1] in PAPERS or (texts[slot.first - 1] == "is" and texts[slot.first - 2] in PAPERS)
     ]
     return [replace(slot, name="paper_due") if slot in of_papers else slot for slot in slots]
 
 
-def past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[list[Slot], list[Doubt]]:
-    """The slots of a question about a program's status, days to come as the last such day where that one is nearer; else to be asked."""
+def past_days(sentence: Sentence, slots: Sequence[Slot], unknown: Collection[int], today: date) -> tuple[list[Slot], list[Doubt]]:
+    """The slots of a question about a program's status, days to come as the last such day where that one is nearer; else to be asked.
+
+    `unknown`: tokens of words that are not understood."""
     found: list[Slot] = []
     doubts: list[Doubt] = []
     chance = any(slot.name == "intent" and slot.value == "chance" for slot in slots)
@@ -96,6 +134,8 @@ def past_days(sentence: Sentence, slots: Sequence[Slot], today: date) -> tuple[l
     for slot in slots:
         if isinstance(slot.value, date) and _is_since(sentence, slot):
             found.append(replace(slot, name="passed"))
+        elif isinstance(slot.value, date) and _is_of_event(sentence, slot, unknown):
+            doubts.append(Doubt(sentence.part(slot.first, slot.last), (), OF_EVENT, blocking=False))
         elif not isinstance(slot.value, date) or (chance and slot.name != "deadline"):
             found.append(slot)
         elif slot.name == "deadline" and ahead and slot.value > today:
@@ -118,6 +158,22 @@ def _is_since(sentence: Sentence, slot: Slot) -> bool:
     since = max((at for at, text in enumerate(before) if text == "since"), default=-1)
     between = before[since + 1 :]
     return since >= 0 and len(between) <= MOST_BETWEEN and not PAUSES.intersection(between)
+
+
+def _is_of_event(sentence: Sentence, slot: Slot, unknown: Collection[int]) -> bool:
+    """Whether a day is that of an event: last week's outage, the crash on 3 November; not the one before which something will be done."""
+    texts = [token.text for token in sentence.tokens]
+    named = slot.last in unknown and not AS_OF.intersection(texts[max(slot.first - 1, 0) : slot.first + 1])
+    cause = max((at for at, text in enumerate(texts[: slot.first]) if text in CAUSES), default=-1)
+    between = range(cause + 1, slot.first)
+    told = (
+        cause >= 0
+        and len(between) <= MOST_BETWEEN
+        and any(at in unknown for at in between)
+        and not PAUSES.intersection(texts[cause : slot.first])
+    )
+    within = slot.name == "deadline" and texts[slot.first] == "in"
+    return (slot.name not in ("deadline", "as_of") and named) or ((within or slot.name not in ("deadline", "as_of")) and told)
 
 
 def _forecast(sentence: Sentence, slot: Slot) -> Doubt:

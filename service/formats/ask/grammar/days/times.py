@@ -106,6 +106,12 @@ def named_deadline(pieces: Pieces) -> Iterator[Slot]:
     yield from deadline([replace(pieces[0], last=pieces[-1].first, first=pieces[-1].first), pieces[-1]])
 
 
+def deadline_apart(pieces: Pieces) -> Iterator[Slot]:
+    """Before the ICLR deadline, 28 January: a day behind the comma."""
+    if pieces[0].value == "deadline" and _period(pieces[-1]).unit == "day":
+        yield from deadline([pieces[0], pieces[-1]])
+
+
 def later_than(pieces: Pieces) -> Iterator[Slot]:
     """Overruns 15 January: the chance to be done by then, of which that is the rest."""
     if pieces[0].value == "past":

@@ -44,6 +44,9 @@ STILL_HOLDS = frozenset(
     )
 )
 """Words of what was agreed in the past and holds now."""
+TRAINED = frozenset({"trained", "pretrained", "finetuned", "ran", "finished", "completed"})
+PEOPLE = frozenset({"we", "i"})
+"""Who has done it: we trained the 7B in 19 days."""
 PAST = frozenset({"last", "previous", "previously", "earlier", "past", "ago", "yesterday", "formerly", "prior"})
 """Words that say when that was."""
 BEGINNINGS = frozenset(
@@ -93,7 +96,8 @@ def _is_told(sentence: Sentence, clause: Pieces, today: date) -> bool:
     texts = [token.text for token in sentence.tokens[clause[0].first : clause[-1].last]]
     if texts[-1] == "?" or _begins(sentence, clause[0].first) or not VERBS.intersection(texts) or STILL_HOLDS.intersection(texts):
         return False
-    return bool(PAST.intersection(texts)) or any(_is_over(piece, today) for piece in clause) or _has_past_year(texts, today)
+    done = texts[0] in PEOPLE and texts[1:2] != [] and texts[1] in TRAINED
+    return done or bool(PAST.intersection(texts)) or any(_is_over(piece, today) for piece in clause) or _has_past_year(texts, today)
 
 
 def _is_over(piece: Piece, today: date) -> bool:

@@ -16,7 +16,7 @@ from service.formats.ask.lexing.vocabulary import Name
 WITHOUT = {"P": "without_provider", GROUP: "without_provider", "S": "without_pricing"}
 """Slots of what can be left out, by the kind of its piece."""
 SKIPPED = "_biotawu"
-BETWEEN = frozenset({"on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
+BETWEEN = frozenset({"be", "on", "in", "at", "from", "to", "use", "using", "the", "any", "a", "for", "with", "by", "run", "want"})
 """Words between a negation and what it leaves out; another one (not only aws) makes another meaning."""
 EXCESS = frozenset({"longer than", "more than", "above", "exceeding", "greater than", ">", "beyond"})
 TAKING = frozenset({"need", "needs", "take", "takes", "last", "lasts", "require", "requires"})
@@ -32,7 +32,7 @@ OPPOSED = "PSAXZYMRJn"
 """Kinds of pieces of which one can stand in the place of another."""
 ACCELERATOR = "A"
 FIGURES = "nmpU"
-TIMES = frozenset("nU")
+FOR_NUMBERS = frozenset("nUpm")
 """Kinds of figures that a plain number may stand in the place of."""
 MOST_BETWEEN = 4
 """Words back from `instead of` in which a figure is looked for."""
@@ -208,13 +208,14 @@ def _is_instead(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piec
 
 def _replaces_figure(sentence: Sentence, kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool:
     """Whether a figure stands in the place of another that is said a few words before it: an MTTF of 10k hours instead of 50k."""
-    if pieces[at].kind != "!" or sentence.words(pieces[at]) not in INSTEAD:
+    denied = sentence.words(pieces[at]) == "not" and [piece.kind for piece in pieces[at + 1 : at + 2]] in (["n"], ["p"])
+    if pieces[at].kind != "!" or not (denied or sentence.words(pieces[at]) in INSTEAD):
         return False
     before = {piece.kind for piece in [piece for piece in kept if piece.kind != FILLER][-MOST_BETWEEN:]}
     first = next((piece for piece in pieces[at + 1 :] if piece.kind not in SKIPPED), None)
     year = first is not None and first.kind == "D" and sentence.words(first).isdigit()  # 4096 H100 instead of 2048
     after = "n" if year else first.kind if first else ""
-    return after in FIGURES and bool(before & (TIMES if after == "n" else {after}))
+    return after in FIGURES and bool(before & (FOR_NUMBERS if after == "n" else {after}))
 
 
 def _is_machine(pieces: Sequence[Piece], at: int) -> bool:
@@ -253,7 +254,7 @@ def _after_instead(kept: Sequence[Piece], pieces: Sequence[Piece], at: int, sent
     """The piece after what is replaced, which is named as left out."""
     end = _first_said(pieces, at + 1) + 1
     nouns = [piece for piece in kept if piece.kind != FILLER][-1:]
-    end += end < len(pieces) and pieces[end].kind == nouns[0].kind in COUNTED + ACCELERATOR
+    end += end < len(pieces) and nouns[0].kind in COUNTED + ACCELERATOR and pieces[end].kind in COUNTED + ACCELERATOR
     doubts.append(Doubt(sentence.part(pieces[at].first, pieces[end - 1].last), (), LEFT_OUT, blocking=False))
     return end
 

@@ -1,4 +1,4 @@
-"""A part of the accelerators that are there: half of our 512 H100, a third of the 768; and what is lost of them."""
+"""A part of the accelerators that are there (half of our 512 H100), and what is lost of them; a part of a sum: $4M, a third of it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,20 @@ WHOSE = frozenset({"our", "the", "my", "these", "those", "its", "all", "your"})
 LOSING = frozenset({"lose", "loses", "losing", "lost"})
 ABOUT = frozenset({"about", "around", "up", "to", "roughly", "nearly", "maybe", "another"})
 FAILING = frozenset({"fail", "fails", "failed", "die", "dies", "died", "down", "break", "breaks", "broke"})
+SUMS = frozenset({"it", "that", "this", "which"})
+NOUNS_OF_SUMS = frozenset({"budget", "money", "sum", "grant", "total", "funding", "round", "raise", "cash", "credits", "amount"})
+BEFORE_SUMS = frozenset({"raised", "of", "have", "got", "budget", "secured", "closed", "is", "=", ":", "raise"})
+"""Words before a sum without a sign of dollars."""
+OVER = frozenset({"spent", "burned", "burnt", "used", "gone", "lost", "already", "ate"})
+OTHER_USES = frozenset(
+    (
+        *("overhead", "storage", "salaries", "staff", "people", "inference", "evaluation", "evals", "serving", "labeling", "labelling"),
+        *("hiring", "marketing", "ops", "engineers", "contingency", "reserve", "egress", "rent", "debugging", "reruns"),
+    )
+)
+"""What a part of a sum may be for, and is not for the run then."""
+LEAST_SUM_USD, MOST_WORDS_AFTER = 1000, 8
+PERCENT = 100
 ONE_NUMBER = "a run has one number of accelerators from its start to its end: of which?"
 
 
@@ -61,6 +75,55 @@ def with_fractions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     kept[at] = replace(whole, value=replace(whole.value, value=part.count, several=()), first=part.first)
     text = sentence.part(part.first, whole.last)
     return kept, [Doubt(text, (), f"read as {int(part.count):,} of them", blocking=False)]
+
+
+def with_parts_of_sums(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a part of a sum as the sum, where it is for the run: we raised $4M and spend a third of it on pretraining."""
+    texts = [token.text for token in sentence.tokens]
+    for at in range(len(texts)):
+        share, last = _share_at(texts, pieces, at)
+        sums = [piece for piece in pieces if piece.last <= at and _is_sum(texts, piece)]
+        end = _end_of_sum(texts, last) if share else 0
+        other = OVER.intersection(texts[max(at - 4, 0) : at]) or OTHER_USES.intersection(texts[end : end + MOST_WORDS_AFTER])
+        if not sums or not end or other:
+            continue
+        whole = sums[-1]
+        begin = at
+        while begin > whole.last and texts[begin - 1] in ABOUT:
+            begin -= 1
+        begin = next((piece.first for piece in pieces if piece.kind == "l" and piece.last == begin), begin)  # can spend 40% of it
+        usd = Fraction(round(_value(whole) * share))
+        part = replace(whole, kind="m", value=Figure(usd, unit="usd"))
+        doubt = Doubt(sentence.part(begin, end), (), f"read as ${int(usd):,} of ${int(_value(whole)):,}", blocking=False)
+        return [part if piece is whole else piece for piece in pieces if not begin <= piece.first < end], [doubt]
+    return list(pieces), []
+
+
+def _share_at(texts: Sequence[str], pieces: Sequence[Piece], at: int) -> tuple[Fraction, int]:
+    """A part in words or in percent that begins at a token, and the token after it and its `of`; 0 where there is none."""
+    for words, share in PARTS:
+        if words[-1] == "of" and tuple(texts[at : at + len(words)]) == words:
+            return share, at + len(words)
+    percent = next((piece for piece in pieces if piece.first == at and piece.kind == "p"), None)
+    if percent is None or texts[percent.last : percent.last + 1] != ["of"]:
+        return Fraction(0), at
+    return _value(percent) / PERCENT, percent.last + 1
+
+
+def _end_of_sum(texts: Sequence[str], at: int) -> int:
+    """The token after what stands for a sum that is said before: it, that, the budget; 0 where something else follows."""
+    named = texts[at : at + 1] != [] and texts[at] in WHOSE and texts[at + 1 : at + 2] != [] and texts[at + 1] in NOUNS_OF_SUMS
+    if named:
+        return at + 2
+    return at + 1 if texts[at : at + 1] != [] and texts[at] in SUMS else 0
+
+
+def _is_sum(texts: Sequence[str], piece: Piece) -> bool:
+    """Whether a piece is a sum of dollars, by its sign, or in millions or thousands behind a word of money."""
+    if not isinstance(piece.value, Figure) or piece.value.value < LEAST_SUM_USD:
+        return False
+    unsigned = piece.kind == "n" and piece.value.scale in (10**3, 10**6) and piece.first > 0 and texts[piece.first - 1] in BEFORE_SUMS
+    return piece.kind == "m" or unsigned
 
 
 def _part_at(sentence: Sentence, pieces: Sequence[Piece], at: int) -> _Part | None:

@@ -23,6 +23,11 @@ TEAMS = frozenset({"team", "teams", "office", "offices", "lab", "group", "people
 EITHER = ({"or"}, {"vs"}, {"versus"}, {"and"}, {"/"}, {"&"})
 APART = "a region or a country: no offer is in both, so one of these"
 """What is asked about places of two kinds."""
+OTHERS = frozenset({"else", "elsewhere", "other"})
+WIDENING = OTHERS | {"or", "anywhere", "somewhere", "any", "in", "within", "the", "of", ",", "at", "-", "region"}
+"""Words between a place and the larger one that it is a part of: Frankfurt or anywhere else in the EU."""
+PLACES = "RJκ"
+WIDER = "the place that is named is a part of it: all of it is read"
 PEOPLE = TEAMS | {"users", "customers"}
 
 
@@ -118,6 +123,21 @@ def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece
     return named or (bool(before) and sentence.part(before[-1].first, before[-1].last).lower() in WHERE)
 
 
+def with_wider_places(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without a place that stands beside the larger one around it: Frankfurt or anywhere else in the EU."""
+    texts = [token.text for token in sentence.tokens]
+    for wider in pieces:
+        first = wider.first
+        while wider.kind in COUNTRIES and first > 0 and texts[first - 1] in WIDENING:
+            first -= 1
+        named = [piece for piece in pieces if piece.kind in PLACES and piece.last == first]
+        if named and OTHERS.intersection(texts[first : wider.first]):
+            begin = min(piece.first for piece in named)
+            doubt = Doubt(sentence.part(begin, wider.last), (), WIDER, blocking=False)
+            return [piece for piece in pieces if not begin <= piece.first < wider.first], [doubt]
+    return list(pieces), []
+
+
 def with_numbered(slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
     """The slots with the numbered regions of a name (us-east-1 of us-east): those of the providers that are said, else of all."""
     said = {slot.value.value for slot in slots if slot.name == "provider" and isinstance(slot.value, Name)}
@@ -149,7 +169,7 @@ def apart_doubts(sentence: Sentence, slots: Sequence[Slot]) -> list[Doubt]:
     spans = {name: sorted({(slot.first, slot.last) for slot in slots if slot.name == name}) for name in ("region", "jurisdiction")}
     pairs = [sorted((region, country)) for region in spans["region"] for country in spans["jurisdiction"]]
     for (first, end), (begin, last) in pairs:
-        if {token.text for token in sentence.tokens[end:begin]} - {"in", "the"} in EITHER:
+        if {token.text for token in sentence.tokens[end:begin]} - {"in", "the", "anywhere", "somewhere", ","} in EITHER:
             text = sentence.part(first, last)
             return [Doubt(text, (sentence.part(first, end), sentence.part(begin, last)), APART)]
     return []

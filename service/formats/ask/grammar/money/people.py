@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
@@ -45,6 +47,16 @@ TELLING = frozenset(
 """Words between people and the price of their hour."""
 ON_CALL = (["on", "call"], ["-", "call"])
 """Words of people before the price of their hour."""
+CREW = frozenset({"people", "staff", "contractors", "interns", "sres", "students", "postdocs", "consultants", "man", "colleagues", "team"})
+"""Words of people besides those of pieces, where a time and a price stand beside them."""
+_RATE = r"(?:[tx=]m(?:E?[H@]|E?U)?|,?m(?:E?[H@]))(?![lLSInQTxh])"
+CREW_COSTS = re.compile(
+    rf"(?:n?\??1|1n)[o,x=t]?UE?{_RATE}|(?:n?\??1|1n){_RATE}[o,x]?UE?|UE?x?(?:n?\??1|1n){_RATE}|mE?Hon?\??1[,ot]?UE?|n\??1h{_RATE}|nxU(?:E?xm|xn?x?1,?[tx]m)(?:E?[H@])?(?:o1)?"
+)
+"""Kinds of pieces of people (1), the time of their work and the price of its hour, in any order: two engineers for 300 hours at $110."""
+ANALYSIS = "personnel.analysis_hours"
+OF_ALL_WORK = "{} hours of people's work, counted as analysis: hours of evaluation, analysis and on call cost alike"
+NO_HOURS = "people's time and its price: state it in hours, such as 300 hours of analysis at $95 an hour"
 
 
 def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -63,6 +75,39 @@ def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
         others = [piece for piece in found if piece.last <= min(first, time.first) or piece.first >= max(last, time.last)]
         found = sorted([*_with_rate(others, max(last, time.last)), *hours], key=lambda piece: piece.first)
     return (found if any(piece.value == RATE for piece in found) else _with_staff(sentence, found)), []
+
+
+def with_crews(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with people, the time of their work and the price of its hour as hours of work: two engineers for 300 hours at $110."""
+    said = [piece for piece in pieces if piece.kind != FILLER or sentence.words(piece) in CREW]
+    kinds = "".join("1" if piece.value == "people" or sentence.words(piece) in CREW else piece.kind for piece in said)
+    found, doubts = list(pieces), []
+    for match in CREW_COSTS.finditer(kinds):
+        part = said[match.start() : match.end()]
+        price = next(piece for piece in part if piece.kind == "m")
+        number = next((piece.value.value for piece in part if piece.kind == "n" and isinstance(piece.value, Figure)), Fraction(1))
+        time = next((piece.value for piece in part if isinstance(piece.value, Duration) and not piece.value.article), None)
+        if any(_is_hours(piece) and _work(sentence, piece) for piece in part):
+            continue
+        first, last = part[0].first, part[-1].last
+        hourly = _is_hourly(price) and not any(piece.kind == "@" or _is_rate(piece) for piece in part)
+        if time is not None and time.unit == "hours" and not hourly:
+            continue
+        found = [piece for piece in found if piece.last <= first or piece.first >= last]
+        if not hourly or (time is not None and time.unit != "hours"):
+            doubts.append(Doubt(sentence.part(first, last), (), NO_HOURS, blocking=False))
+            continue
+        hours = number * (time.value if time is not None else 1)
+        work = (Piece("n", Figure(hours), first, first + 1), Piece("K", ANALYSIS, first + 1, first + 2))
+        rate = (Piece("n", price.value, first + 2, last - 1), Piece("K", RATE, last - 1, last))
+        found = sorted([*found, *work, *rate], key=lambda piece: piece.first)
+        doubts.append(Doubt(sentence.part(first, last), (), OF_ALL_WORK.format(f"{float(hours):g}"), blocking=False))
+    return found, doubts
+
+
+def _is_rate(piece: Piece) -> bool:
+    """Whether a time is each that a price is for: of $900 a day, the day."""
+    return isinstance(piece.value, Duration) and piece.value.article
 
 
 def _with_staff(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:

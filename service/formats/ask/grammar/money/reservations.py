@@ -16,6 +16,7 @@ LEAST_TERMS = 2
 OF_TERMS = "read as the terms of reservations"
 OF_TERM = "read as the term of a reservation"
 RESERVED_FOR = "reserved for the time that is said"
+OF_CONTRACT = "the term of a contract, and no time of the run"
 
 HELD_FOR = "held_for"
 """That a reservation is said with the time for which it is held: reserved for 1 year, and not 1yr reserved."""
@@ -150,4 +151,4 @@ def contracts(pieces: Pieces) -> Iterator[Slot]:
         yield Slot("pricing", TERMS[length.years], pieces[0].first, pieces[-1].last, note=RESERVED_FOR)
     else:
         yield Slot("pricing", "reserved", pieces[0].first, pieces[-1].last, note=RESERVED_FOR)
-        yield Slot("span", length, pieces[0].first, pieces[-1].last)
+        yield Slot("span", length, pieces[0].first, pieces[-1].last, note=OF_CONTRACT)

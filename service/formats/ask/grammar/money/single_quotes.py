@@ -13,16 +13,23 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 JOINTS = frozenset({"on", "with", "for", "under", "a", "an", "the", "as", "in", "over"})
 """Words between a price and its term."""
-HOLDING = frozenset({"valid", "good", "open", "expires", "expiring", "expire", "lapses", "stands", "holds", "available"})
+HOLDING = frozenset(
+    {"valid", "good", "open", "expires", "expiring", "expire", "lapses", "lapse", "lapsing", "stands", "holds", "available"}
+)
 """Words of a quote's validity."""
 QUOTES = frozenset({"offer", "offers", "quote", "quotes", "bid", "proposal", "price", "rate", "it", "which", "that"})
 """What may be valid until a day."""
+PRONOUNS = frozenset({"it", "which", "that"})
 UNTIL = frozenset({"until", "till", "through", "to", "by", "on", "is", "only", "'s", "the", "end", "of", "in"})
 MOST_BEFORE = 3
 AVAILABLE, MOST_BEFORE_AVAILABLE = "available", 6
 """A price is available at most so many tokens behind its word, and accelerators where no such word is said."""
 EXPIRES, LAST_DAY = "expires", "ε"
 """The slot of the last day of a quote, and the kind of its piece."""
+FUNDS = frozenset({"credits", "credit", "grant", "grants", "budget", "funding", "funds", "vouchers", "voucher", "money"})
+"""What is spent, and may be until a day."""
+MOST_BEFORE_FUNDS = 12
+SPENT_BY = "the day by which it is to be spent: read as the deadline of the run"
 VALIDITY = "read as the day until which the quote holds, and no time of the run"
 
 
@@ -52,22 +59,37 @@ def _with_term_before(pieces: Sequence[Piece], price: Piece) -> list[Piece]:
 
 
 def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with the day until which a quote holds as no other day, where a price is said."""
+    """The pieces with the day until which a quote holds as no other day, where a price is said; until which credits do, as the deadline."""
     texts = [token.text for token in sentence.tokens]
     priced = any(piece.kind in "mHS" for piece in pieces)
-    found = list(pieces)
+    found, doubts = list(pieces), []
     for day in pieces if priced else ():
         first = day.first - 1
         while first >= 0 and texts[first] in UNTIL:
             first -= 1
         held = first >= 0 and texts[first] in HOLDING
+        if day.kind == "D" and held and _are_funds(texts[max(first - MOST_BEFORE_FUNDS, 0) : first]):
+            by = Piece("b", "deadline", first, day.first)
+            found = [each for piece in found for each in ((by, piece) if piece is day else (piece,)) if not _within(piece, by)]
+            doubts.append(Doubt(sentence.part(first, day.last), (), SPENT_BY, blocking=False))
+            continue
         begin = max(first - (MOST_BEFORE_AVAILABLE if texts[first] == AVAILABLE else MOST_BEFORE), 0)
         if day.kind != "D" or not held or not (QUOTES.intersection(texts[begin:first]) or texts[first] == "valid"):
             continue
         assert isinstance(day.value, CalendarPeriod)
         last_day = Piece(LAST_DAY, day.value.last, first, day.last)
         found = [last_day if piece is day else piece for piece in found if not first <= piece.first < day.first]
-    return found, []
+    return found, doubts
+
+
+def _are_funds(before: Sequence[str]) -> bool:
+    """Whether what expires is money to be spent, and no quote: the last noun of either is that of money."""
+    nouns = [text for text in before if text in FUNDS or text in QUOTES - PRONOUNS]
+    return bool(nouns) and nouns[-1] in FUNDS
+
+
+def _within(piece: Piece, whole: Piece) -> bool:
+    return whole.first <= piece.first < whole.last
 
 
 def _are_joints(sentence: Sentence, first: int, last: int) -> bool:

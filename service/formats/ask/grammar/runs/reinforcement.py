@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from service.formats.ask.grammar.attributes import BATCH_SEQUENCES
+from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, attributes
 from service.formats.ask.grammar.clauses import is_reinforcement
 from service.formats.ask.grammar.quantities import ANSWERS, TO_EACH
 from service.formats.ask.grammar.runs.rollouts import ANSWERS_OF_STEP, EACH, PER_PROMPT, PER_STEP, PROMPT_TOKENS, of_prompts, of_steps
@@ -41,6 +41,14 @@ def response_length(pieces: Pieces) -> Iterator[Slot]:
     if figure.scale <= 1000 and figure.value.denominator == 1 and figure.value <= MOST_RESPONSE_TOKENS and len(_figures(pieces)) == 1:
         of_answer = any(piece.kind == "s" and piece.value == ANSWERS for piece in pieces)
         yield Slot("response_tokens" if of_answer else SAMPLE_TOKENS, plain(figure.value), pieces[0].first, pieces[-1].last)
+
+
+def limited_length(pieces: Pieces) -> Iterator[Slot]:
+    """Up to 8k response tokens, prompt length at most 512: so many."""
+    noun = next(piece for piece in pieces if piece.kind == "K")
+    if noun.value in ("response_tokens", PROMPT_TOKENS):
+        made = attributes([piece for piece in pieces if piece.kind in "nK"])
+        yield from (replace(slot, first=pieces[0].first, last=pieces[-1].last) for slot in made)
 
 
 def bare_length(pieces: Pieces) -> Iterator[Slot]:
